@@ -1,0 +1,37 @@
+// Integer arithmetic that the language leaves out.
+#pragma once
+
+#include <cstdint>
+
+namespace semel {
+
+__extension__ using uint128 = unsigned __int128;
+
+// The product of two 64-bit numbers, in two halves.
+struct Product {
+  std::uint64_t high;
+  std::uint64_t low;
+};
+
+constexpr Product multiply(std::uint64_t a, std::uint64_t b) {
+  const uint128 product = static_cast<uint128>(a) * b;
+  return {static_cast<std::uint64_t>(product >> 64), static_cast<std::uint64_t>(product)};
+}
+
+// Maps a uniform 64-bit point to a uniform number in [0, range): a multiplication where `%` costs a
+// division. The bias is at most range / 2^64.
+constexpr std::uint64_t scale(std::uint64_t point, std::uint64_t range) {
+  return multiply(point, range).high;
+}
+
+// A bijection of 64-bit numbers in which every input bit changes every output bit about half of the
+// time: the finalizer of splitmix64 (Steele, Lea and Flood, OOPSLA 2014; variant 13 of Stafford).
+constexpr std::uint64_t mix(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+constexpr std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0); }
+
+}  // namespace semel

@@ -1,0 +1,41 @@
+// Clock: where time comes from. Nothing below the command and the module reads the time itself: it
+// is handed a Clock or, better, the time.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "semel/core/assert.h"
+
+namespace semel {
+
+// Milliseconds since the Unix epoch. May step backwards: whoever needs order clamps, and counts.
+using TimeMs = std::int64_t;
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual TimeMs now_ms() const = 0;
+};
+
+class SystemClock final : public Clock {
+ public:
+  TimeMs now_ms() const override {
+    using std::chrono::duration_cast, std::chrono::milliseconds, std::chrono::system_clock;
+    return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+  }
+};
+
+// Time that moves when it is told to: for tests and simulations.
+class ManualClock final : public Clock {
+ public:
+  explicit ManualClock(TimeMs start_ms) : now_ms_(start_ms) {}
+  TimeMs now_ms() const override { return now_ms_; }
+  void set(TimeMs now_ms) { now_ms_ = now_ms; }
+  void advance(TimeMs by_ms) { now_ms_ += by_ms; }
+
+ private:
+  TimeMs now_ms_;
+};
+
+}  // namespace semel

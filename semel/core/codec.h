@@ -1,0 +1,79 @@
+// Reader and Writer: little-endian bytes in and out.
+//
+// A Reader fails once and for all: after the first short read every later read returns zero, so a
+// decoder reads its fields in a straight line and asks ok() once, before it trusts any of them.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+namespace semel {
+
+static_assert(sizeof(std::size_t) == 8, "sizes come from 64-bit fields");
+
+using Bytes = std::vector<std::uint8_t>;
+using ByteView = std::span<const std::uint8_t>;
+
+// Eight bytes anywhere in memory, as a little-endian number.
+inline std::uint64_t load_u64(const std::uint8_t* from) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, from, sizeof value);
+  if constexpr (std::endian::native == std::endian::big) value = __builtin_bswap64(value);
+  return value;
+}
+
+inline void store_u64(std::uint8_t* to, std::uint64_t value) {
+  if constexpr (std::endian::native == std::endian::big) value = __builtin_bswap64(value);
+  std::memcpy(to, &value, sizeof value);
+}
+
+class Reader {
+ public:
+  explicit Reader(ByteView in) : rest_(in) {}
+  std::uint8_t u8() { return static_cast<std::uint8_t>(take(1)); }
+  std::uint16_t u16() { return static_cast<std::uint16_t>(take(2)); }
+  std::uint32_t u32() { return static_cast<std::uint32_t>(take(4)); }
+  std::uint64_t u64() { return take(8); }
+  // Fills `out`, which was sized by a length that is already checked.
+  void bytes(std::span<std::uint8_t> out) {
+    if (rest_.size() < out.size()) ok_ = false;
+    if (!ok_ || out.empty()) return;
+    std::memcpy(out.data(), rest_.data(), out.size());
+    rest_ = rest_.subspan(out.size());
+  }
+  bool ok() const { return ok_; }
+  std::size_t rest() const { return rest_.size(); }
+
+ private:
+  std::uint64_t take(std::size_t width) {
+    if (rest_.size() < width) ok_ = false;
+    if (!ok_) return 0;
+    std::uint64_t value = 0;
+    for (std::size_t i = 0; i < width; ++i) value |= std::uint64_t{rest_[i]} << (8 * i);
+    rest_ = rest_.subspan(width);
+    return value;
+  }
+  ByteView rest_;
+  bool ok_ = true;
+};
+
+class Writer {
+ public:
+  explicit Writer(Bytes& out) : out_(out) {}
+  void u8(std::uint8_t value) { put(value, 1); }
+  void u16(std::uint16_t value) { put(value, 2); }
+  void u32(std::uint32_t value) { put(value, 4); }
+  void u64(std::uint64_t value) { put(value, 8); }
+  void bytes(ByteView in) { out_.insert(out_.end(), in.begin(), in.end()); }
+
+ private:
+  void put(std::uint64_t value, int width) {
+    for (int i = 0; i < width; ++i) out_.push_back(static_cast<std::uint8_t>(value >> (8 * i)));
+  }
+  Bytes& out_;
+};
+
+}  // namespace semel

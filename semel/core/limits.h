@@ -1,0 +1,15 @@
+// What this build accepts at most. Every bound that an outsider can meet has its name here, so that
+// a refusal can be looked up; each one is also stated in the document of its format.
+#pragma once
+
+#include <cstdint>
+
+namespace semel::limits {
+
+inline constexpr std::uint64_t kFilterBits = std::uint64_t{1} << 46;  // 8 TiB of one structure
+inline constexpr std::uint32_t kPlainProbes = 32;
+inline constexpr std::uint32_t kBlockedLines = 4;
+inline constexpr std::uint32_t kBlockedProbes = 24;  // in one cache line, where more never pay
+inline constexpr std::uint32_t kPayloadBits = 64;    // beside a fingerprint
+
+}  // namespace semel::limits

@@ -1,0 +1,86 @@
+// Result<T>: a value, or the reason there is none.
+//
+// Three kinds of failure, three means:
+//   * bytes, peers and disks that misbehave   -> Result, never an exception;
+//   * a caller that breaks a REQUIRES clause  -> SEMEL_ASSERT, in every build;
+//   * memory that runs out                    -> std::bad_alloc, passed through.
+//
+// The interface is the part of std::expected<T, Error> we use, so this can become an alias once
+// every compiler we support has it (g++ 12: only with -std=c++23; clang 14: not at all).
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <variant>
+
+#include "semel/core/assert.h"
+
+namespace semel {
+
+enum class Errc : std::uint8_t {
+  invalid,      // parameters that describe no possible object
+  truncated,    // the input ends too early
+  corrupt,      // magic, checksum or an invariant does not hold
+  unsupported,  // well formed, but of a version or kind this build does not know
+  limit,        // well formed, but larger than the caller allows
+  mismatch,     // two sound objects that cannot be combined
+  full,         // no room; the object is unchanged
+  io,           // the store or the socket below failed
+};
+
+struct Error {
+  Errc code;
+  const char* what;  // a string literal: building an Error never allocates
+};
+
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Error error) : state_(std::in_place_index<1>, error) {}
+
+  bool has_value() const { return state_.index() == 0; }
+  explicit operator bool() const { return has_value(); }
+
+  // REQUIRES: has_value().
+  const T& operator*() const& { return *checked(*this); }
+  T& operator*() & { return *checked(*this); }
+  T&& operator*() && { return std::move(*checked(*this)); }
+  const T* operator->() const { return checked(*this); }
+  T* operator->() { return checked(*this); }
+
+  // REQUIRES: !has_value().
+  const Error& error() const {
+    SEMEL_ASSERT(!has_value());
+    return *std::get_if<1>(&state_);
+  }
+
+ private:
+  template <class Self>
+  static auto checked(Self& self) {
+    SEMEL_ASSERT(self.has_value());
+    return std::get_if<0>(&self.state_);
+  }
+
+  std::variant<T, Error> state_;
+};
+
+template <>
+class [[nodiscard]] Result<void> {
+ public:
+  Result() = default;
+  Result(Error error) : error_(error), ok_(false) {}
+
+  bool has_value() const { return ok_; }
+  explicit operator bool() const { return ok_; }
+  const Error& error() const {
+    SEMEL_ASSERT(!ok_);
+    return error_;
+  }
+
+ private:
+  Error error_{};
+  bool ok_ = true;
+};
+
+}  // namespace semel

@@ -1,0 +1,31 @@
+// Hasher: the one place where keys become digests, at the edge of a process.
+//
+// It is either fast or keyed, and its id() goes into the shape of every structure that it feeds.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "semel/hash/digest.h"
+#include "semel/hash/keyed_digest.h"
+
+namespace semel {
+
+class Hasher {
+ public:
+  static Hasher fast(std::uint64_t seed) { return Hasher({HashKind::fast, seed}, std::nullopt); }
+  static Hasher keyed(const DigestKey& key) { return Hasher(key.id(), key); }
+
+  Digest operator()(std::string_view key) const {
+    return key_ ? (*key_)(key) : digest(key, id_.seed);
+  }
+  HashId id() const { return id_; }
+
+ private:
+  Hasher(HashId id, std::optional<DigestKey> key) : id_(id), key_(std::move(key)) {}
+
+  HashId id_;
+  std::optional<DigestKey> key_;
+};
+
+}  // namespace semel

@@ -1,0 +1,38 @@
+#include "tests/support/allocation.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::atomic<std::size_t> largest{0};
+
+void* counted(std::size_t bytes, std::size_t alignment) {
+  std::size_t seen = largest.load();
+  while (bytes > seen && !largest.compare_exchange_weak(seen, bytes)) {
+  }
+  const std::size_t rounded =
+      (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
+  if (void* memory = std::aligned_alloc(alignment, rounded)) return memory;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace semel {
+
+LargestAllocation::LargestAllocation() { largest = 0; }
+std::size_t LargestAllocation::bytes() const { return largest; }
+
+}  // namespace semel
