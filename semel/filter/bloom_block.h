@@ -1,0 +1,53 @@
+// The blocked layout of BloomFilter: one cache line for each line of a key, and its probes in there.
+//
+// A filter of L lines has L sections of equal size, and a key has one block in each. Half a digest
+// stands for an endless sequence of words: itself, then its mixtures. Word `line` of the low half
+// chooses the block in section `line`; words 4 * line and on of the high half give the probes, nine
+// bits each, lowest first, seven to a word:
+//
+//      63 62      54        17        9 8        0
+//     +--+----------+-- ~ --+----------+----------+      probe 0 = bits 0 to 8,
+//     |  | probe 6  |       | probe 1  | probe 0  |      probe 7 = bits 0 to 8 of the next word, ...
+//     +--+----------+-- ~ --+----------+----------+
+//
+// The upper three bits of a probe choose the 64-bit word of the block, the lower six the bit in it.
+// Blocks and probes come from different words, so they are independent, and the formulas of
+// bloom_math.h for this layout are exact. FROZEN with docs/formats/bloom_v1.md.
+//
+// Two kernels, portable and AVX-512, give the same bits; the processor decides at run time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "semel/hash/digest.h"
+
+namespace semel::bloom_block {
+
+struct Sections {
+  std::uint64_t blocks;  // in a section
+  std::uint32_t probes;  // in a block
+  std::uint32_t lines;   // 1 or more: so many sections
+  bool operator==(const Sections&) const = default;
+};
+
+// `words` is the whole filter, on a cache line.
+bool contains(const std::uint64_t* words, const Sections& sections, Digest key);
+void contains(const std::uint64_t* words, const Sections& sections, std::span<const Digest> keys,
+              std::span<bool> found);
+// True if a bit was clear before.
+bool add(std::uint64_t* words, const Sections& sections, Digest key);
+void add(std::uint64_t* words, const Sections& sections, std::span<const Digest> keys,
+         std::span<bool> added);
+
+// The kernels, for the test that compares them. REQUIRES, of the second: has_avx512().
+bool has_avx512();
+bool test_portable(const std::uint64_t* block, std::uint64_t high, std::uint32_t line,
+                   std::uint32_t probes);
+bool test_avx512(const std::uint64_t* block, std::uint64_t high, std::uint32_t line,
+                 std::uint32_t probes);
+bool set_portable(std::uint64_t* block, std::uint64_t high, std::uint32_t line,
+                  std::uint32_t probes);
+bool set_avx512(std::uint64_t* block, std::uint64_t high, std::uint32_t line, std::uint32_t probes);
+
+}  // namespace semel::bloom_block

@@ -1,0 +1,223 @@
+#include "semel/filter/bloom_filter.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "semel/core/arithmetic.h"
+#include "semel/core/assert.h"
+#include "semel/core/limits.h"
+#include "semel/filter/bloom_block.h"
+#include "semel/filter/bloom_math.h"
+
+namespace semel {
+namespace {
+
+// docs/formats/bloom_v1.md. All integers little-endian.
+//
+//    OFFSET     SIZE  FIELD
+//         0        4  magic, the bytes "SBF1"; a new layout takes a new magic
+//         4        1  layout: 0 plain, 1 to 4 blocked with so many lines for a key
+//         5        1  kind of hash: 0 fast, 1 keyed
+//         6        2  probes
+//         8        8  bits
+//        16        8  seed of the hash, or name of its key
+//        24   bits/8  words, bit i of the filter being bit i % 64 of word i / 64
+//    24+bits/8     8  checksum of all the bytes before it
+constexpr std::uint32_t kMagic = 0x31464253;
+constexpr std::size_t kTrailerSize = 8;
+
+// The probes of a key in the plain layout: probe i is the point lo + i * hi on a circle of 2^64,
+// scaled to the bits.
+template <class Visit>
+void for_each_plain_probe(const BloomShape& shape, Digest key, Visit visit) {
+  for (std::uint32_t i = 0; i < shape.probes; ++i) {
+    if (!visit(scale(key.lo + i * key.hi, shape.bits))) return;
+  }
+}
+
+void plain_touch(const std::uint64_t* words, const BloomShape& shape, Digest key) {
+  for_each_plain_probe(shape, key, [&](std::uint64_t bit) {
+    prefetch(words + bit / 64);
+    return true;
+  });
+}
+
+// Not inlined, so that BloomFilter::contains only jumps: saving registers costs the blocked layout a
+// tenth of its time.
+[[gnu::noinline]] bool plain_contains(const std::uint64_t* words, const BloomShape& shape,
+                                      Digest key) {
+  std::uint64_t set = 1;
+  for_each_plain_probe(shape, key, [&](std::uint64_t bit) {
+    set = words[bit / 64] >> (bit % 64) & 1;
+    return set != 0;
+  });
+  return set != 0;
+}
+
+[[gnu::noinline]] bool plain_add(std::uint64_t* words, const BloomShape& shape, Digest key) {
+  std::uint64_t all = 1;
+  for_each_plain_probe(shape, key, [&](std::uint64_t bit) {
+    all &= words[bit / 64] >> (bit % 64);
+    words[bit / 64] |= std::uint64_t{1} << (bit % 64);
+    return true;
+  });
+  return all == 0;
+}
+
+bloom_block::Sections sections_of(const BloomShape& shape) {
+  if (shape.layout == BloomLayout::plain) return {};
+  return {shape.bits / bloom_math::kBlockBits / shape.lines(), shape.probes / shape.lines(),
+          shape.lines()};
+}
+
+}  // namespace
+
+Result<BloomShape> BloomShape::for_goal(const Goal& goal) {
+  if (goal.keys == 0) return Error{Errc::invalid, "a Bloom filter needs room for one key"};
+  if (!(goal.fpr > 0 && goal.fpr < 1)) return Error{Errc::invalid, "fpr must be within (0, 1)"};
+
+  BloomShape shape{goal.layout, 0, 0, goal.hash};
+  if (goal.layout == BloomLayout::plain) {
+    const bloom_math::Size size = bloom_math::plain_size(goal.keys, goal.fpr);
+    shape.bits = size.bits;
+    shape.probes = size.probes;
+  } else {
+    const double line_fpr = std::pow(goal.fpr, 1.0 / shape.lines());
+    if (line_fpr < bloom_math::kLeastBlockedFpr) {
+      return Error{Errc::limit, "so low an fpr needs more lines, or the plain layout"};
+    }
+    const bloom_math::Size size = bloom_math::blocked_size(goal.keys, line_fpr);
+    shape.bits = size.bits * shape.lines();
+    shape.probes = size.probes * shape.lines();
+  }
+  if (shape.bits == 0 || shape.bits > limits::kFilterBits) {
+    return Error{Errc::limit, "the filter would need more than 2^46 bits"};
+  }
+  SEMEL_ASSERT(shape.valid());
+  return shape;
+}
+
+// One line costs 8 % more than the plain layout at 1e-3, two lines as much at 1e-6, and so on.
+BloomLayout BloomShape::blocked_for(double fpr) {
+  const double lines = std::ceil(-std::log10(fpr) / 3);
+  return static_cast<BloomLayout>(std::clamp(lines, 1.0, double{limits::kBlockedLines}));
+}
+
+bool BloomShape::valid() const {
+  if (bits == 0 || bits > limits::kFilterBits || probes == 0 || !hash.valid()) return false;
+  if (layout == BloomLayout::plain) return bits % 64 == 0 && probes <= limits::kPlainProbes;
+  return lines() <= limits::kBlockedLines && bits % (bloom_math::kBlockBits * lines()) == 0 &&
+         probes % lines() == 0 && probes / lines() <= limits::kBlockedProbes;
+}
+
+double BloomShape::expected_fpr(std::uint64_t keys) const {
+  if (layout == BloomLayout::plain) return bloom_math::plain_expected_fpr(bits, probes, keys);
+  const auto [blocks, line_probes, lines] = sections_of(*this);
+  return std::pow(bloom_math::blocked_expected_fpr(blocks, line_probes, keys), lines);
+}
+
+BloomFilter::BloomFilter(const BloomShape& shape)
+    : shape_((SEMEL_ASSERT(shape.valid()), shape)),
+      sections_(sections_of(shape)),
+      array_(shape.bits) {}
+
+bool BloomFilter::add(Digest key) {
+  std::uint64_t* words = array_.words().data();
+  return plain() ? plain_add(words, shape_, key) : bloom_block::add(words, sections_, key);
+}
+
+bool BloomFilter::contains(Digest key) const {
+  const std::uint64_t* words = array_.words().data();
+  return plain() ? plain_contains(words, shape_, key)
+                 : bloom_block::contains(words, sections_, key);
+}
+
+void BloomFilter::add(std::span<const Digest> keys, std::span<bool> added) {
+  SEMEL_ASSERT(keys.size() == added.size());
+  std::uint64_t* words = array_.words().data();
+  if (!plain()) return bloom_block::add(words, sections_, keys, added);
+  for_each_ahead(
+      keys.size(), [&](std::size_t i) { plain_touch(words, shape_, keys[i]); },
+      [&](std::size_t i) { added[i] = plain_add(words, shape_, keys[i]); });
+}
+
+void BloomFilter::contains(std::span<const Digest> keys, std::span<bool> found) const {
+  SEMEL_ASSERT(keys.size() == found.size());
+  const std::uint64_t* words = array_.words().data();
+  if (!plain()) return bloom_block::contains(words, sections_, keys, found);
+  for_each_ahead(
+      keys.size(), [&](std::size_t i) { plain_touch(words, shape_, keys[i]); },
+      [&](std::size_t i) { found[i] = plain_contains(words, shape_, keys[i]); });
+}
+
+Result<void> BloomFilter::merge(const BloomFilter& other) {
+  if (shape_ != other.shape_) return Error{Errc::mismatch, "Bloom filters of different shapes"};
+  array_.unite(other.array_);
+  return {};
+}
+
+double BloomFilter::fill() const {
+  return static_cast<double>(array_.count()) / static_cast<double>(shape_.bits);
+}
+
+double BloomFilter::cardinality() const {
+  const std::uint64_t zeros = shape_.bits - array_.count();
+  if (plain()) {
+    return bloom_math::plain_cardinality(shape_.bits, shape_.probes, static_cast<double>(zeros));
+  }
+  // Sections are equally full in the mean, so that one of them stands for all.
+  return bloom_math::blocked_cardinality(shape_.bits / sections_.lines, sections_.probes,
+                                         static_cast<double>(zeros) / sections_.lines);
+}
+
+double BloomFilter::live_fpr() const {
+  if (plain()) return bloom_math::plain_live_fpr(fill(), shape_.probes);
+  const std::size_t section = array_.words().size() / sections_.lines;
+  double rate = 1;
+  for (std::uint32_t line = 0; line < sections_.lines; ++line) {
+    const auto words = array_.words().subspan(line * section, section);
+    rate *= bloom_math::blocked_live_fpr(words, sections_.probes);
+  }
+  return rate;
+}
+
+void BloomFilter::encode(Bytes& out) const {
+  const std::size_t start = out.size();
+  Writer w(out);
+  w.u32(kMagic);
+  w.u8(static_cast<std::uint8_t>(shape_.layout));
+  w.u8(static_cast<std::uint8_t>(shape_.hash.kind));
+  w.u16(static_cast<std::uint16_t>(shape_.probes));
+  w.u64(shape_.bits);
+  w.u64(shape_.hash.seed);
+  array_.encode(out);
+  w.u64(checksum(ByteView(out).subspan(start)));
+}
+
+Result<BloomFilter> BloomFilter::decode(ByteView in) {
+  Reader r(in);
+  const std::uint32_t magic = r.u32();
+  BloomShape shape{};
+  shape.layout = static_cast<BloomLayout>(r.u8());
+  shape.hash.kind = static_cast<HashKind>(r.u8());
+  shape.probes = r.u16();
+  shape.bits = r.u64();
+  shape.hash.seed = r.u64();
+  if (!r.ok()) return Error{Errc::truncated, "Bloom filter: header"};
+  if (magic != kMagic) return Error{Errc::unsupported, "Bloom filter: magic"};
+  if (!shape.valid()) return Error{Errc::corrupt, "Bloom filter: shape"};
+  // Length before allocation: until here `bits` is only a claim.
+  if (r.rest() < kTrailerSize) return Error{Errc::truncated, "Bloom filter: words"};
+  if (r.rest() - kTrailerSize != shape.bits / 8) return Error{Errc::corrupt, "Bloom filter: size"};
+
+  BloomFilter filter(shape);
+  filter.array_.decode(r);
+  const std::uint64_t sum = r.u64();
+  SEMEL_ASSERT(r.ok() && r.rest() == 0);  // follows from the length check
+  if (sum != checksum(in.first(in.size() - kTrailerSize))) {
+    return Error{Errc::corrupt, "Bloom filter: checksum"};
+  }
+  return filter;
+}
+
+}  // namespace semel

@@ -1,0 +1,118 @@
+// BloomFilter: a set of keys that never forgets one, and now and then claims one it never saw.
+//
+// Contract  After add(x), contains(x) holds for ever: through copies, merges and the wire.
+//           contains(y) for a key y never added is true with the probability live_fpr(). Averaged
+//           over random digests that is expected_fpr(n) after n distinct keys: exact for the blocked
+//           layout, an estimate for the plain one (docs/math/bloom.md says how near).
+// Merge     Union. Commutative, associative, idempotent (tests/laws). Only equal shapes merge.
+// Layouts   plain: probes anywhere; the fewest bits, and a cache miss for each probe.
+//           blocked: all probes of a key in one cache line, or evenly in two, three or four; a miss
+//           for each line, and some more bits, the more so the lower the error. Bits per key:
+//
+//             error       1e-1   1e-2   1e-3   1e-4   1e-5   1e-6
+//             plain       4.81   9.59  14.38  19.17  23.97  28.76
+//             blocked     4.84   9.92  15.55  22.03  29.67  38.82
+//             blocked2    4.85   9.67  14.63  19.84  25.27  31.09
+//             blocked3    4.81   9.63  14.51  19.46  24.53  29.75
+//
+// Cost      A lookup costs the misses above, an add as many. The batch forms load ahead and come
+//           near to what the memory can give. merge, fill, cardinality, live_fpr: O(bits / 64).
+// Memory    bits / 8 bytes, fixed at construction. For a set that grows, see filter/bloom_series.h.
+// Threads   const members may run at once; any other call needs the object to itself.
+// Format    docs/formats/bloom_v1.md. Every released version stays readable (tests/golden).
+// Source    Bloom, CACM 13(7), 1970; double hashing after Kirsch & Mitzenmacher, ESA 2006; blocks
+//           after Putze, Sanders & Singler, WEA 2007.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "semel/bits/bit_array.h"
+#include "semel/core/codec.h"
+#include "semel/core/result.h"
+#include "semel/filter/bloom_block.h"
+#include "semel/hash/digest.h"
+
+namespace semel {
+
+enum class BloomLayout : std::uint8_t {
+  plain = 0,
+  blocked = 1,  // in one cache line
+  blocked2 = 2,
+  blocked3 = 3,
+  blocked4 = 4,
+};
+
+// All that two filters must agree on before they can merge.
+struct BloomShape {
+  struct Goal {
+    std::uint64_t keys;
+    double fpr;
+    BloomLayout layout = BloomLayout::blocked;
+    HashId hash = {};
+  };
+
+  BloomLayout layout;
+  std::uint32_t probes;  // k: 1 to 32; blocked: 1 to 24 for each line
+  std::uint64_t bits;    // m: a positive multiple of 64; blocked: of 512 for each line
+  HashId hash;           // what made the digests
+
+  // The probes and the bits that bring expected_fpr(keys) to fpr with the least memory.
+  // Errc::invalid unless keys > 0 and 0 < fpr < 1; Errc::limit beyond limits::kFilterBits, and for a
+  // blocked filter below an error of 1e-10 for each line.
+  static Result<BloomShape> for_goal(const Goal& goal);
+
+  // The blocked layout with the fewest lines that takes at most 10 % more bits than the plain one;
+  // four lines where none does.
+  static BloomLayout blocked_for(double fpr);
+
+  bool valid() const;
+  std::uint32_t lines() const { return static_cast<std::uint32_t>(layout); }  // 0 if plain
+  double expected_fpr(std::uint64_t keys) const;
+  bool operator==(const BloomShape&) const = default;
+};
+
+class BloomFilter {
+ public:
+  // REQUIRES: shape.valid().
+  explicit BloomFilter(const BloomShape& shape);
+
+  // Keys come hashed (hash/hasher.h), so that one hashing serves a whole series or tree of filters.
+  // REQUIRES: the digest was made by shape().hash.
+
+  // True if the key was certainly not there before; false if it was, or seemed to be.
+  bool add(Digest key);
+  bool contains(Digest key) const;
+
+  // The same for many keys, in order: faster from about a dozen on, and several times as fast on a
+  // filter larger than the cache. REQUIRES: the spans are of equal size.
+  void add(std::span<const Digest> keys, std::span<bool> added);
+  void contains(std::span<const Digest> keys, std::span<bool> found) const;
+
+  // Adds every key of `other`. Errc::mismatch, and no change, if the shapes differ.
+  Result<void> merge(const BloomFilter& other);
+
+  const BloomShape& shape() const { return shape_; }
+  double fill() const;         // the share of bits that are set, in [0, 1]
+  double cardinality() const;  // an estimate of the number of distinct keys added
+  double live_fpr() const;     // the chance that a key never added is said to be there, now
+  std::uint64_t bytes() const { return shape_.bits / 8; }
+
+  // Appends the encoding to `out`. Equal filters give equal bytes.
+  void encode(Bytes& out) const;
+
+  // Reads one filter that fills `in` exactly. `in` may come from an enemy: nothing is allocated
+  // before its length is known to match, and what is returned keeps every promise above.
+  static Result<BloomFilter> decode(ByteView in);
+
+  bool operator==(const BloomFilter&) const = default;
+
+ private:
+  bool plain() const { return shape_.layout == BloomLayout::plain; }
+
+  BloomShape shape_;                // valid(), and never changes
+  bloom_block::Sections sections_;  // what the blocked layout needs of it, worked out once
+  BitArray array_;                  // of shape_.bits
+};
+
+}  // namespace semel

@@ -1,0 +1,163 @@
+#include "semel/filter/bloom_math.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+
+#include "semel/core/arithmetic.h"
+#include "semel/core/assert.h"
+#include "semel/core/limits.h"
+
+namespace semel::bloom_math {
+namespace {
+
+// Equation 5 with the parts that depend on the probes alone worked out:
+//
+//   fpr(B, n) = sum over i of weight[i] * (1 - share[i] / B)^n
+//
+// share[i] is the chance that a key which falls into the block touches at least one of i given bits.
+class BlockedModel {
+ public:
+  explicit BlockedModel(std::uint32_t probes) : terms_(probes + 1) {
+    SEMEL_ASSERT(probes >= 1 && probes <= limits::kBlockedProbes);
+    constexpr long double kBits = kBlockBits;
+
+    // distinct[d]: the chance that the probes of one key fall on d different bits.
+    std::array<long double, limits::kBlockedProbes + 2> distinct{1};
+    for (std::uint32_t thrown = 0; thrown < probes; ++thrown) {
+      for (std::uint32_t d = thrown + 1; d > 0; --d) {
+        distinct[d] = distinct[d] * (d / kBits) + distinct[d - 1] * ((kBits - (d - 1)) / kBits);
+      }
+      distinct[0] = 0;
+    }
+
+    for (std::uint32_t i = 0; i < terms_; ++i) {
+      long double choose = 1;  // d over i, for d = i, i + 1, ...
+      long double weight = 0;
+      for (std::uint32_t d = i; d <= probes; ++d) {
+        weight += distinct[d] * choose;
+        choose = choose * (d + 1) / (d + 1 - i);
+      }
+      weight_[i] = i % 2 == 0 ? weight : -weight;
+      share_[i] = -std::expm1(probes * std::log1p(-(i / kBits)));
+    }
+  }
+
+  double fpr(std::uint64_t blocks, std::uint64_t keys) const {
+    long double sum = 0;
+    for (std::uint32_t i = 0; i < terms_; ++i) {
+      const long double missed = std::log1p(-share_[i] / static_cast<long double>(blocks));
+      sum += weight_[i] * std::exp(static_cast<long double>(keys) * missed);
+    }
+    return std::clamp(static_cast<double>(sum), 0.0, 1.0);
+  }
+
+  // The least number of blocks with fpr(blocks, keys) <= goal, or 0 if `most` are too few.
+  std::uint64_t blocks_for(std::uint64_t keys, double goal, std::uint64_t most) const {
+    std::uint64_t enough = std::min(most, divide_up(keys, kBlockBits));
+    std::uint64_t few = 0;
+    while (fpr(enough, keys) > goal) {
+      if (enough == most) return 0;
+      few = enough;
+      enough = std::min(most, enough * 2);
+    }
+    while (enough - few > 1) {
+      const std::uint64_t middle = few + (enough - few) / 2;
+      (fpr(middle, keys) <= goal ? enough : few) = middle;
+    }
+    return enough;
+  }
+
+ private:
+  std::uint32_t terms_;
+  std::array<long double, limits::kBlockedProbes + 1> weight_{};
+  std::array<long double, limits::kBlockedProbes + 1> share_{};
+};
+
+// The number n of keys for which (1 - touch)^n is the share of bits that stay zero.
+double keys_for(std::uint64_t bits, double zeros, double touch) {
+  return std::log(std::max(zeros, 1.0) / static_cast<double>(bits)) / std::log1p(-touch);
+}
+
+// The chance that one of `probes` independent probes into `bits` hits a given bit.
+double touched(std::uint64_t bits, std::uint32_t probes) {
+  return -std::expm1(probes * std::log1p(-1 / static_cast<double>(bits)));
+}
+
+}  // namespace
+
+double plain_expected_fpr(std::uint64_t bits, std::uint32_t probes, std::uint64_t keys) {
+  const double load = static_cast<double>(keys) * probes / static_cast<double>(bits);
+  return std::pow(-std::expm1(-load), probes);
+}
+
+double blocked_expected_fpr(std::uint64_t blocks, std::uint32_t probes, std::uint64_t keys) {
+  return BlockedModel(probes).fpr(blocks, keys);
+}
+
+double plain_live_fpr(double fill, std::uint32_t probes) { return std::pow(fill, probes); }
+
+double blocked_live_fpr(std::span<const std::uint64_t> words, std::uint32_t probes) {
+  constexpr std::size_t kWords = kBlockBits / 64;
+  SEMEL_ASSERT(!words.empty() && words.size() % kWords == 0);
+  std::array<std::uint64_t, kBlockBits + 1> blocks_with{};  // so many bits set
+  for (std::size_t at = 0; at < words.size(); at += kWords) {
+    unsigned ones = 0;
+    for (const std::uint64_t word : words.subspan(at, kWords)) {
+      ones += static_cast<unsigned>(std::popcount(word));
+    }
+    ++blocks_with[ones];
+  }
+  double sum = 0;
+  for (std::size_t ones = 0; ones < blocks_with.size(); ++ones) {
+    sum += static_cast<double>(blocks_with[ones]) *
+           std::pow(static_cast<double>(ones) / kBlockBits, probes);
+  }
+  return sum / (static_cast<double>(words.size()) / kWords);
+}
+
+// Equation 2, then 4: the best number of probes, rounded, and the bits that it needs.
+Size plain_size(std::uint64_t keys, double fpr) {
+  SEMEL_ASSERT(keys > 0 && fpr > 0 && fpr < 1);
+  const double probes = std::clamp(std::round(-std::log2(fpr)), 1.0, double{limits::kPlainProbes});
+  const double per_key = -probes / std::log1p(-std::pow(fpr, 1 / probes));
+  const double bits = std::ceil(per_key * static_cast<double>(keys));
+  const auto used = static_cast<std::uint32_t>(probes);
+  if (bits > static_cast<double>(limits::kFilterBits)) return {0, used};
+  return {divide_up(static_cast<std::uint64_t>(bits), 64) * 64, used};
+}
+
+// Memory as a function of the probes has one minimum, near that of the plain layout: walk to it.
+Size blocked_size(std::uint64_t keys, double fpr) {
+  SEMEL_ASSERT(keys > 0 && fpr >= kLeastBlockedFpr && fpr < 1);
+  constexpr std::uint64_t kMost = limits::kFilterBits / kBlockBits;
+  const auto size = [&](std::uint32_t probes) {
+    return Size{BlockedModel(probes).blocks_for(keys, fpr, kMost) * kBlockBits, probes};
+  };
+  const auto better = [](const Size& a, const Size& b) {
+    return a.bits != 0 && (b.bits == 0 || a.bits < b.bits);
+  };
+  const double start = std::clamp(std::round(-std::log2(fpr)), 1.0, double{limits::kBlockedProbes});
+  Size best = size(static_cast<std::uint32_t>(start));
+  for (const int step : {-1, 1}) {
+    for (std::uint32_t probes = best.probes + step; probes >= 1 && probes <= limits::kBlockedProbes;
+         probes += step) {
+      const Size next = size(probes);
+      if (!better(next, best)) break;
+      best = next;
+    }
+  }
+  return best;
+}
+
+double plain_cardinality(std::uint64_t bits, std::uint32_t probes, double zeros) {
+  return keys_for(bits, zeros, touched(bits, probes));
+}
+
+double blocked_cardinality(std::uint64_t bits, std::uint32_t probes, double zeros) {
+  const double blocks = static_cast<double>(bits) / kBlockBits;
+  return keys_for(bits, zeros, touched(kBlockBits, probes) / blocks);
+}
+
+}  // namespace semel::bloom_math
