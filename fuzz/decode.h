@@ -1,0 +1,33 @@
+// What every decoder is fuzzed for, once: any bytes are refused, or yield an object that encodes to
+// the very same bytes. A mutation hardly ever hits a checksum, so each input is tried as it is, and
+// again with its last eight bytes made the right checksum of the rest.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "semel/core/codec.h"
+#include "semel/hash/digest.h"
+
+namespace semel {
+
+template <class Type>
+void decode_refuses_or_round_trips(ByteView bytes) {
+  const auto object = Type::decode(bytes);
+  if (!object) return;
+  Bytes again;
+  object->encode(again);
+  if (!std::equal(again.begin(), again.end(), bytes.begin(), bytes.end())) std::abort();
+}
+
+template <class Type>
+void fuzz_decode(const std::uint8_t* data, std::size_t size) {
+  decode_refuses_or_round_trips<Type>({data, size});
+  if (size < 8) return;
+  Bytes repaired(data, data + size);
+  const std::size_t body = size - 8;
+  store_u64(repaired.data() + body, checksum(ByteView(repaired).first(body)));
+  decode_refuses_or_round_trips<Type>(repaired);
+}
+
+}  // namespace semel
