@@ -10,6 +10,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 #define SEMEL_AVX512 [[gnu::target("avx512f,bmi2")]]
+#define SEMEL_AVX512_LAMBDA __attribute__((target("avx512f,bmi2"), always_inline))
 #else
 #define SEMEL_AVX512
 #endif
@@ -56,18 +57,23 @@ struct Portable {
     }
   }
 
+  static bool set_word(std::uint64_t* block, std::uint64_t word, std::uint32_t here) {
+    std::uint64_t all = 1;
+    for (std::uint32_t i = 0; i < here; ++i, word >>= kProbeBits) {
+      const std::uint64_t probe = word & kProbeMask;
+      all &= block[probe / 64] >> (probe % 64);
+      block[probe / 64] |= std::uint64_t{1} << (probe % 64);
+    }
+    return all == 0;
+  }
+
   static bool set(std::uint64_t* block, std::uint64_t high, std::uint32_t line,
                   std::uint32_t probes) {
-    std::uint64_t all = 1;
+    bool changed = false;
     for (std::uint64_t n = line * kWordsInLine;; ++n) {
       const std::uint32_t here = std::min(probes, kProbesInWord);
-      std::uint64_t word = word_of(high, n);
-      for (std::uint32_t i = 0; i < here; ++i, word >>= kProbeBits) {
-        const std::uint64_t probe = word & kProbeMask;
-        all &= block[probe / 64] >> (probe % 64);
-        block[probe / 64] |= std::uint64_t{1} << (probe % 64);
-      }
-      if (probes == here) return all == 0;
+      changed |= set_word(block, word_of(high, n), here);
+      if (probes == here) return changed;
       probes -= here;
     }
   }
@@ -109,13 +115,28 @@ struct Avx512 {
     const __m512i probe =
         _mm512_mask_and_epi64(_mm512_set1_epi64(-1), static_cast<__mmask8>(lanes(here)),
                               probes_of(word), _mm512_set1_epi64(kProbeMask));
-    __m512i bits = _mm512_setzero_si512();
-#pragma GCC unroll 7
-    for (int i = 0; i < 7; ++i) {
+    const auto block_of_probe = [&](int i) SEMEL_AVX512_LAMBDA {
       const __m512i all = _mm512_permutexvar_epi64(_mm512_set1_epi64(i), probe);
-      bits = _mm512_or_si512(bits, _mm512_sllv_epi64(one, _mm512_sub_epi64(all, base)));
-    }
-    return bits;
+      return _mm512_sllv_epi64(one, _mm512_sub_epi64(all, base));
+    };
+    constexpr int kOr = 0xfe;  // of three
+    const __m512i a =
+        _mm512_ternarylogic_epi64(block_of_probe(0), block_of_probe(1), block_of_probe(2), kOr);
+    const __m512i b =
+        _mm512_ternarylogic_epi64(block_of_probe(3), block_of_probe(4), block_of_probe(5), kOr);
+    return _mm512_ternarylogic_epi64(a, b, block_of_probe(6), kOr);
+  }
+
+  SEMEL_AVX512 static inline bool set_bits(std::uint64_t* block, __m512i wanted) {
+    const __m512i before = _mm512_load_si512(block);
+    const __m512i after = _mm512_or_si512(before, wanted);
+    _mm512_store_si512(block, after);
+    return _mm512_cmpneq_epi64_mask(before, after) != 0;
+  }
+
+  SEMEL_AVX512 static inline bool set_word(std::uint64_t* block, std::uint64_t word,
+                                           std::uint32_t here) {
+    return set_bits(block, bits_of(word, here));
   }
 
   SEMEL_AVX512 static inline bool set(std::uint64_t* block, std::uint64_t high, std::uint32_t line,
@@ -127,10 +148,7 @@ struct Avx512 {
       wanted =
           _mm512_or_si512(wanted, bits_of(word_of(high, ++n), std::min(probes, kProbesInWord)));
     }
-    const __m512i before = _mm512_load_si512(block);
-    const __m512i after = _mm512_or_si512(before, wanted);
-    _mm512_store_si512(block, after);
-    return _mm512_cmpneq_epi64_mask(before, after) != 0;
+    return set_bits(block, wanted);
   }
 };
 #else
@@ -179,8 +197,13 @@ template <class Kernel>
                                                     std::span<bool> found) {
   const std::size_t ahead = std::min(kAhead, keys.size());
   for (std::size_t i = 0; i < ahead; ++i) prefetch(block_of(words, sections, keys[i], line));
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (i + ahead < keys.size()) prefetch(block_of(words, sections, keys[i + ahead], line));
+  std::size_t i = 0;
+  for (; i + ahead < keys.size(); ++i) {
+    prefetch(block_of(words, sections, keys[i + ahead], line));
+    const Digest key = keys[i];
+    found[i] = Kernel::test(block_of(words, sections, key, line), key.hi, line, sections.probes);
+  }
+  for (; i < keys.size(); ++i) {
     const Digest key = keys[i];
     found[i] = Kernel::test(block_of(words, sections, key, line), key.hi, line, sections.probes);
   }
@@ -193,90 +216,120 @@ template <class Kernel>
 }
 
 template <class Kernel>
-[[gnu::always_inline]] inline void add_all(std::uint64_t* words, Sections sections,
-                                           std::span<const Digest> keys, std::span<bool> added) {
+[[gnu::always_inline]] inline void add_in_lines(std::uint64_t* words, Sections sections,
+                                                std::span<const Digest> keys,
+                                                std::span<bool> added) {
   const std::size_t ahead = std::min(kAhead, keys.size());
   for (std::size_t i = 0; i < ahead; ++i) touch(words, sections, keys[i]);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (i + ahead < keys.size()) touch(words, sections, keys[i + ahead]);
+  std::size_t i = 0;
+  for (; i + ahead < keys.size(); ++i) {
+    touch(words, sections, keys[i + ahead]);
     added[i] = add_one<Kernel>(words, sections, keys[i]);
   }
+  for (; i < keys.size(); ++i) added[i] = add_one<Kernel>(words, sections, keys[i]);
 }
 
-// The single forms are calls of their own, so that contains() and add() only jump and save nothing.
-[[gnu::noinline]] bool contains_portable(const std::uint64_t* words, const Sections& sections,
-                                         Digest key) {
-  return contains_one<Portable>(words, sections, key);
+template <class Kernel>
+[[gnu::always_inline]] inline void add_all(std::uint64_t* words, Sections sections,
+                                           std::span<const Digest> keys, std::span<bool> added) {
+  if (sections.lines == 1) {  // a loop of its own, where the compiler knows it
+    return add_in_lines<Kernel>(words, {sections.blocks, sections.probes, 1}, keys, added);
+  }
+  add_in_lines<Kernel>(words, sections, keys, added);
 }
-SEMEL_AVX512 [[gnu::noinline, gnu::flatten]] bool contains_all_avx512(const std::uint64_t* words,
+
+// Single keys: the common cases in functions that need no register saved, which would cost a tenth of
+// their time. What they leave open is begun again in a function for all cases.
+
+SEMEL_AVX512 [[gnu::noinline, gnu::flatten]] bool contains_any_avx512(const std::uint64_t* words,
                                                                       const Sections& sections,
                                                                       Digest key) {
   return contains_one<Avx512>(words, sections, key);
 }
-// Most absent keys are told by their first word. What is left starts again in another function, for
-// the sake of the registers that it needs: they would cost every key a tenth of its time.
-SEMEL_AVX512 [[gnu::noinline, gnu::flatten]] bool contains_avx512(const std::uint64_t* words,
-                                                                  const Sections& sections,
-                                                                  Digest key) {
-  const std::uint32_t here = std::min(sections.probes, kProbesInWord);
-  if (!Avx512::test_word(block_of(words, sections, key, 0), key.hi, here)) return false;
-  if (sections.lines == 1 && sections.probes == here) return true;
-  return contains_all_avx512(words, sections, key);
-}
 
-[[gnu::noinline]] bool add_portable(std::uint64_t* words, const Sections& sections, Digest key) {
-  return add_one<Portable>(words, sections, key);
-}
-// The block is asked for before its bits are worked out, which takes a fifth off in a large filter.
-SEMEL_AVX512 [[gnu::noinline, gnu::flatten]] bool add_avx512(std::uint64_t* words,
-                                                             const Sections& sections, Digest key) {
-  prefetch_for_write(block_of(words, sections, key, 0));
-  asm volatile("" : : : "memory");  // or the compiler would move the prefetch down to the load
+SEMEL_AVX512 [[gnu::noinline, gnu::flatten]] bool add_any_avx512(std::uint64_t* words,
+                                                                 const Sections& sections,
+                                                                 Digest key) {
   return add_one<Avx512>(words, sections, key);
 }
 
-void contains_portable(const std::uint64_t* words, const Sections& sections, std::uint32_t line,
-                       std::span<const Digest> keys, std::span<bool> found) {
+}  // namespace
+
+bool contains_portable(const std::uint64_t* words, const Sections& sections, Digest key) {
+  return contains_one<Portable>(words, sections, key);
+}
+
+bool add_portable(std::uint64_t* words, const Sections& sections, Digest key) {
+  return add_one<Portable>(words, sections, key);
+}
+
+// Most absent keys are told by their first word.
+SEMEL_AVX512 [[gnu::flatten]] bool contains_avx512(const std::uint64_t* words,
+                                                   const Sections& sections, Digest key) {
+  const std::uint64_t* block = block_of(words, sections, key, 0);
+  const std::uint32_t probes = sections.probes;
+  if (!Avx512::test_word(block, key.hi, std::min(probes, kProbesInWord))) return false;
+  if (probes > 2 * kProbesInWord || sections.lines > 1) {
+    return contains_any_avx512(words, sections, key);
+  }
+  if (probes <= kProbesInWord) return true;
+  return Avx512::test_word(block, word_of(key.hi, 1), probes - kProbesInWord);
+}
+
+// The block is asked for before its bits are worked out, which takes a fifth off in a large filter.
+SEMEL_AVX512 [[gnu::flatten]] bool add_avx512(std::uint64_t* words, const Sections& sections,
+                                              Digest key) {
+  std::uint64_t* block = block_of(words, sections, key, 0);
+  prefetch_for_write(block);
+  asm volatile("" : "+r"(block) : : "memory");  // or the prefetch would move down to the load
+  if (sections.lines > 1 || sections.probes > kProbesInWord) {
+    return add_any_avx512(words, sections, key);
+  }
+  return Avx512::set_word(block, key.hi, sections.probes);
+}
+
+namespace {
+
+void contains_in_line_portable(const std::uint64_t* words, const Sections& sections,
+                               std::uint32_t line, std::span<const Digest> keys,
+                               std::span<bool> found) {
   contains_in_line<Portable>(words, sections, line, keys, found);
 }
-SEMEL_AVX512 [[gnu::flatten]] void contains_avx512(const std::uint64_t* words,
-                                                   const Sections& sections, std::uint32_t line,
-                                                   std::span<const Digest> keys,
-                                                   std::span<bool> found) {
+SEMEL_AVX512 [[gnu::flatten]] void contains_in_line_avx512(const std::uint64_t* words,
+                                                           const Sections& sections,
+                                                           std::uint32_t line,
+                                                           std::span<const Digest> keys,
+                                                           std::span<bool> found) {
   // A loop of its own for the first line, whose words need no mixing.
   if (line == 0) return contains_in_line<Avx512>(words, sections, 0, keys, found);
   contains_in_line<Avx512>(words, sections, line, keys, found);
 }
 
-void add_portable(std::uint64_t* words, const Sections& sections, std::span<const Digest> keys,
-                  std::span<bool> added) {
+void add_all_portable(std::uint64_t* words, const Sections& sections, std::span<const Digest> keys,
+                      std::span<bool> added) {
   add_all<Portable>(words, sections, keys, added);
 }
-SEMEL_AVX512 [[gnu::flatten]] void add_avx512(std::uint64_t* words, const Sections& sections,
-                                              std::span<const Digest> keys, std::span<bool> added) {
+SEMEL_AVX512 [[gnu::flatten]] void add_all_avx512(std::uint64_t* words, const Sections& sections,
+                                                  std::span<const Digest> keys,
+                                                  std::span<bool> added) {
   add_all<Avx512>(words, sections, keys, added);
 }
+
+}  // namespace
 
 #if defined(__x86_64__)
 const bool kHasAvx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("bmi2");
 #else
-constexpr bool kHasAvx512 = false;
+const bool kHasAvx512 = false;
 #endif
-
-}  // namespace
-
-bool contains(const std::uint64_t* words, const Sections& sections, Digest key) {
-  return kHasAvx512 ? contains_avx512(words, sections, key)
-                    : contains_portable(words, sections, key);
-}
 
 // Line by line, and each further line only for the keys that passed the ones before: most absent
 // keys cost one miss, whatever the number of lines.
 void contains(const std::uint64_t* words, const Sections& sections, std::span<const Digest> keys,
               std::span<bool> found) {
   const auto in_line = [&](std::uint32_t line, std::span<const Digest> some, std::span<bool> into) {
-    return kHasAvx512 ? contains_avx512(words, sections, line, some, into)
-                      : contains_portable(words, sections, line, some, into);
+    return kHasAvx512 ? contains_in_line_avx512(words, sections, line, some, into)
+                      : contains_in_line_portable(words, sections, line, some, into);
   };
   in_line(0, keys, found);
   if (sections.lines == 1) return;
@@ -307,17 +360,12 @@ void contains(const std::uint64_t* words, const Sections& sections, std::span<co
   }
 }
 
-bool add(std::uint64_t* words, const Sections& sections, Digest key) {
-  return kHasAvx512 ? add_avx512(words, sections, key) : add_portable(words, sections, key);
-}
-
 void add(std::uint64_t* words, const Sections& sections, std::span<const Digest> keys,
          std::span<bool> added) {
-  return kHasAvx512 ? add_avx512(words, sections, keys, added)
-                    : add_portable(words, sections, keys, added);
+  return kHasAvx512 ? add_all_avx512(words, sections, keys, added)
+                    : add_all_portable(words, sections, keys, added);
 }
 
-bool has_avx512() { return kHasAvx512; }
 bool test_portable(const std::uint64_t* block, std::uint64_t high, std::uint32_t line,
                    std::uint32_t probes) {
   return Portable::test(block, high, line, probes);

@@ -31,17 +31,31 @@ struct Sections {
   bool operator==(const Sections&) const = default;
 };
 
+// Whether this processor has what the second kernel needs. False before it is initialised, which is
+// harmless: both give the same.
+extern const bool kHasAvx512;
+
+bool contains_portable(const std::uint64_t* words, const Sections& sections, Digest key);
+bool contains_avx512(const std::uint64_t* words, const Sections& sections, Digest key);
+bool add_portable(std::uint64_t* words, const Sections& sections, Digest key);
+bool add_avx512(std::uint64_t* words, const Sections& sections, Digest key);
+
 // `words` is the whole filter, on a cache line.
-bool contains(const std::uint64_t* words, const Sections& sections, Digest key);
+inline bool contains(const std::uint64_t* words, const Sections& sections, Digest key) {
+  return kHasAvx512 ? contains_avx512(words, sections, key)
+                    : contains_portable(words, sections, key);
+}
 void contains(const std::uint64_t* words, const Sections& sections, std::span<const Digest> keys,
               std::span<bool> found);
+
 // True if a bit was clear before.
-bool add(std::uint64_t* words, const Sections& sections, Digest key);
+inline bool add(std::uint64_t* words, const Sections& sections, Digest key) {
+  return kHasAvx512 ? add_avx512(words, sections, key) : add_portable(words, sections, key);
+}
 void add(std::uint64_t* words, const Sections& sections, std::span<const Digest> keys,
          std::span<bool> added);
 
-// The kernels, for the test that compares them. REQUIRES, of the second: has_avx512().
-bool has_avx512();
+// The kernels, for the test that compares them. REQUIRES, of those for AVX-512: kHasAvx512.
 bool test_portable(const std::uint64_t* block, std::uint64_t high, std::uint32_t line,
                    std::uint32_t probes);
 bool test_avx512(const std::uint64_t* block, std::uint64_t high, std::uint32_t line,

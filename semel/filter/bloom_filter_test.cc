@@ -195,7 +195,7 @@ TEST(BloomFilter, AnswersBatchesOfAnySizeAsOneByOne) {
 }
 
 TEST(BloomBlock, GivesTheSameBitsOnEveryProcessor) {
-  if (!bloom_block::has_avx512()) GTEST_SKIP() << "no AVX-512 here";
+  if (!bloom_block::kHasAvx512) GTEST_SKIP() << "no AVX-512 here";
   alignas(64) std::array<std::uint64_t, 8> a, b;
   Random random(3);
   int held = 0;
