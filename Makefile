@@ -1,0 +1,97 @@
+# CMake does the work (CMakePresets.json; each preset has its folder under build/). This file picks
+# the preset, and first installs the packages that are missing (tools/packages).
+PREFIX ?= /usr/local
+DESTDIR ?=
+SECONDS ?= 60
+JOBS ?= $(shell nproc)
+
+# What `make run` sifts.
+STREAM = --lines 1000000 --duplicates 0.5 --seed 1
+
+SOURCES = $(shell find bench cli client examples fuzz module semel tests -name '*.h' -o -name '*.cc' 2>/dev/null)
+BUILD = cmake --build --parallel $(JOBS) --preset
+TEST = ctest --parallel $(JOBS) --preset
+TIDY = run-clang-tidy -quiet -p build/release -j $(JOBS)
+# The analyzer takes minutes over what test macros expand to; sums in tests are small.
+NOT_IN_TESTS = -clang-analyzer-*,-bugprone-implicit-widening-*,-concurrency-mt-unsafe
+LINK_COMMAND = ln -sfn release/bin/semel build/semel
+
+.NOTPARALLEL: # ninja and ctest are parallel themselves, and apt serves one caller at a time
+.PHONY: help run test build install bench figures fuzz test-asan test-tsan coverage format check clean
+
+help:
+	@echo 'make TARGET, where TARGET is'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+
+run: build ## build, then sift the duplicates out of a generated stream
+	build/semel generate $(STREAM) | build/semel sift > build/sifted.txt
+
+test: need-build-test build/release/with-tests ## build and run all tests
+	@$(BUILD) release
+	@$(LINK_COMMAND)
+	@$(TEST) release
+
+build: need-build build/release/build.ninja ## build the library and the command: build/semel
+	@$(BUILD) release --target product
+	@$(LINK_COMMAND)
+
+install: build ## install under PREFIX (/usr/local), below DESTDIR if that is set
+	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
+
+bench: need-build-bench build/bench/build.ninja ## measure beside the peers: build/bench.tsv
+	@$(BUILD) bench
+	build/bench/bin/bench/semel_bench --tsv build/bench.tsv
+
+figures: need-build-bench-figures build/bench/build.ninja ## draw the figures: build/figures
+	@$(BUILD) bench
+	bench/figures/make-figures build/bench/bin/bench build/figures
+
+fuzz: need-build-fuzz build/fuzz/build.ninja ## run every fuzzer for SECONDS (60)
+	@$(BUILD) fuzz
+	@tools/run-fuzzers build/fuzz $(SECONDS) $(JOBS)
+
+test-asan: need-build-test build/asan/build.ninja ## the tests with AddressSanitizer and UBSan
+	@$(BUILD) asan
+	@$(TEST) asan
+
+test-tsan: need-build-test build/tsan/build.ninja ## the tests with ThreadSanitizer
+	@$(BUILD) tsan
+	@$(TEST) tsan
+
+coverage: need-build-test-coverage build/coverage/build.ninja ## which lines the tests reach
+	@$(BUILD) coverage
+	@find build/coverage -name '*.gcda' -delete
+	@$(TEST) coverage
+	@mkdir -p build/coverage/report
+	@gcovr --root . --filter semel/ --filter cli/ --exclude '.*_test\.cc' --print-summary \
+	  --html-details build/coverage/report/index.html build/coverage
+	@echo 'Line by line: build/coverage/report/index.html'
+
+format: need-check ## put the sources into the house style
+	@clang-format -i $(SOURCES)
+
+check: need-build-test-check build/release/with-tests ## format, clang-tidy and layering
+	@clang-format --dry-run --Werror $(SOURCES)
+	@$(TIDY) '^$(CURDIR)/(semel|cli|client|module|examples|fuzz)/(?!.*_test\.cc$$)'
+	@$(TIDY) -checks='$(NOT_IN_TESTS)' '_test\.cc$$' '^$(CURDIR)/tests/'
+	@$(BUILD) release --target layering_test
+	@build/release/bin/tests/layering_test --gtest_brief=1
+
+clean: ## remove build/
+	@rm -rf build
+
+# need-build-test: the packages for the purposes build and test.
+need-%:
+	@tools/install-packages $(subst -, ,$*)
+
+# Configured once, and again when the presets change; ninja itself follows the CMake files.
+build/%/build.ninja: CMakePresets.json
+	@cmake --preset $*
+
+# The library and the command do not need the packages of the tests, until tests are asked for.
+build/release/build.ninja: CMakePresets.json
+	@cmake --preset release -DSEMEL_TESTS=OFF
+
+build/release/with-tests: CMakePresets.json
+	@cmake --preset release -DSEMEL_TESTS=ON
+	@touch $@

@@ -1,0 +1,63 @@
+#!/bin/sh
+# An installation serves an outside project, through CMake and through pkg-config: under a PREFIX,
+# below a DESTDIR, and after it was moved. It brings headers that stand alone, and nothing else.
+#
+#   install_test.sh CMAKE GENERATOR COMPILER BUILD LIBDIR VERSION
+set -eu
+cmake=$1 generator=$2 compiler=$3 build=$4 libdir=$5 version=$6
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+  echo "install_test: $1" >&2
+  exit 1
+}
+
+# Shows what a command printed only if it fails.
+quietly() {
+  "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "failed: $*"; }
+}
+
+# works_in PREFIX: what is installed there can be found and used.
+works_in() {
+  prefix=$1 outside=$work/outside
+  rm -rf "$outside"
+  mkdir "$outside"
+
+  "$prefix/bin/semel" --version | grep -qF "$version" || fail "$prefix: semel --version"
+  [ -f "$prefix/share/man/man1/semel.1" ] || fail "$prefix: no manual"
+
+  quietly "$cmake" -S "$here/outside" -B "$outside/build" -G "$generator" \
+    -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$prefix"
+  grep -qF "semel_DIR:PATH=$prefix/" "$outside/build/CMakeCache.txt" ||
+    fail "$prefix: find_package took another semel"
+  quietly "$cmake" --build "$outside/build"
+  quietly "$outside/build/outside"
+
+  export PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig"
+  [ "$(pkg-config --modversion semel)" = "$version" ] || fail "$prefix: pkg-config --modversion"
+  quietly "$compiler" -std=c++20 "$here/outside/outside.cc" -o "$outside/by_pkg_config" \
+    $(pkg-config --cflags --libs semel)
+  quietly env LD_LIBRARY_PATH="$prefix/$libdir" "$outside/by_pkg_config"
+}
+
+quietly "$cmake" --install "$build" --prefix "$work/first"
+works_in "$work/first"
+! grep -rF "$work" "$work/first/$libdir/cmake" "$work/first/$libdir/pkgconfig" ||
+  fail "the files above name the place of the installation"
+mv "$work/first" "$work/moved"
+works_in "$work/moved"
+
+quietly env DESTDIR="$work/destdir" "$cmake" --install "$build" --prefix /usr/local
+works_in "$work/destdir/usr/local"
+
+strays=$(find "$work/moved/include" -type f ! -name '*.h' -o -name '*_test*')
+[ -z "$strays" ] || fail "these are not headers of the library: $strays"
+
+cd "$work/moved/include"
+find semel -name '*.h' >"$work/headers"
+while read -r header; do
+  echo "#include \"$header\"" >"$work/alone.cc"
+  quietly "$compiler" -std=c++20 -fsyntax-only -I. "$work/alone.cc"
+done <"$work/headers"

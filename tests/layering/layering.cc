@@ -1,0 +1,296 @@
+#include "tests/layering/layering.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <ostream>
+#include <regex>
+#include <set>
+#include <sstream>
+
+namespace semel::layering {
+namespace {
+
+struct Layer {
+  std::string_view folder;
+  std::vector<std::string_view> may_include;  // besides itself
+};
+
+// From the bottom to the top: a folder may include only what stands above it here.
+const std::vector<Layer> kLayers = {
+    {"semel/core", {}},
+    {"semel/hash", {"semel/core"}},
+    {"semel/bits", {"semel/core"}},
+    {"semel/filter", {"semel/core", "semel/hash", "semel/bits"}},
+    {"semel/window", {"semel/core", "semel/hash", "semel/bits", "semel/filter"}},
+    {"semel/crdt", {"semel/core", "semel/hash", "semel/bits", "semel/filter"}},
+    {"semel/sift", {"semel/core", "semel/hash", "semel/bits", "semel/filter", "semel/window"}},
+    {"semel/store", {"semel/core"}},
+    {"semel/index", {"semel/core", "semel/hash", "semel/store"}},
+    {"semel/sync", {"semel/core", "semel/hash", "semel/store", "semel/index"}},
+    {"semel/tally", {"semel/core", "semel/hash", "semel/window", "semel/crdt", "semel/index"}},
+    {"semel/site",
+     {"semel/core", "semel/hash", "semel/bits", "semel/filter", "semel/window", "semel/crdt",
+      "semel/sift", "semel/store", "semel/index", "semel/sync", "semel/tally"}},
+    {"client", {"semel"}},
+    {"module", {"semel"}},
+    {"cli", {"semel", "client"}},
+};
+
+// What one file may include beyond its folder.
+struct Exception {
+  std::string_view file;
+  std::string_view may_include;
+};
+constexpr std::array kExceptions = {
+    Exception{"semel/tally/tally_store.cc", "semel/store"},
+};
+
+// A library is named by the path of its headers, and seen in one place only.
+struct Library {
+  std::string_view headers;
+  std::string_view seen_in;  // a folder or a file
+};
+constexpr std::array kLibraries = {
+    Library{"xxhash.h", "semel/hash"},
+    Library{"sodium.h", "semel/hash"},
+    Library{"sodium", "semel/hash"},
+    Library{"rocksdb", "semel/store/rocksdb_store.cc"},
+    Library{"hiredis", "client"},
+    Library{"redismodule.h", "module/host"},
+    Library{"valkeymodule.h", "module/host"},
+};
+constexpr std::array<std::string_view, 3> kTestLibraries = {"gtest", "gmock", "rapidcheck"};
+
+// POSIX, Linux and the processor: everywhere but in core.
+const std::set<std::string_view> kPlatform = {
+    "arpa",    "dirent.h", "endian.h", "fcntl.h",   "getopt.h", "immintrin.h",
+    "linux",   "net",      "netdb.h",  "netinet",   "poll.h",   "pthread.h",
+    "sched.h", "signal.h", "sys",      "termios.h", "unistd.h",
+};
+
+const std::set<std::string_view> kStandard = {
+    "algorithm",
+    "any",
+    "array",
+    "atomic",
+    "barrier",
+    "bit",
+    "bitset",
+    "charconv",
+    "chrono",
+    "compare",
+    "complex",
+    "concepts",
+    "condition_variable",
+    "coroutine",
+    "deque",
+    "exception",
+    "execution",
+    "filesystem",
+    "format",
+    "forward_list",
+    "fstream",
+    "functional",
+    "future",
+    "initializer_list",
+    "iomanip",
+    "ios",
+    "iosfwd",
+    "iostream",
+    "istream",
+    "iterator",
+    "latch",
+    "limits",
+    "list",
+    "locale",
+    "map",
+    "memory",
+    "memory_resource",
+    "mutex",
+    "new",
+    "numbers",
+    "numeric",
+    "optional",
+    "ostream",
+    "queue",
+    "random",
+    "ranges",
+    "ratio",
+    "regex",
+    "scoped_allocator",
+    "semaphore",
+    "set",
+    "shared_mutex",
+    "source_location",
+    "span",
+    "sstream",
+    "stack",
+    "stdexcept",
+    "stop_token",
+    "streambuf",
+    "string",
+    "string_view",
+    "strstream",
+    "syncstream",
+    "system_error",
+    "thread",
+    "tuple",
+    "type_traits",
+    "typeindex",
+    "typeinfo",
+    "unordered_map",
+    "unordered_set",
+    "utility",
+    "valarray",
+    "variant",
+    "vector",
+    "version",
+    "cassert",
+    "cctype",
+    "cerrno",
+    "cfenv",
+    "cfloat",
+    "cinttypes",
+    "climits",
+    "clocale",
+    "cmath",
+    "csetjmp",
+    "csignal",
+    "cstdarg",
+    "cstddef",
+    "cstdint",
+    "cstdio",
+    "cstdlib",
+    "cstring",
+    "ctime",
+    "cuchar",
+    "cwchar",
+    "cwctype",
+};
+
+// True if `path` is `place`, or lies in it where that is a folder.
+bool within(std::string_view path, std::string_view place) {
+  return path.starts_with(place) && (path.size() == place.size() || path[place.size()] == '/');
+}
+
+template <class Places>
+bool within_any(std::string_view path, const Places& places) {
+  return std::any_of(std::begin(places), std::end(places),
+                     [&](std::string_view place) { return within(path, place); });
+}
+
+const Layer* layer_of(std::string_view path) {
+  const auto found = std::find_if(kLayers.begin(), kLayers.end(),
+                                  [&](const Layer& layer) { return within(path, layer.folder); });
+  return found == kLayers.end() ? nullptr : &*found;
+}
+
+bool is_ours(std::string_view path) {
+  constexpr std::array<std::string_view, 7> kRoots = {"semel", "client", "module", "cli",
+                                                      "tests", "bench",  "fuzz"};
+  return within_any(path, kRoots);
+}
+
+bool is_test(std::string_view file) { return file.ends_with("_test.cc"); }
+
+std::string listed(const std::vector<std::string_view>& names) {
+  std::string list;
+  for (const std::string_view name : names) list.append(list.empty() ? "" : ", ").append(name);
+  return list.empty() ? "nothing but itself" : list;
+}
+
+std::optional<std::string> fault_of_ours(std::string_view file, const Layer& layer,
+                                         std::string_view header) {
+  if (within(header, layer.folder) || within_any(header, layer.may_include)) return std::nullopt;
+  if (is_test(file) && within(header, "tests")) return std::nullopt;
+  for (const Exception& exception : kExceptions) {
+    if (file == exception.file && within(header, exception.may_include)) return std::nullopt;
+  }
+  return std::string(layer.folder) + " may include " + listed(layer.may_include);
+}
+
+std::optional<std::string> fault_of_system(std::string_view file, std::string_view header) {
+  if (kStandard.contains(header)) return std::nullopt;
+  if (is_test(file) && within_any(header, kTestLibraries)) return std::nullopt;
+  if (within(file, "semel/core")) return "semel/core may include the standard library only";
+  if (within_any(header, kPlatform)) return std::nullopt;
+  for (const Library& library : kLibraries) {
+    if (!within(header, library.headers)) continue;
+    if (within(file, library.seen_in)) return std::nullopt;
+    return std::string(library.headers) + " may be included only in " +
+           std::string(library.seen_in);
+  }
+  return "neither a path from the root of the repository, nor a header in the tables of "
+         "tests/layering/layering.cc";
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const Breach& breach) {
+  return out << breach.file << ':' << breach.line << ": " << breach.what;
+}
+
+std::vector<Breach> breaches_in(std::string_view file, std::string_view text) {
+  static const std::regex kInclude(
+      R"(\s*#\s*(?:include|include_next|import)\b\s*(?:["<]([^">]+)[">])?)");
+  const Layer* const layer = layer_of(file);
+  if (layer == nullptr) return {{std::string(file), 1, "a folder that the table does not name"}};
+
+  std::vector<Breach> breaches;
+  std::istringstream lines{std::string(text)};
+  std::size_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::smatch include;
+    if (!std::regex_search(line, include, kInclude, std::regex_constants::match_continuous))
+      continue;
+    if (!include[1].matched) {
+      breaches.push_back({std::string(file), number, "an include that does not name its header"});
+      continue;
+    }
+    const std::string header = include[1];
+    const auto fault =
+        is_ours(header) ? fault_of_ours(file, *layer, header) : fault_of_system(file, header);
+    if (fault) breaches.push_back({std::string(file), number, header + ": " + *fault});
+  }
+  return breaches;
+}
+
+Report check_tree(const std::filesystem::path& root) {
+  namespace fs = std::filesystem;
+  std::set<fs::path> files;
+  for (const char* const top : {"semel", "client", "module", "cli"}) {
+    if (!fs::exists(root / top)) continue;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / top)) {
+      const fs::path extension = entry.path().extension();
+      if (extension == ".h" || extension == ".cc") files.insert(entry.path());
+    }
+  }
+  Report report;
+  for (const fs::path& path : files) {
+    std::ifstream in(path);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    const auto found = breaches_in(path.lexically_relative(root).generic_string(), text);
+    report.breaches.insert(report.breaches.end(), found.begin(), found.end());
+    ++report.files;
+  }
+  return report;
+}
+
+std::string upward_dependency() {
+  for (auto layer = kLayers.begin(); layer != kLayers.end(); ++layer) {
+    for (const std::string_view below : layer->may_include) {
+      const bool stands_above = std::any_of(
+          kLayers.begin(), layer, [&](const Layer& other) { return within(other.folder, below); });
+      const bool stands_below = std::any_of(
+          layer, kLayers.end(), [&](const Layer& other) { return within(other.folder, below); });
+      if (!stands_above || stands_below) return std::string(layer->folder);
+    }
+  }
+  return {};
+}
+
+}  // namespace semel::layering
