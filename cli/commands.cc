@@ -1,0 +1,63 @@
+#include "cli/commands.h"
+
+#include <unistd.h>
+
+#include "cli/files.h"
+
+namespace semel::cli {
+
+Syntax program_syntax(bool& version) {
+  Syntax syntax{"semel",
+                "Every effect once: recognises what was there before, in streams and between sites",
+                "",
+                {{"version", 'V', flag_value(version), "print the version and exit"}}};
+  syntax.operands.value.placeholder = "SUBCOMMAND";
+  return syntax;
+}
+
+std::vector<Command> all_commands() {
+  std::vector<Command> commands;
+  commands.push_back(sift_command());
+  commands.push_back(generate_command());
+  commands.push_back(completion_command());
+  std::vector<std::string> words;
+  for (const Command& command : commands) words.push_back(command.word);
+  words.emplace_back("help");
+  commands.push_back(help_command(std::move(words)));
+  return commands;
+}
+
+std::string program_help() {
+  bool version = false;
+  const Syntax syntax = program_syntax(version);
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const Command& command : all_commands()) {
+    rows.emplace_back(command.word, command.syntax.summary);
+  }
+  std::string out = "Usage: semel SUBCOMMAND [OPTION...] [OPERAND...]\n       semel OPTION\n\n" +
+                    syntax.summary + ".\n\nSubcommands:\n" + columns(rows) + "\nOptions:\n";
+  rows.clear();
+  for (const Option& option : all_options(syntax)) {
+    rows.emplace_back(std::string("-") + option.letter + ", --" + option.name, option.help);
+  }
+  return out + columns(rows) + "\n'semel help SUBCOMMAND' explains one of them.\n";
+}
+
+void complain(std::string_view who, std::string_view text) {
+  std::string line(who);
+  line.append(": ").append(text).append("\n");
+  (void)write_all(STDERR_FILENO, line);  // nobody is left to tell
+}
+
+std::string cannot(std::string_view what, std::string_view name, const std::error_code& why) {
+  return "cannot " + std::string(what) + ' ' + std::string(name) + ": " + why.message();
+}
+
+Exit print(std::string_view who, std::string_view text) {
+  const std::error_code error = write_all(STDOUT_FILENO, text);
+  if (!error) return Exit::success;
+  complain(who, cannot("write", "standard output", error));
+  return Exit::failure;
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,43 @@
+// The subcommands of semel, a file each, and the few words they all speak.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "cli/options.h"
+
+namespace semel::cli {
+
+enum class Exit : int {
+  success = 0,
+  failure = 1,  // the work could not be done: a file, a disk, memory
+  usage = 2,    // the command line makes no sense; nothing was done
+};
+
+struct Command {
+  std::string word;           // what stands after `semel`
+  Syntax syntax;              // its values go to settings that `run` holds
+  std::function<Exit()> run;  // REQUIRES: parse(syntax, ...) refused nothing
+};
+
+Command sift_command();
+Command generate_command();
+Command completion_command();
+Command help_command(std::vector<std::string> words);
+
+// Of `semel` itself, whose operand is the subcommand.
+Syntax program_syntax(bool& version);
+std::vector<Command> all_commands();
+std::string program_help();
+
+// A line on standard error: "semel sift: text".
+void complain(std::string_view who, std::string_view text);
+// "cannot read 'x': No such file or directory"
+std::string cannot(std::string_view what, std::string_view name, const std::error_code& why);
+// All of `text` on standard output, or a complaint and Exit::failure.
+Exit print(std::string_view who, std::string_view text);
+
+}  // namespace semel::cli

@@ -1,0 +1,66 @@
+// Bytes in and out of file descriptors, and what can go wrong with them.
+//
+// Contract  Calls that a signal interrupts are made again, and descriptors that some other process
+//           has set to non-blocking are waited for. Errors keep the system's own words.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace semel::cli {
+
+// A file descriptor that is closed when it goes, if it was opened here.
+class File {
+ public:
+  File() = default;
+  // REQUIRES: fd stays open longer than this.
+  static File borrow(int fd) { return File(fd, false); }
+  static File open_to_read(const std::string& path, std::error_code& error);
+  // Creates the file if need be, and leaves what is in it.
+  static File open_to_write(const std::string& path, std::error_code& error);
+
+  File(File&& other) noexcept { *this = std::move(other); }
+  File& operator=(File&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    std::swap(owned_, other.owned_);
+    return *this;
+  }
+  ~File();
+
+  int fd() const { return fd_; }
+  // What the system could not write until now it reports here. A borrowed file is closed too.
+  std::error_code close();
+
+ private:
+  File(int fd, bool owned) : fd_(fd), owned_(owned) {}
+
+  int fd_ = -1;
+  bool owned_ = false;
+};
+
+std::error_code last_error();  // errno
+
+// At most `size` bytes, and none only at the end. Waits until there are some.
+std::error_code read_some(int fd, char* to, std::size_t size, std::size_t& got);
+// True if a read would wait now.
+bool must_wait(int fd);
+std::error_code write_all(int fd, std::string_view bytes);
+
+// Which regular file this is; nullopt for anything else, such as a pipe or a terminal.
+struct FileId {
+  std::uint64_t device;
+  std::uint64_t number;
+  bool operator==(const FileId&) const = default;
+};
+std::optional<FileId> file_id(int fd);
+std::optional<FileId> file_id(const std::string& path);
+
+// Empties a regular file; anything else has nothing to lose.
+std::error_code empty(int fd);
+
+}  // namespace semel::cli

@@ -1,0 +1,73 @@
+// semel: takes its arguments to the subcommand that they name.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <new>
+
+#include "cli/commands.h"
+#include "cli/files.h"
+
+namespace semel::cli {
+namespace {
+
+constexpr const char* kVersion = "semel " SEMEL_VERSION "\n";
+
+// Whoever started us may have closed a standard stream. The next file opened would take its number,
+// and be read or written for it; a null device of the wrong direction gives an honest error instead.
+void occupy_standard_streams() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+    (void)::open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+  }
+}
+
+Exit refuse(std::string_view who, std::string_view text) {
+  complain(who, text);
+  return Exit::usage;
+}
+
+Exit run_program(std::span<const char* const> arguments) {
+  bool version = false;
+  const Syntax syntax = program_syntax(version);
+  const Parsed parsed = parse(syntax, arguments);
+  if (!parsed.refusal.empty()) return refuse(syntax.name, parsed.refusal);
+  if (parsed.help) return print(syntax.name, program_help());
+  if (version) return print(syntax.name, kVersion);
+  (void)write_all(STDERR_FILENO, program_help());
+  return Exit::usage;
+}
+
+Exit run(std::span<const char* const> arguments) {
+  if (arguments.empty() || arguments[0][0] == '-') return run_program(arguments);
+  const std::string_view word = arguments[0];
+  const std::vector<Command> commands = all_commands();
+  const auto command = std::find_if(commands.begin(), commands.end(),
+                                    [word](const Command& known) { return known.word == word; });
+  if (command == commands.end()) {
+    std::vector<std::string> words;
+    for (const Command& known : commands) words.push_back(known.word);
+    return refuse("semel", "unknown subcommand " + quoted(word) + allowed_words(word, words));
+  }
+  const Parsed parsed = parse(command->syntax, arguments.subspan(1));
+  if (!parsed.refusal.empty()) return refuse(command->syntax.name, parsed.refusal);
+  if (parsed.help) return print(command->syntax.name, help_text(command->syntax));
+  return command->run();
+}
+
+}  // namespace
+}  // namespace semel::cli
+
+int main(int argc, char** argv) {
+  using namespace semel::cli;
+  occupy_standard_streams();
+  std::signal(SIGPIPE, SIG_DFL);  // a reader that has enough ends us, even if our parent ignores it
+  try {
+    return static_cast<int>(run({argv + 1, static_cast<std::size_t>(std::max(argc - 1, 0))}));
+  } catch (const std::bad_alloc&) {
+    complain("semel", "out of memory");
+    return static_cast<int>(Exit::failure);
+  }
+}

@@ -1,0 +1,335 @@
+#include "cli/options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <numeric>
+
+namespace semel::cli {
+namespace {
+
+constexpr std::size_t kHelpColumns = 80;
+
+struct Unit {
+  std::string_view name;
+  std::uint64_t factor;
+};
+
+// Digits and a unit, nothing else.
+std::optional<std::uint64_t> parse_units(std::string_view text, std::span<const Unit> units) {
+  std::uint64_t number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{}) return std::nullopt;
+  const std::string_view name(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
+  const auto unit = std::find_if(units.begin(), units.end(),
+                                 [name](const Unit& known) { return known.name == name; });
+  if (unit == units.end()) return std::nullopt;
+  if (number > std::numeric_limits<std::uint64_t>::max() / unit->factor) return std::nullopt;
+  return number * unit->factor;
+}
+
+// Letters inserted, deleted, replaced or swapped with their neighbour, to get from one to the other.
+std::size_t edit_distance(std::string_view from, std::string_view to) {
+  std::vector<std::size_t> before_last;
+  std::vector<std::size_t> last;
+  std::vector<std::size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= from.size(); ++i) {
+    before_last = std::exchange(last, row);
+    row[0] = i;
+    for (std::size_t j = 1; j <= to.size(); ++j) {
+      const std::size_t replaced = last[j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1);
+      row[j] = std::min({replaced, last[j] + 1, row[j - 1] + 1});
+      const bool swapped = i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1];
+      if (swapped) row[j] = std::min(row[j], before_last[j - 2] + 1);
+    }
+  }
+  return row.back();
+}
+
+// Breaks at blanks so that no line is longer than `width`, if words allow.
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines(1);
+  while (!text.empty()) {
+    const std::size_t blank = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, blank);
+    if (!lines.back().empty() && lines.back().size() + 1 + word.size() > width)
+      lines.emplace_back();
+    if (!lines.back().empty()) lines.back() += ' ';
+    lines.back() += word;
+    text.remove_prefix(std::min(blank + 1, text.size()));
+  }
+  return lines;
+}
+
+// Paragraphs, separated by newlines, wrapped each.
+std::string paragraphs(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    for (const std::string& line : wrapped(text.substr(0, end), kHelpColumns)) out += line + '\n';
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!text.empty()) out += '\n';
+  }
+  return out;
+}
+
+std::string left_column(const Option& option) {
+  std::string left = option.letter ? std::string("-") + option.letter + ", " : "    ";
+  left += "--" + option.name;
+  if (!option.is_flag()) left += ' ' + option.value.placeholder;
+  return left;
+}
+
+std::string operand_usage(const Operands& operands) {
+  if (operands.most == 0) return "";
+  const std::string name = operands.value.placeholder + (operands.most > 1 ? "..." : "");
+  return operands.least == 0 ? " [" + name + "]" : " " + name;
+}
+
+// One walk over the arguments of a command line.
+class Parser {
+ public:
+  Parser(const Syntax& syntax, std::span<const char* const> arguments)
+      : syntax_(syntax), options_(all_options(syntax)), arguments_(arguments) {}
+
+  Parsed run() {
+    bool only_operands = false;
+    while (next_ < arguments_.size() && result_.refusal.empty() && !result_.help) {
+      const std::string_view argument = arguments_[next_++];
+      if (only_operands || argument == "-" || !argument.starts_with('-')) {
+        operand(argument);
+      } else if (argument == "--") {
+        only_operands = true;
+      } else if (argument.starts_with("--")) {
+        long_option(argument.substr(2));
+      } else {
+        letters(argument);
+      }
+    }
+    if (result_.refusal.empty() && !result_.help && operands_ < syntax_.operands.least) {
+      const Value& value = syntax_.operands.value;
+      result_.refusal = value.placeholder + " is missing; allowed: " + value.allowed;
+    }
+    return result_;
+  }
+
+ private:
+  void operand(std::string_view text) {
+    const Value& value = syntax_.operands.value;
+    if (operands_ == syntax_.operands.most) {
+      result_.refusal = "unexpected " + quoted(text) + "; allowed: " +
+                        (operands_ == 0 ? "only options"
+                                        : "at most " + std::to_string(syntax_.operands.most) +
+                                              " of " + value.placeholder);
+    } else if (!value.take(text)) {
+      result_.refusal =
+          value.choices.empty()
+              ? value.placeholder + " cannot be " + quoted(text) + "; allowed: " + value.allowed
+              : "unknown " + value.placeholder + ' ' + quoted(text) +
+                    allowed_words(text, value.choices);
+    }
+    ++operands_;
+  }
+
+  void long_option(std::string_view text) {
+    const std::size_t equals = text.find('=');
+    const std::string_view name = text.substr(0, equals);
+    const Option* option = find([name](const Option& known) { return known.name == name; });
+    if (!option) {
+      const std::string given = "--" + std::string(name);
+      return unknown(given, quoted(given));
+    }
+    if (equals == std::string_view::npos) {
+      option->is_flag() ? flag(*option) : value_from_next(*option, "--" + option->name);
+    } else if (option->is_flag()) {
+      result_.refusal = "--" + option->name + " takes no value; allowed: --" + option->name +
+                        " alone, not " + quoted("--" + std::string(text));
+    } else {
+      value(*option, "--" + option->name, text.substr(equals + 1));
+    }
+  }
+
+  void letters(std::string_view argument) {
+    for (std::size_t i = 1; i < argument.size() && result_.refusal.empty(); ++i) {
+      const char letter = argument[i];
+      const Option* option = find([letter](const Option& known) { return known.letter == letter; });
+      if (!option) return unknown_letter(letter, argument);
+      if (option->is_flag()) {
+        flag(*option);
+        continue;
+      }
+      const std::string name = std::string("-") + letter;
+      if (i + 1 == argument.size()) return value_from_next(*option, name);
+      return value(*option, name, argument.substr(i + 1));
+    }
+  }
+
+  void flag(const Option& option) {
+    if (option.name == "help") result_.help = true;
+    if (option.value.take) option.value.take("");
+  }
+
+  void value_from_next(const Option& option, const std::string& name) {
+    if (next_ < arguments_.size()) return value(option, name, arguments_[next_++]);
+    result_.refusal = name + " needs a value; allowed: " + option.value.allowed;
+  }
+
+  void value(const Option& option, const std::string& name, std::string_view text) {
+    if (option.value.take(text)) return;
+    result_.refusal = name + " cannot be " + quoted(text) + "; allowed: " + option.value.allowed;
+  }
+
+  void unknown_letter(char letter, std::string_view argument) {
+    const bool legible = letter > ' ' && letter < '\x7f';  // and not a part of a character
+    const bool joined = argument.size() > 2 && legible;
+    unknown(argument, (joined ? quoted({&letter, 1}) + " in " : "") + quoted(argument));
+  }
+
+  void unknown(std::string_view given, const std::string& shown) {
+    std::vector<std::string> names;
+    for (const Option& option : options_) names.push_back("--" + option.name);
+    result_.refusal = "unknown option " + shown + allowed_words(given, names);
+  }
+
+  template <class Match>
+  const Option* find(Match match) const {
+    const auto found = std::find_if(options_.begin(), options_.end(), match);
+    return found == options_.end() ? nullptr : &*found;
+  }
+
+  const Syntax& syntax_;
+  const std::vector<Option> options_;
+  const std::span<const char* const> arguments_;
+  std::size_t next_ = 0;      // the argument to look at
+  std::size_t operands_ = 0;  // met so far
+  Parsed result_;
+};
+
+}  // namespace
+
+Parsed parse(const Syntax& syntax, std::span<const char* const> arguments) {
+  return Parser(syntax, arguments).run();
+}
+
+std::vector<Option> all_options(const Syntax& syntax) {
+  std::vector<Option> options = syntax.options;
+  options.push_back({"help", 'h', {}, "explain all this and exit"});
+  return options;
+}
+
+std::string help_text(const Syntax& syntax) {
+  std::string out = "Usage: " + syntax.name + " [OPTION...]" + operand_usage(syntax.operands) +
+                    "\n\n" + paragraphs(syntax.summary + ".\n" + syntax.text) + "\nOptions:\n";
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const Option& option : all_options(syntax))
+    rows.emplace_back(left_column(option), option.help);
+  out += columns(rows);
+  if (!syntax.examples.empty()) out += "\nExamples:\n";
+  for (const Example& example : syntax.examples) {
+    out += "  " + example.command + "\n      " + example.purpose + '\n';
+  }
+  return out;
+}
+
+std::string columns(std::span<const std::pair<std::string, std::string>> rows) {
+  std::size_t left_width = 0;
+  for (const auto& [left, right] : rows) left_width = std::max(left_width, left.size());
+  std::string out;
+  for (const auto& [left, right] : rows) {
+    std::string margin = "  " + left + std::string(left_width - left.size() + 2, ' ');
+    for (const std::string& line : wrapped(right, kHelpColumns - left_width - 4)) {
+      out += margin + line + '\n';
+      margin.assign(margin.size(), ' ');
+    }
+  }
+  return out;
+}
+
+std::string quoted(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string out = "'";
+  for (const char c : text.substr(0, kLongest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      out += c;
+    } else {
+      out += {'\\', 'x', kHex[byte / 16], kHex[byte % 16]};
+    }
+  }
+  return out + (text.size() > kLongest ? "...'" : "'");
+}
+
+std::string allowed_words(std::string_view given, std::span<const std::string> words) {
+  std::string list;
+  std::string_view nearest;
+  std::size_t least = 3;  // a distance of two letters may still be a slip
+  for (const std::string& word : words) {
+    list += (list.empty() ? "" : ", ") + word;
+    const std::size_t distance = edit_distance(given.substr(0, 64), word);
+    if (distance < std::min(least, word.size() / 2)) {
+      least = distance;
+      nearest = word;
+    }
+  }
+  if (!nearest.empty()) list = std::string(nearest) + " is nearest; allowed: " + list;
+  return (nearest.empty() ? "; allowed: " : "; ") + list;
+}
+
+std::optional<std::uint64_t> parse_count(std::string_view text) {
+  static constexpr std::array<Unit, 5> kUnits = {
+      {{"", 1}, {"k", 1'000}, {"M", 1'000'000}, {"G", 1'000'000'000}, {"T", 1'000'000'000'000}}};
+  return parse_units(text, kUnits);
+}
+
+std::optional<std::uint64_t> parse_bytes(std::string_view text) {
+  static constexpr std::uint64_t kOne = 1;
+  static constexpr std::array<Unit, 14> kUnits = {{{"", 1},
+                                                   {"B", 1},
+                                                   {"K", kOne << 10},
+                                                   {"M", kOne << 20},
+                                                   {"G", kOne << 30},
+                                                   {"T", kOne << 40},
+                                                   {"KiB", kOne << 10},
+                                                   {"MiB", kOne << 20},
+                                                   {"GiB", kOne << 30},
+                                                   {"TiB", kOne << 40},
+                                                   {"kB", 1'000},
+                                                   {"MB", 1'000'000},
+                                                   {"GB", 1'000'000'000},
+                                                   {"TB", 1'000'000'000'000}}};
+  return parse_units(text, kUnits);
+}
+
+std::optional<TimeMs> parse_duration(std::string_view text) {
+  static constexpr std::array<Unit, 6> kUnits = {{{"ms", 1},
+                                                  {"s", 1'000},
+                                                  {"m", 60'000},
+                                                  {"h", 3'600'000},
+                                                  {"d", 86'400'000},
+                                                  {"w", 604'800'000}}};
+  const std::optional<std::uint64_t> ms = parse_units(text, kUnits);
+  if (!ms || *ms > std::uint64_t{std::numeric_limits<TimeMs>::max()}) return std::nullopt;
+  return static_cast<TimeMs>(*ms);
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  double number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+Value paths_value(std::string placeholder, std::vector<std::string>& to) {
+  Value value{std::move(placeholder), "names of files, - for standard input",
+              [&to](std::string_view text) {
+                to.emplace_back(text);
+                return !text.empty();
+              }};
+  value.path = true;
+  return value;
+}
+
+}  // namespace semel::cli

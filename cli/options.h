@@ -1,0 +1,171 @@
+// Syntax: all that a subcommand understands, in one table. The table is parsed, explained (--help),
+// completed (semel completion) and compared with the man page (tests/cli); nothing else lists the
+// options.
+//
+// Contract  A value is given as `--name value`, `--name=value`, `-n value` or `-nvalue`; letters of
+//           flags may be joined, `-qn value`. Options and operands mix; after `--` all is operand;
+//           `-` alone is an operand. Of an option given twice the last one counts. Names are never
+//           abbreviated. Every subcommand has -h and --help.
+//           What does not fit is refused with one line that says what is wrong and what is allowed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "semel/core/clock.h"
+
+namespace semel::cli {
+
+// What a text becomes and where it goes. Made by the functions below.
+struct Value {
+  std::string placeholder;                     // as the help shows it: N, FILE
+  std::string allowed;                         // as a refusal shows it: "a whole number ..."
+  std::function<bool(std::string_view)> take;  // false if the text is not allowed
+  std::vector<std::string> choices = {};       // if only a few words are allowed
+  bool path = false;                           // completed with the names of files
+};
+
+struct Option {
+  std::string name;  // without its dashes
+  char letter;       // of the short form; 0 if there is none
+  Value value;       // a flag's has no placeholder
+  std::string help;
+
+  bool is_flag() const { return value.placeholder.empty(); }
+};
+
+struct Operands {
+  Value value;  // takes each of them in turn
+  std::size_t least = 0;
+  std::size_t most = 0;
+};
+
+struct Example {
+  std::string command;
+  std::string purpose;
+};
+
+struct Syntax {
+  std::string name;     // "semel sift"
+  std::string summary;  // one line
+  std::string text;     // what --help says between the summary and the options
+  std::vector<Option> options;
+  Operands operands = {};
+  std::vector<Example> examples = {};
+};
+
+struct Parsed {
+  std::string refusal;  // one line; empty if all fits
+  bool help = false;    // --help was met; what follows it is not looked at
+};
+Parsed parse(const Syntax& syntax, std::span<const char* const> arguments);
+
+// The options with --help among them, as parse() knows them.
+std::vector<Option> all_options(const Syntax& syntax);
+std::string help_text(const Syntax& syntax);
+// Lines of two columns, the second wrapped.
+std::string columns(std::span<const std::pair<std::string, std::string>> rows);
+
+// 'text' in quotes, on one line whatever it holds, and cut if it is long.
+std::string quoted(std::string_view text);
+// "; nearest: X; allowed: X, Y, Z", the nearest only if it is near enough to be meant.
+std::string allowed_words(std::string_view given, std::span<const std::string> words);
+
+// Texts to numbers; nullopt if the text is anything else, or out of range.
+std::optional<std::uint64_t> parse_count(std::string_view text);  // 20, 5k, 20M, 1G, 1T: thousands
+std::optional<std::uint64_t> parse_bytes(
+    std::string_view text);                                   // 80, 64K, 64KiB (1024), 64kB (1000)
+std::optional<TimeMs> parse_duration(std::string_view text);  // 250ms, 10s, 5m, 1h, 2d, 1w
+std::optional<double> parse_number(std::string_view text);    // 0.01, 1e-6
+
+template <class To, class Parse>
+Value value_of(std::string placeholder, std::string allowed, To& to, Parse parse) {
+  return {std::move(placeholder), std::move(allowed), [&to, parse](std::string_view text) {
+            const auto parsed = parse(text);
+            if (parsed) to = *parsed;
+            return parsed.has_value();
+          }};
+}
+
+// `to` is a place for the value, or an optional one; it outlives the table.
+template <class To>
+Value count_value(std::string placeholder, To& to, std::uint64_t least, std::uint64_t most) {
+  return value_of(std::move(placeholder),
+                  "a whole number from " + std::to_string(least) + " to " + std::to_string(most) +
+                      "; k, M, G and T stand for thousands",
+                  to, [least, most](std::string_view text) {
+                    const auto n = parse_count(text);
+                    return n && *n >= least && *n <= most ? n : std::nullopt;
+                  });
+}
+
+template <class To>
+Value bytes_value(std::string placeholder, To& to, std::uint64_t least, std::uint64_t most) {
+  return value_of(std::move(placeholder),
+                  "a number of bytes from " + std::to_string(least) + " to " +
+                      std::to_string(most) + ", such as 80, 64K or 1G",
+                  to, [least, most](std::string_view text) {
+                    const auto n = parse_bytes(text);
+                    return n && *n >= least && *n <= most ? n : std::nullopt;
+                  });
+}
+
+template <class To>
+Value duration_value(std::string placeholder, To& to) {
+  return value_of(std::move(placeholder), "a duration such as 250ms, 10s, 5m, 1h, 2d or 1w", to,
+                  parse_duration);
+}
+
+// A number that `accept` agrees with; `allowed` says in words which those are.
+template <class To>
+Value number_value(std::string placeholder, To& to, std::string allowed, bool (*accept)(double)) {
+  return value_of(std::move(placeholder), std::move(allowed), to, [accept](std::string_view text) {
+    const auto x = parse_number(text);
+    return x && accept(*x) ? x : std::nullopt;
+  });
+}
+
+template <class To>
+Value path_value(std::string placeholder, To& to) {
+  Value value =
+      value_of(std::move(placeholder), "the name of a file", to, [](std::string_view text) {
+        return text.empty() ? std::nullopt : std::optional(std::string(text));
+      });
+  value.path = true;
+  return value;
+}
+Value paths_value(std::string placeholder, std::vector<std::string>& to);
+
+template <class To, class Enum>
+Value choice_value(std::string placeholder, To& to,
+                   std::vector<std::pair<std::string, Enum>> choices) {
+  std::vector<std::string> words;
+  std::string allowed;
+  for (const auto& [word, unused] : choices) {
+    words.push_back(word);
+    allowed += (allowed.empty() ? "" : ", ") + word;
+  }
+  Value value = value_of(std::move(placeholder), std::move(allowed), to,
+                         [choices = std::move(choices)](std::string_view text) {
+                           std::optional<Enum> chosen;
+                           for (const auto& [word, meaning] : choices) {
+                             if (word == text) chosen = meaning;
+                           }
+                           return chosen;
+                         });
+  value.choices = std::move(words);
+  return value;
+}
+
+inline Value flag_value(bool& to) {
+  return {"", "", [&to](std::string_view) { return to = true; }};
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,37 @@
+// Runs of the built `semel`.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/cli/process.h"
+
+namespace semel {
+
+inline Outcome run_semel(std::vector<std::string> arguments, std::string input = "") {
+  arguments.insert(arguments.begin(), SEMEL_COMMAND);
+  return run({.command = std::move(arguments), .input = std::move(input)});
+}
+
+// A shell line in which $SEMEL is the command.
+inline Outcome run_shell(std::string line, std::string directory = "") {
+  return run({.command = {"bash", "-c", std::move(line)},
+              .directory = std::move(directory),
+              .environment = {{"SEMEL", SEMEL_COMMAND}, {"LC_ALL", "C"}}});
+}
+
+// Refused with exit 2 and one line, which holds each of the `parts`; nothing on standard output.
+inline void expect_usage_error(const Outcome& outcome, const std::vector<std::string>& parts) {
+  EXPECT_EQ(outcome.status, 2) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  EXPECT_TRUE(outcome.err.ends_with('\n')) << outcome.err;
+  for (const std::string& part : parts) {
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << part << " is not in: " << outcome.err;
+  }
+}
+
+}  // namespace semel

@@ -1,0 +1,183 @@
+// semel itself: subcommands, help, version, completion, and what it does when things go wrong.
+#include "tests/cli/command.h"
+
+#include <gtest/gtest.h>
+
+#include "cli/commands.h"
+#include "tests/cli/temporary_directory.h"
+
+namespace semel {
+namespace {
+
+// What bash offers for the last of the words, sorted.
+std::vector<std::string> completed(const std::string& words, const std::string& directory = "") {
+  const Outcome outcome = run_shell(
+      "source <($SEMEL completion bash); compopt() { :; }; COMP_WORDS=(" + words +
+          "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _semel; printf '%s\\n' \"${COMPREPLY[@]}\"",
+      directory);
+  EXPECT_EQ(outcome.err, "");
+  std::vector<std::string> offers;
+  for (std::size_t start = 0, end = 0; start < outcome.out.size(); start = end + 1) {
+    end = outcome.out.find('\n', start);
+    if (end > start) offers.push_back(outcome.out.substr(start, end - start));
+  }
+  std::sort(offers.begin(), offers.end());
+  return offers;
+}
+
+using Words = std::vector<std::string>;
+
+TEST(Command, TellsItsVersion) {
+  const Outcome outcome = run_semel({"--version"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.out, "semel " SEMEL_VERSION "\n");
+  EXPECT_EQ(run_semel({"-V"}).out, outcome.out);
+}
+
+TEST(Command, AlonePrintsItsUsageOnStandardErrorAndExitsWith2) {
+  const Outcome outcome = run_semel({});
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err, run_semel({"help"}).out);
+}
+
+TEST(Command, ListsEverySubcommandInItsHelp) {
+  const Outcome outcome = run_semel({"help"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(run_semel({"--help"}).out, outcome.out);
+  EXPECT_EQ(run_semel({"-h"}).out, outcome.out);
+  for (const cli::Command& command : cli::all_commands()) {
+    EXPECT_NE(outcome.out.find("\n  " + command.word + ' '), std::string::npos) << command.word;
+  }
+}
+
+TEST(Command, ExplainsEveryOptionOfEverySubcommand) {
+  for (const cli::Command& command : cli::all_commands()) {
+    const Outcome outcome = run_semel({"help", command.word});
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.out.find("Usage: semel " + command.word), 0u);
+    EXPECT_EQ(run_semel({command.word, "--help"}).out, outcome.out);
+    for (const cli::Option& option : cli::all_options(command.syntax)) {
+      EXPECT_NE(outcome.out.find("--" + option.name), std::string::npos) << option.name;
+    }
+    for (const cli::Example& example : command.syntax.examples) {
+      EXPECT_NE(outcome.out.find(example.command), std::string::npos) << example.command;
+    }
+  }
+}
+
+TEST(Command, GivesNoLetterAndNoNameTwice) {
+  for (const cli::Command& command : cli::all_commands()) {
+    std::string letters;
+    Words names;
+    for (const cli::Option& option : cli::all_options(command.syntax)) {
+      if (option.letter != 0) {
+        EXPECT_EQ(letters.find(option.letter), std::string::npos) << option.letter;
+        letters += option.letter;
+      }
+      EXPECT_EQ(std::count(names.begin(), names.end(), option.name), 0) << option.name;
+      names.push_back(option.name);
+    }
+  }
+}
+
+TEST(Command, RefusesAnUnknownSubcommand) {
+  expect_usage_error(run_semel({"sfit"}), {"semel: unknown subcommand 'sfit'; sift is nearest; "
+                                           "allowed: sift, generate, completion, help"});
+  expect_usage_error(run_semel({"help", "nothing"}),
+                     {"unknown SUBCOMMAND 'nothing'; allowed: sift"});
+  expect_usage_error(run_semel({""}), {"unknown subcommand ''"});
+  expect_usage_error(run_semel({"a\nb"}), {"unknown subcommand 'a\\x0ab'"});
+}
+
+TEST(Command, RefusesAnUnknownOptionInEverySubcommand) {
+  expect_usage_error(run_semel({"--nonsense"}),
+                     {"semel: unknown option '--nonsense'", "--version"});
+  expect_usage_error(run_semel({"--versoin"}), {"--version is nearest"});
+  for (const cli::Command& command : cli::all_commands()) {
+    expect_usage_error(
+        run_semel({command.word, "--nonsense"}),
+        {command.syntax.name + ": unknown option '--nonsense'; allowed: ", "--help"});
+  }
+}
+
+TEST(Command, ReportsAFullDiskWhateverItPrints) {
+  for (const char* arguments : {"--version", "--help", "help", "help sift", "completion bash"}) {
+    const Outcome outcome = run_shell(std::string("$SEMEL ") + arguments + " >/dev/full");
+    EXPECT_EQ(outcome.status, 1) << arguments;
+    EXPECT_NE(outcome.err.find("cannot write standard output: No space left on device\n"),
+              std::string::npos);
+  }
+}
+
+// A file opened under the number of a closed stream would be read or written for it.
+TEST(Command, DoesNotTakeAFileForAClosedStream) {
+  const TemporaryDirectory directory;
+  directory.write("in", "a\na\n");
+  const Outcome no_output =
+      run_shell("exec >&-; exec $SEMEL sift -d repeated in", directory.path());
+  EXPECT_EQ(no_output.status, 1);
+  EXPECT_EQ(no_output.err, "semel sift: cannot write standard output: Bad file descriptor\n");
+  EXPECT_EQ(read_file(directory.path() / "in"), "a\na\n");
+
+  const Outcome no_error = run_shell("exec $SEMEL sift -d repeated in 2>&-", directory.path());
+  EXPECT_EQ(no_error.status, 0);
+  EXPECT_EQ(no_error.out, "a\n");
+  EXPECT_EQ(read_file(directory.path() / "repeated"), "a\n");
+
+  const Outcome no_input = run_shell("exec $SEMEL sift -q <&-", directory.path());
+  EXPECT_EQ(no_input.status, 1);
+  EXPECT_EQ(no_input.err, "semel sift: cannot read standard input: Bad file descriptor\n");
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they need all addresses
+TEST(Command, SaysSoWhenMemoryRunsOut) {
+  const Outcome outcome =
+      run_shell("ulimit -v 200000; head -c 300000000 /dev/zero | $SEMEL sift >/dev/null");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.err, "semel: out of memory\n");
+}
+#endif
+
+TEST(Completion, IsValidBash) {
+  const Outcome outcome = run_shell("$SEMEL completion bash | bash -n");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST(Completion, OffersEverySubcommandAndEveryOption) {
+  Words words;
+  for (const cli::Command& command : cli::all_commands()) {
+    words.push_back(command.word);
+    Words options;
+    for (const cli::Option& option : cli::all_options(command.syntax)) {
+      options.push_back("--" + option.name);
+    }
+    std::sort(options.begin(), options.end());
+    EXPECT_EQ(completed("semel " + command.word + " --"), options);
+  }
+  const Words offers = completed("semel ''");
+  for (const std::string& word : words) {
+    EXPECT_EQ(std::count(offers.begin(), offers.end(), word), 1) << word;
+  }
+  EXPECT_EQ(completed("semel s"), Words{"sift"});
+  EXPECT_EQ(completed("semel --v"), Words{"--version"});
+}
+
+TEST(Completion, OffersFilesAndChoicesWhereTheyAreAllowed) {
+  const TemporaryDirectory directory;
+  directory.write("events.log", "");
+  directory.write("other one", "");
+  const std::string path = directory.path();
+  EXPECT_EQ(completed("semel sift ev", path), Words{"events.log"});
+  EXPECT_EQ(completed("semel sift -d ev", path), Words{"events.log"});
+  EXPECT_EQ(completed("semel sift --duplicates-to = ev", path), Words{"events.log"});
+  EXPECT_EQ(completed("semel sift --duplicates-to =", path), (Words{"events.log", "other one"}));
+  EXPECT_EQ(completed("semel sift --error ''", path), Words{});
+  EXPECT_EQ(completed("semel generate ''", path), Words{});
+  EXPECT_EQ(completed("semel completion ''", path), Words{"bash"});
+  EXPECT_EQ(completed("semel help g", path), Words{"generate"});
+}
+
+}  // namespace
+}  // namespace semel

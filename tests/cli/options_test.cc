@@ -1,0 +1,258 @@
+#include "cli/options.h"
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <limits>
+
+namespace semel::cli {
+namespace {
+
+enum class Layout { horizontal, vertical };
+
+// One option of each kind that a subcommand can have.
+struct Settings {
+  bool quiet = false;
+  bool count = false;
+  std::uint64_t lines = 10;
+  std::uint64_t memory = 0;
+  TimeMs window = 0;
+  std::optional<double> error;
+  Layout layout = Layout::horizontal;
+  std::optional<std::string> state;
+  std::vector<std::string> files;
+};
+
+Syntax syntax_of(Settings& to) {
+  Syntax syntax{"semel try",
+                "Tries options",
+                "First paragraph.\nSecond paragraph, which is long enough to be broken into two "
+                "lines of text.",
+                {{"quiet", 'q', flag_value(to.quiet), "say nothing"},
+                 {"count", 'c', flag_value(to.count), "count"},
+                 {"lines", 'n', count_value("N", to.lines, 1, 1000), "how many"},
+                 {"memory", 0, bytes_value("SIZE", to.memory, 0, 1 << 30), "how much"},
+                 {"window", 'w', duration_value("TIME", to.window), "how long"},
+                 {"error", 0,
+                  number_value("E", to.error, "a number above 0 and below 1",
+                               [](double x) { return x > 0 && x < 1; }),
+                  "how often"},
+                 {"layout", 0,
+                  choice_value<Layout, Layout>(
+                      "LAYOUT", to.layout,
+                      {{"horizontal", Layout::horizontal}, {"vertical", Layout::vertical}}),
+                  "in which way"},
+                 {"state", 0, path_value("FILE", to.state), "where to"}}};
+  syntax.operands = {paths_value("FILE", to.files), 0, 3};
+  syntax.examples = {{"semel try -q", "nothing"}};
+  return syntax;
+}
+
+struct Tried {
+  Settings settings;
+  Parsed parsed;
+};
+
+Tried attempt(std::initializer_list<const char*> arguments) {
+  Tried tried;
+  const Syntax syntax = syntax_of(tried.settings);
+  tried.parsed = parse(syntax, {arguments.begin(), arguments.size()});
+  return tried;
+}
+
+std::string refusal(std::initializer_list<const char*> arguments) {
+  return attempt(arguments).parsed.refusal;
+}
+
+TEST(Options, TakeTheirValueInFourForms) {
+  EXPECT_EQ(attempt({"--lines", "7"}).settings.lines, 7u);
+  EXPECT_EQ(attempt({"--lines=7"}).settings.lines, 7u);
+  EXPECT_EQ(attempt({"-n", "7"}).settings.lines, 7u);
+  EXPECT_EQ(attempt({"-n7"}).settings.lines, 7u);
+}
+
+TEST(Options, KeepTheirDefaultWhenAbsent) {
+  const Tried tried = attempt({});
+  EXPECT_EQ(tried.parsed.refusal, "");
+  EXPECT_FALSE(tried.parsed.help);
+  EXPECT_EQ(tried.settings.lines, 10u);
+  EXPECT_EQ(tried.settings.error, std::nullopt);
+  EXPECT_FALSE(tried.settings.quiet);
+}
+
+TEST(Options, JoinTheLettersOfFlags) {
+  const Settings settings = attempt({"-qcn7"}).settings;
+  EXPECT_TRUE(settings.quiet);
+  EXPECT_TRUE(settings.count);
+  EXPECT_EQ(settings.lines, 7u);
+}
+
+TEST(Options, HoldValuesOfEveryKind) {
+  const Settings settings = attempt({"--memory", "64K", "--window", "2h", "--error=1e-3",
+                                     "--layout", "vertical", "--state", "a=b"})
+                                .settings;
+  EXPECT_EQ(settings.memory, 65536u);
+  EXPECT_EQ(settings.window, 7'200'000);
+  EXPECT_EQ(settings.error, 1e-3);
+  EXPECT_EQ(settings.layout, Layout::vertical);
+  EXPECT_EQ(settings.state, "a=b");
+}
+
+TEST(Options, MixWithOperandsUntilTwoDashes) {
+  const Settings settings = attempt({"a", "-q", "-", "--", "-c"}).settings;
+  EXPECT_TRUE(settings.quiet);
+  EXPECT_FALSE(settings.count);
+  EXPECT_EQ(settings.files, (std::vector<std::string>{"a", "-", "-c"}));
+}
+
+TEST(Options, GivenTwiceTheLastCounts) {
+  EXPECT_EQ(attempt({"--lines", "7", "-n8"}).settings.lines, 8u);
+}
+
+TEST(Options, TakeAValueThatLooksLikeAnOption) {
+  EXPECT_EQ(attempt({"--state", "--quiet"}).settings.state, "--quiet");
+}
+
+TEST(Options, StopAtHelp) {
+  for (const char* help : {"-h", "--help", "-qh"}) {
+    const Tried tried = attempt({"a", help, "--nonsense"});
+    EXPECT_TRUE(tried.parsed.help);
+    EXPECT_EQ(tried.parsed.refusal, "");
+  }
+}
+
+TEST(Options, RefuseWhatTheyDoNotKnowAndNameTheNearest) {
+  EXPECT_EQ(refusal({"--lime", "7"}),
+            "unknown option '--lime'; --lines is nearest; allowed: --quiet, --count, --lines, "
+            "--memory, --window, --error, --layout, --state, --help");
+  EXPECT_EQ(refusal({"--mermory=7"}).substr(0, 54),
+            "unknown option '--mermory'; --memory is nearest; allow");
+  EXPECT_EQ(refusal({"--colour"}).find("nearest"), std::string::npos);
+  EXPECT_EQ(refusal({"--line", "7"}).substr(0, 24),
+            "unknown option '--line';");  // never abbreviated
+  EXPECT_EQ(refusal({"-z"}).substr(0, 20), "unknown option '-z';");
+  EXPECT_EQ(refusal({"-qz"}).substr(0, 31), "unknown option 'z' in '-qz'; al");
+  EXPECT_EQ(refusal({"-\xc3\xa9"}).substr(0, 21), "unknown option '-\xc3\xa9';");
+  EXPECT_EQ(refusal({"--=7"}).substr(0, 20), "unknown option '--';");
+}
+
+TEST(Options, RefuseAMissingValue) {
+  EXPECT_EQ(
+      refusal({"--lines"}),
+      "--lines needs a value; allowed: a whole number from 1 to 1000; k, M, G and T stand for "
+      "thousands");
+  EXPECT_EQ(refusal({"-qn"}).substr(0, 17), "-n needs a value;");
+}
+
+TEST(Options, RefuseAValueForAFlag) {
+  EXPECT_EQ(refusal({"--quiet=yes"}),
+            "--quiet takes no value; allowed: --quiet alone, not '--quiet=yes'");
+}
+
+TEST(Options, RefuseABadValueAndSayWhatIsAllowed) {
+  EXPECT_EQ(refusal({"--error", "2"}),
+            "--error cannot be '2'; allowed: a number above 0 and below 1");
+  EXPECT_EQ(refusal({"--layout", "diagonal"}),
+            "--layout cannot be 'diagonal'; allowed: horizontal, vertical");
+  for (const char* bad : {"0", "1001", "", "-1", "+1", "1.5", "ten", "7 ", " 7", "1e2", "0x7"}) {
+    EXPECT_EQ(
+        refusal({"-n", bad}).find("-n cannot be '" + std::string(bad) + "'; allowed: a whole"), 0u);
+  }
+  for (const char* bad : {"0", "1", "-1", "nan", "inf", "", "x", "0.1.2", "0,1", "1e-400"}) {
+    EXPECT_EQ(refusal({"--error", bad}).find("--error cannot be"), 0u) << bad;
+  }
+  EXPECT_EQ(refusal({"--state", ""}), "--state cannot be ''; allowed: the name of a file");
+}
+
+TEST(Options, RefuseTooManyOrTooFewOperands) {
+  EXPECT_EQ(refusal({"a", "b", "c", "d"}), "unexpected 'd'; allowed: at most 3 of FILE");
+  EXPECT_EQ(refusal({""}), "FILE cannot be ''; allowed: names of files, - for standard input");
+  std::vector<std::string> to;
+  Syntax syntax{"semel none", "Takes none", "", {}};
+  const char* argument = "x";
+  EXPECT_EQ(parse(syntax, {&argument, 1}).refusal, "unexpected 'x'; allowed: only options");
+  syntax.operands = {paths_value("FILE", to), 1, 1};
+  EXPECT_EQ(parse(syntax, {}).refusal,
+            "FILE is missing; allowed: names of files, - for standard input");
+}
+
+TEST(Options, KeepARefusalOnOneShortLine) {
+  EXPECT_EQ(refusal({"-n", "1\n2\x7f"}).substr(0, 25), "-n cannot be '1\\x0a2\\x7f'");
+  const std::string endless(1'000'000, 'x');
+  EXPECT_LT(refusal({endless.c_str(), "-n", endless.c_str()}).size(), 200u);
+  EXPECT_LT(refusal({("--" + endless).c_str()}).size(), 200u);
+}
+
+TEST(Options, AreAllExplainedByHelp) {
+  Settings settings;
+  EXPECT_EQ(help_text(syntax_of(settings)),
+            "Usage: semel try [OPTION...] [FILE...]\n"
+            "\n"
+            "Tries options.\n"
+            "\n"
+            "First paragraph.\n"
+            "\n"
+            "Second paragraph, which is long enough to be broken into two lines of text.\n"
+            "\n"
+            "Options:\n"
+            "  -q, --quiet          say nothing\n"
+            "  -c, --count          count\n"
+            "  -n, --lines N        how many\n"
+            "      --memory SIZE    how much\n"
+            "  -w, --window TIME    how long\n"
+            "      --error E        how often\n"
+            "      --layout LAYOUT  in which way\n"
+            "      --state FILE     where to\n"
+            "  -h, --help           explain all this and exit\n"
+            "\n"
+            "Examples:\n"
+            "  semel try -q\n"
+            "      nothing\n");
+}
+
+TEST(Options, WrapLongHelpWithinEightyColumns) {
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      {"--long", "0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 012 345"},
+      {"-s", "word"}};
+  EXPECT_EQ(columns(rows),
+            "  --long  0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 012\n"
+            "          345\n"
+            "  -s      word\n");
+}
+
+TEST(Numbers, AreReadWithTheirUnits) {
+  EXPECT_EQ(parse_count("0"), 0u);
+  EXPECT_EQ(parse_count("20M"), 20'000'000u);
+  EXPECT_EQ(parse_count("3k"), 3'000u);
+  EXPECT_EQ(parse_count("18446744073709551615"), std::numeric_limits<std::uint64_t>::max());
+  EXPECT_EQ(parse_bytes("80"), 80u);
+  EXPECT_EQ(parse_bytes("80B"), 80u);
+  EXPECT_EQ(parse_bytes("2K"), 2048u);
+  EXPECT_EQ(parse_bytes("2KiB"), 2048u);
+  EXPECT_EQ(parse_bytes("2kB"), 2000u);
+  EXPECT_EQ(parse_bytes("3MiB"), 3u << 20);
+  EXPECT_EQ(parse_bytes("1T"), std::uint64_t{1} << 40);
+  EXPECT_EQ(parse_duration("250ms"), 250);
+  EXPECT_EQ(parse_duration("10s"), 10'000);
+  EXPECT_EQ(parse_duration("5m"), 300'000);
+  EXPECT_EQ(parse_duration("1h"), 3'600'000);
+  EXPECT_EQ(parse_duration("2d"), 172'800'000);
+  EXPECT_EQ(parse_duration("1w"), 604'800'000);
+  EXPECT_EQ(parse_number("1e-6"), 1e-6);
+  EXPECT_EQ(parse_number("-0.5"), -0.5);
+}
+
+TEST(Numbers, AreRefusedWhenTheyDoNotFit) {
+  for (const char* bad : {"18446744073709551616", "18446744073709552k", "1m", "M", "1kk", "1 k"}) {
+    EXPECT_EQ(parse_count(bad), std::nullopt) << bad;
+  }
+  for (const char* bad : {"16777216T", "1KB", "1Ki", "-1"}) {
+    EXPECT_EQ(parse_bytes(bad), std::nullopt) << bad;
+  }
+  for (const char* bad : {"10", "1y", "9223372036854775808ms", "1h30m", "-1s"}) {
+    EXPECT_EQ(parse_duration(bad), std::nullopt) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace semel::cli

@@ -1,0 +1,75 @@
+// Process: another program, with its input, its output and its end in our hands.
+//
+// Contract  Nothing deadlocks: input is written while output is read. Nothing hangs: at the deadline
+//           the program and all it started are killed, and the outcome says so.
+//           The program starts with SIGPIPE at its default, whatever ours is.
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace semel {
+
+struct Start {
+  std::vector<std::string> command;  // found in PATH, like the shell does
+  std::string input = {};            // given whole, then closed
+  std::string directory = {};        // where it runs; empty: where we are
+  std::vector<std::pair<std::string, std::string>> environment = {};  // beside or instead of ours
+  std::string commands = {};  // a folder that comes before the others in PATH
+  bool merge = false;         // standard error goes where standard output goes
+  std::chrono::milliseconds timeout = std::chrono::minutes(2);
+};
+
+struct Outcome {
+  std::string out;
+  std::string err;
+  int status = -1;         // -1: it did not exit by itself
+  int signal = 0;          // that ended it
+  bool timed_out = false;  // and was killed
+};
+
+class Process {
+ public:
+  // REQUIRES: the program exists.
+  explicit Process(const Start& start);
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+  ~Process();
+
+  // Gives some input now, beside Start::input. REQUIRES: the program reads it.
+  void write(std::string_view bytes);
+  // What it writes on standard output, until that is `size` bytes or the deadline has come.
+  std::string read(std::size_t size);
+  // Gives the rest of the input, takes the rest of the output, and waits for the end.
+  Outcome finish();
+
+ private:
+  using Deadline = std::chrono::steady_clock::time_point;
+
+  // Moves what can be moved; false when all streams have ended or the deadline has come.
+  bool pump();
+  void give();
+  void wait_for_end();
+
+  pid_t pid_ = -1;
+  int in_ = -1;  // our ends of the pipes; -1: closed
+  int out_ = -1;
+  int err_ = -1;
+  std::string input_;
+  std::size_t given_ = 0;
+  bool last_input_ = false;  // close in_ after input_
+  Deadline deadline_;
+  Outcome outcome_;
+};
+
+// All at once.
+Outcome run(const Start& start);
+
+}  // namespace semel
