@@ -108,23 +108,24 @@ struct Avx512 {
   }
 
   // The bits of one word of probes as a block. A probe is made a whole block by shifting 1 by what is
-  // left of it in each lane: a shift by 64 or more, or by less than nothing, gives none.
+  // left of it in each lane: a shift by 64 or more, or by less than nothing, gives none. Probes go
+  // through memory, from where each is spread over all lanes on its way in, at no cost.
   SEMEL_AVX512 static inline __m512i bits_of(std::uint64_t word, std::uint32_t here) {
-    const __m512i base = _mm512_setr_epi64(0, 64, 128, 192, 256, 320, 384, 448);
+    alignas(64) std::array<long long, 8> probes;
+    _mm512_store_si512(probes.data(), _mm512_mask_and_epi64(
+                                          _mm512_set1_epi64(-1), static_cast<__mmask8>(lanes(here)),
+                                          probes_of(word), _mm512_set1_epi64(kProbeMask)));
+    const long long* probe = probes.data();
+    asm volatile("" : "+r"(probe) : : "memory");  // or the compiler would keep them in registers
+    const __m512i base = _mm512_setr_epi64(0, -64, -128, -192, -256, -320, -384, -448);
     const __m512i one = _mm512_set1_epi64(1);
-    const __m512i probe =
-        _mm512_mask_and_epi64(_mm512_set1_epi64(-1), static_cast<__mmask8>(lanes(here)),
-                              probes_of(word), _mm512_set1_epi64(kProbeMask));
-    const auto block_of_probe = [&](int i) SEMEL_AVX512_LAMBDA {
-      const __m512i all = _mm512_permutexvar_epi64(_mm512_set1_epi64(i), probe);
-      return _mm512_sllv_epi64(one, _mm512_sub_epi64(all, base));
+    const auto as_block = [&](int i) SEMEL_AVX512_LAMBDA {
+      return _mm512_sllv_epi64(one, _mm512_add_epi64(_mm512_set1_epi64(probe[i]), base));
     };
     constexpr int kOr = 0xfe;  // of three
-    const __m512i a =
-        _mm512_ternarylogic_epi64(block_of_probe(0), block_of_probe(1), block_of_probe(2), kOr);
-    const __m512i b =
-        _mm512_ternarylogic_epi64(block_of_probe(3), block_of_probe(4), block_of_probe(5), kOr);
-    return _mm512_ternarylogic_epi64(a, b, block_of_probe(6), kOr);
+    const __m512i a = _mm512_ternarylogic_epi64(as_block(0), as_block(1), as_block(2), kOr);
+    const __m512i b = _mm512_ternarylogic_epi64(as_block(3), as_block(4), as_block(5), kOr);
+    return _mm512_ternarylogic_epi64(a, b, as_block(6), kOr);
   }
 
   SEMEL_AVX512 static inline bool set_bits(std::uint64_t* block, __m512i wanted) {
