@@ -1,0 +1,108 @@
+// The harness: measures ours and its peers in one run, and reports time, error and memory together.
+//
+// Method    The machine is shared, and its neighbours take cache and memory bandwidth as they like.
+//           So contenders take turns: in each round every one of them works through the same slice of
+//           fresh keys, a few milliseconds long, and another one begins. The rounds of comparisons
+//           that belong together are spread over the same minute or two, so that a slow while is slow
+//           for all, and a quiet one quiet for all. Time is the CPU time of the thread, which does not run while another process has the
+//           core. Of the rounds the 10th percentile counts: neighbours can only add to a time, so that
+//           the low end is nearest to what the code itself costs, and the very lowest may be a fluke
+//           of the clock. The median stands beside it, and their distance tells how quiet it was.
+// Checks    A contender that does not find a key which was added aborts the program: its time would
+//           mean nothing. What it says of absent keys is its measured error rate.
+// TSV       Columns id, ours, peer, peer_value, ratio, unit. `ours` and `peer_value` are numbers, `peer`
+//           is a name. Less is better in every unit, so that ratio = peer_value / ours, and above 1
+//           ours is better. Units: ns (per key), error_rate, bits_per_key.
+//
+// A benchmark is a Registration in a file of bench/micro, a peer an adapter in bench/peers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/keys.h"
+
+namespace semel::bench {
+
+// What a contender works through in one round.
+struct Slice {
+  std::span<const Key> keys;
+  std::span<const Digest> digests;  // of the same keys, for those that measure the rest alone
+};
+
+struct Contender {
+  std::string name;  // a letter, then letters, digits, '-': part of an id
+  // Works through the slice and says for how many keys the answer was yes.
+  std::function<std::uint64_t(const Slice&)> work;
+  std::optional<double> bits_per_key = {};
+  std::function<void(std::size_t round)> prepare = {};  // before each round, not timed
+};
+
+// Where the keys of a round come from, and what the answers must be.
+struct Workload {
+  enum class Answers { any, no, yes };  // no: a yes is an error; yes: a no aborts
+  Answers answers;
+  std::function<void(std::span<Key>)> draw;
+  std::size_t slice = std::size_t{1} << 17;
+};
+Workload absent_keys(std::uint64_t keys);   // keys beyond the first `keys`, never one twice
+Workload present_keys(std::uint64_t keys);  // of the first `keys`, at random
+// The first `keys` in order, over and over, in slices of which a whole number makes `keys`.
+Workload new_keys(std::uint64_t keys);
+
+struct Comparison {
+  std::string id;  // bloom-lookup/100M/absent-batched
+  Workload workload;
+  Contender ours;
+  std::vector<Contender> peers;
+};
+
+// What came out for one contender.
+struct Outcome {
+  double ns;  // per key, at the 10th percentile of the rounds
+  double median_ns;
+  std::optional<double> error_rate;
+  std::optional<double> bits_per_key;
+};
+
+class Session {
+ public:
+  Session(bool quick, std::ostream& table, std::ostream* tsv);
+
+  bool quick() const { return quick_; }
+  // The size that is far beyond any cache, and the one that is not.
+  std::uint64_t large() const { return quick_ ? 2'000'000 : 100'000'000; }
+  std::uint64_t small() const { return quick_ ? 200'000 : 1'000'000; }
+
+  // Measures all of them in the same rounds, then reports one after the other. What they share must
+  // not change by being measured: comparisons that add to one set are given one at a time.
+  void compare(const std::vector<Comparison>& comparisons);
+
+ private:
+  void report(const Comparison& comparison, const std::vector<Outcome>& outcomes);
+
+  bool quick_;
+  std::ostream& table_;
+  std::ostream* tsv_;  // may be null
+};
+
+struct Benchmark {
+  std::string name;
+  std::string summary;
+  std::function<void(Session&)> run;
+};
+std::vector<Benchmark>& benchmarks();  // in the order of their names
+
+// At namespace scope: const Registration kName("name", "what it measures", [](Session& s) { ... });
+struct Registration {
+  Registration(std::string name, std::string summary, std::function<void(Session&)> run);
+};
+
+std::string in_short(std::uint64_t count);  // 100M, 50k, 123
+
+}  // namespace semel::bench

@@ -1,0 +1,64 @@
+// LineProbe: what memory itself can give. It reads one random cache line for a key, or two, and
+// computes nothing: the limit for any structure of that size that must touch so many lines.
+//
+// The table has the pages that ours have. Lines are asked for kDistance keys ahead, into the second
+// level of the cache: it keeps more misses on the way than the first, and is a sixth faster here.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "bench/harness.h"
+#include "bench/keys.h"
+#include "bench/sets.h"
+#include "semel/bits/lines.h"
+#include "semel/core/arithmetic.h"
+
+namespace semel::bench {
+
+template <std::size_t kLines>
+class LineProbe {
+ public:
+  explicit LineProbe(std::uint64_t bits) : lines_(divide_up(bits, 8 * kLineBytes)) {
+    words_.assign(lines_ * kWords, 1);
+  }
+
+  void contains(std::span<const Digest> digests, std::span<bool> found) const {
+    const std::size_t ahead = std::min(kDistance, digests.size());
+    for (std::size_t i = 0; i < ahead; ++i) touch(digests[i]);
+    for (std::size_t i = 0; i < digests.size(); ++i) {
+      if (i + ahead < digests.size()) touch(digests[i + ahead]);
+      found[i] = read(digests[i]);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kWords = kLineBytes / 8;
+  static constexpr std::size_t kDistance = 48;
+
+  const std::uint64_t* line(const Digest& digest, std::size_t i) const {
+    return words_.data() + scale(i == 0 ? digest.lo : digest.hi, lines_) * kWords;
+  }
+  [[gnu::always_inline]] void touch(const Digest& digest) const {
+    for (std::size_t i = 0; i < kLines; ++i) __builtin_prefetch(line(digest, i), 0, 2);
+  }
+  bool read(const Digest& digest) const {
+    std::uint64_t all = 1;
+    for (std::size_t i = 0; i < kLines; ++i) all &= *line(digest, i);
+    return all != 0;
+  }
+
+  std::uint64_t lines_;
+  LineVector<std::uint64_t> words_;
+};
+
+// `probe` must outlive the contender.
+template <std::size_t kLines>
+Contender limit_of_memory(const LineProbe<kLines>& probe) {
+  return {"line-probe",
+          [&probe](const Slice& slice) { return look_up_in_batches(probe, slice.digests); }};
+}
+
+}  // namespace semel::bench
