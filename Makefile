@@ -63,7 +63,8 @@ coverage: need-build-test-coverage build/coverage/build.ninja ## which lines the
 	@find build/coverage -name '*.gcda' -delete
 	@$(TEST) coverage
 	@mkdir -p build/coverage/report
-	@gcovr --root . --filter semel/ --filter cli/ --exclude '.*_test\.cc' --print-summary \
+	@gcovr --root . --filter semel/ --filter cli/ --exclude '.*_test\.cc' \
+	  --exclude-throw-branches --print-summary \
 	  --html-details build/coverage/report/index.html build/coverage
 	@echo 'Line by line: build/coverage/report/index.html'
 

@@ -31,7 +31,7 @@ namespace {
 constexpr const char* kName = "semel sift";
 constexpr double kDefaultError = 1e-6;
 // The first filter: 4 MiB at the default error. Fewer lines would save little, and a longer series
-// costs bits and time: at ten million lines 68 MiB in 4 filters, where 1 << 16 takes 80 MiB in 8.
+// costs bits: at ten million lines 68 MiB in 4 filters, where 1 << 16 takes 80 MiB in 8.
 constexpr std::uint64_t kFirstKeys = 1 << 20;
 constexpr std::size_t kBatch = 512;  // lines decided together, so that their cache misses overlap
 
@@ -66,11 +66,12 @@ class Sift {
   Exit run() {
     const auto start = std::chrono::steady_clock::now();
     for (const std::string& name : settings_.files) {
-      if (!sift_file(name)) return Exit::failure;
+      if (!sift_file(name)) break;
     }
+    // Whatever went wrong: what is decided is written, where that is possible.
     if (first_) first_->finish();
     if (duplicates_) duplicates_->finish();
-    if (!outputs_sound()) return Exit::failure;
+    if (!sound_ || !outputs_sound()) return Exit::failure;
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     return report(elapsed.count()) == Exit::success ? exit_ : Exit::failure;
   }
@@ -92,15 +93,14 @@ class Sift {
   std::error_code sift_lines(int fd) {
     LineReader reader(fd);
     std::array<std::string_view, kBatch> lines;
-    while (!reader.ended()) {
-      if (must_wait(fd)) flush();
+    while (sound_ && !reader.ended()) {
+      if (must_wait(fd) && !flush()) break;
       if (const std::error_code error = reader.read()) return error;
       while (sound_) {
         const auto batch = reader.cut(lines);
         if (batch.empty()) break;
         sound_ = decide(batch) && outputs_sound();
       }
-      if (!sound_) break;
     }
     return {};
   }
@@ -136,9 +136,10 @@ class Sift {
     return {};
   }
 
-  void flush() {
+  bool flush() {
     if (first_) first_->flush();
     if (duplicates_) duplicates_->flush();
+    return sound_ = outputs_sound();
   }
 
   bool outputs_sound() {

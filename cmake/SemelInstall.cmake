@@ -1,11 +1,17 @@
-# What `make install` installs: the library, its headers, the command and its manual, a CMake package
-# and a pkg-config file. These two find the rest by their own place, so the tree may be moved.
+# What `make install` installs: the library, its headers, the command, its manual and its completion,
+# a CMake package and a pkg-config file. The last two find the rest by their own place, so the tree
+# may be moved.
 include(CMakePackageConfigHelpers)
 
-add_custom_target(product DEPENDS semel semel_cli)
+set(completion ${CMAKE_CURRENT_BINARY_DIR}/completion/semel)
+add_custom_command(OUTPUT ${completion} DEPENDS semel_cli
+                   COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/completion
+                   COMMAND semel_cli completion bash > ${completion} VERBATIM)
+add_custom_target(product ALL DEPENDS semel semel_cli ${completion})
 
 install(TARGETS semel_cli)
 install(FILES ${PROJECT_SOURCE_DIR}/cli/semel.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${completion} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(TARGETS semel EXPORT semelTargets)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/semel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*_test.h" EXCLUDE)

@@ -78,9 +78,9 @@ bool BloomSeries::contains(Digest key) const {
 }
 
 double BloomSeries::live_fpr() const {
-  double silent = 1;  // the chance that no filter claims a key it never saw
-  for (const Link& link : links_) silent *= 1 - link.filter.live_fpr();
-  return 1 - silent;
+  double silent = 0;  // the logarithm of the chance that no filter claims a key it never saw
+  for (const Link& link : links_) silent += std::log1p(-link.filter.live_fpr());
+  return -std::expm1(silent);
 }
 
 std::uint64_t BloomSeries::bytes() const {

@@ -71,6 +71,14 @@ TEST(BloomSeries, KeepsItsErrorHoweverFarItGrows) {
   }
 }
 
+TEST(BloomSeries, ReportsALiveErrorHoweverSmall) {
+  BloomSeries series = *BloomSeries::make({1e-6, 1 << 16, kTestHash});
+  EXPECT_EQ(series.live_fpr(), 0);
+  ASSERT_TRUE(series.add(key(1)));
+  EXPECT_GT(series.live_fpr(), 0);
+  EXPECT_LT(series.live_fpr(), 1e-20);
+}
+
 TEST(BloomSeries, TakesMemoryInProportionToItsKeys) {
   const double bits = 8.0 * static_cast<double>(series_of(0, 100'000, 0.01, 100).bytes());
   EXPECT_LT(bits / 100'000, 40);

@@ -170,6 +170,7 @@ TEST(Completion, OffersFilesAndChoicesWhereTheyAreAllowed) {
   directory.write("other one", "");
   const std::string path = directory.path();
   EXPECT_EQ(completed("semel sift ev", path), Words{"events.log"});
+  EXPECT_EQ(completed("semel sift --quiet ev", path), Words{"events.log"});
   EXPECT_EQ(completed("semel sift -d ev", path), Words{"events.log"});
   EXPECT_EQ(completed("semel sift --duplicates-to = ev", path), Words{"events.log"});
   EXPECT_EQ(completed("semel sift --duplicates-to =", path), (Words{"events.log", "other one"}));

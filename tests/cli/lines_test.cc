@@ -113,6 +113,16 @@ RC_GTEST_PROP(LineWriter, WritesWhatItIsGivenWhateverItsCapacity, ()) {
   RC_ASSERT(read_file(directory.path() / "out") == expected);
 }
 
+TEST(LineWriter, ReportsWhatOnlyClosingReveals) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe(ends.data()), 0);
+  LineWriter writer(File::borrow(ends[1]), "pipe");
+  ::close(ends[0]);
+  ::close(ends[1]);
+  writer.finish();
+  EXPECT_EQ(writer.error(), std::errc::bad_file_descriptor);
+}
+
 TEST(LineWriter, KeepsItsFirstError) {
   std::error_code error;
   LineWriter writer(File::open_to_write("/dev/full", error), "full", 4);

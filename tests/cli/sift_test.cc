@@ -279,13 +279,21 @@ TEST(Sift, ReportsAFullDisk) {
   const Outcome outcome = run_shell("$SEMEL sift -d /dev/full in >first", directory.path());
   EXPECT_EQ(outcome.status, 1);
   EXPECT_EQ(outcome.err, "semel sift: cannot write '/dev/full': No space left on device\n");
+  const std::string first = read_file(directory.path() / "first");
+  EXPECT_NE(first, "");
+  EXPECT_TRUE(reference({read_file(directory.path() / "in")}).first.starts_with(first));
 }
 
 TEST(Sift, StopsAtOnceWhenTheDiskIsFull) {
-  Process process({.command = {"bash", "-c", "exec $0 sift -q >/dev/full", SEMEL_COMMAND}});
-  process.write("a\n");
-  EXPECT_EQ(process.read(1), "");  // it has ended, although its input has not
-  EXPECT_EQ(process.finish().status, 1);
+  const std::string message = "semel sift: cannot write standard output: No space left on device\n";
+  Process waiting({.command = {"bash", "-c", "exec $0 sift -q 2>&1 >/dev/full", SEMEL_COMMAND}});
+  waiting.write("a\n");
+  EXPECT_EQ(waiting.read(message.size()), message);  // although the input has not ended
+  EXPECT_EQ(waiting.finish().status, 1);
+
+  const Outcome busy = run_shell("timeout 20 $SEMEL sift -q /dev/urandom >/dev/full");
+  EXPECT_EQ(busy.status, 1);
+  EXPECT_EQ(busy.err, message);
 }
 
 TEST(Sift, ReportsAFileItCannotCreate) {

@@ -27,6 +27,7 @@ works_in() {
 
   "$prefix/bin/semel" --version | grep -qF "$version" || fail "$prefix: semel --version"
   [ -f "$prefix/share/man/man1/semel.1" ] || fail "$prefix: no manual"
+  bash -n "$prefix/share/bash-completion/completions/semel" || fail "$prefix: no completion"
 
   quietly "$cmake" -S "$here/outside" -B "$outside/build" -G "$generator" \
     -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_PREFIX_PATH="$prefix"
