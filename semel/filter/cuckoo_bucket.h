@@ -63,21 +63,21 @@ struct Kind {
             fingerprint};
   }
 
-  // Whether a slot of the bucket holds the fingerprint. The borrow of a zero lane can set the high bit
-  // of lanes above it, which does no harm where only 'any' is asked.
-  static bool holds(const std::uint8_t* bucket, std::uint64_t fingerprint) {
+  // Not zero if a slot of the bucket holds the fingerprint. The borrow of a zero lane can set the high
+  // bit of lanes above it, which does no harm where only 'any' is asked.
+  static std::uint64_t any(const std::uint8_t* bucket, std::uint64_t fingerprint) {
     const std::uint64_t wanted = fingerprint * kLow;
-    std::uint64_t any = 0;
+    std::uint64_t zero = 0;
     for (std::uint32_t i = 0; i < kLoads; ++i) {
       const std::uint64_t x = load_u64(bucket + i * kLoadBytes) ^ wanted;
-      any |= (x - kLow) & ~x & kHigh;
+      zero |= (x - kLow) & ~x & kHigh;
     }
-    return any != 0;
+    return zero;
   }
 
-  // Both at once and without a branch, so that the two loads do not wait for each other.
+  // Both buckets at once and without a branch, so that the two loads do not wait for each other.
   static bool holds(const Place& place) {
-    return holds(place.first, place.fingerprint) | holds(place.second, place.fingerprint);
+    return (any(place.first, place.fingerprint) | any(place.second, place.fingerprint)) != 0;
   }
 
   // One bit for each slot of the bucket that holds the fingerprint, exactly.
