@@ -39,7 +39,7 @@ template <std::uint32_t kWidth, std::uint32_t kSize>
 struct Kind {
   static constexpr std::uint32_t kLanes = kWidth == 32 ? 2 : kWidth == 8 ? kSize : 4;
   static constexpr std::uint32_t kLoads = kSize / kLanes;
-  static constexpr std::uint32_t kLoadBytes = kLanes * kWidth / 8;
+  static constexpr std::size_t kLoadBytes = kLanes * kWidth / 8;
   static constexpr std::uint64_t kBytes = kSize * kWidth / 8;
 
   // A word with `lane` in each of the lanes.

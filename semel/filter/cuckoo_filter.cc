@@ -65,7 +65,7 @@ bool CuckooShape::valid() const {
   if (bucket_size != 4 && bucket_size != 8) return false;
   if (std::find(widths.begin(), widths.end(), fingerprint_bits) == widths.end()) return false;
   if (payload_bits > limits::kPayloadBits || !hash.valid()) return false;
-  const std::uint64_t bucket_bits = bucket_size * (fingerprint_bits + payload_bits);
+  const std::uint64_t bucket_bits = std::uint64_t{bucket_size} * (fingerprint_bits + payload_bits);
   return buckets > 0 && buckets <= limits::kFilterBits / bucket_bits;
 }
 

@@ -3,7 +3,7 @@
 // Contract  digest() gives the same bits on every machine and in every release (tests/golden).
 //           Whoever chooses the keys and knows the seed can make two of them collide: keys from
 //           outside take hash/keyed_digest.h.
-// Cost      About 3 ns for a key of 16 bytes, 28 ns for one of 100 (bench/micro).
+// Cost      About 4 ns for a key of 16 bytes, 11 ns for one of 100 (docs/benchmarks.md).
 // Source    XXH3-128, xxHash 0.8.
 #pragma once
 
