@@ -19,7 +19,7 @@ std::error_code LineReader::read() {
     std::memcpy(larger.get(), buffer_.get() + begin_, rest);
     buffer_ = std::move(larger);
     capacity_ *= 2;
-  } else if (rest > 0) {
+  } else if (begin_ > 0) {  // a long line is not moved again for every piece of it
     std::memmove(buffer_.get(), buffer_.get() + begin_, rest);
   }
   scanned_ -= begin_;
