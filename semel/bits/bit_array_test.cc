@@ -18,8 +18,9 @@ BitArray array_of(const std::set<std::uint64_t>& bits) {
 RC_GTEST_PROP(BitArray, HoldsExactlyTheBitsThatWereSet, (std::set<std::uint8_t> bits)) {
   BitArray array(256);
   for (const std::uint8_t bit : bits) array.set(bit);
-  for (unsigned i = 0; i < 256; ++i)
-    RC_ASSERT(array.test(i) == (bits.count(static_cast<std::uint8_t>(i)) > 0));
+  for (unsigned i = 0; i < 256; ++i) {
+    RC_ASSERT(array.test(i) == bits.contains(static_cast<std::uint8_t>(i)));
+  }
   RC_ASSERT(array.count() == bits.size());
 }
 
