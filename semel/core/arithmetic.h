@@ -18,6 +18,12 @@ constexpr Product multiply(std::uint64_t a, std::uint64_t b) {
   return {static_cast<std::uint64_t>(product >> 64), static_cast<std::uint64_t>(product)};
 }
 
+// The same in one word: a quick hash of two.
+constexpr std::uint64_t fold(std::uint64_t a, std::uint64_t b) {
+  const uint128 product = static_cast<uint128>(a) * b;
+  return static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
+}
+
 // Maps a uniform 64-bit point to a uniform number in [0, range): a multiplication where `%` costs a
 // division. The bias is at most range / 2^64.
 constexpr std::uint64_t scale(std::uint64_t point, std::uint64_t range) {
@@ -30,6 +36,12 @@ constexpr std::uint64_t mix(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
   return x ^ (x >> 31);
+}
+
+// Half a digest stands for an endless sequence of independent words: itself, then its mixtures.
+// FROZEN with the formats of the blocked filters.
+constexpr std::uint64_t word_of(std::uint64_t half, std::uint64_t n) {
+  return n == 0 ? half : mix(half + n * 0x9e3779b97f4a7c15);
 }
 
 constexpr std::uint64_t divide_up(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0); }

@@ -10,6 +10,8 @@ inline constexpr std::uint64_t kFilterBits = std::uint64_t{1} << 46;  // 8 TiB o
 inline constexpr std::uint32_t kPlainProbes = 32;
 inline constexpr std::uint32_t kBlockedLines = 4;
 inline constexpr std::uint32_t kBlockedProbes = 24;  // in one cache line, where more never pay
+inline constexpr std::uint32_t kLanes = 64;          // of one forgetful filter
+inline constexpr std::uint32_t kLaneProbes = 8;      // in one cache line of lanes
 inline constexpr std::uint32_t kPayloadBits = 64;    // beside a fingerprint
 
 }  // namespace semel::limits

@@ -31,10 +31,6 @@ constexpr std::uint64_t kProbeMask = (1u << kProbeBits) - 1;
 constexpr std::uint64_t kWordsInLine = 4;
 static_assert(kWordsInLine * kProbesInWord >= limits::kBlockedProbes);
 
-constexpr std::uint64_t word_of(std::uint64_t half, std::uint64_t n) {
-  return n == 0 ? half : mix(half + n * 0x9e3779b97f4a7c15);
-}
-
 struct Portable {
   // Whether the first `here` probes of the word fall on bits that are set. Looks at every probe: a
   // branch on the first clear bit would be mispredicted every other time.

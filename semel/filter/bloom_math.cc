@@ -19,15 +19,16 @@ namespace {
 // share[i] is the chance that a key which falls into the block touches at least one of i given bits.
 class BlockedModel {
  public:
-  explicit BlockedModel(std::uint32_t probes) : terms_(probes + 1) {
+  BlockedModel(std::uint32_t probes, std::uint64_t block_bits)
+      : terms_(probes + 1), block_bits_(block_bits) {
     SEMEL_ASSERT(probes >= 1 && probes <= limits::kBlockedProbes);
-    constexpr long double kBits = kBlockBits;
+    const auto bits = static_cast<long double>(block_bits);
 
     // distinct[d]: the chance that the probes of one key fall on d different bits.
     std::array<long double, limits::kBlockedProbes + 2> distinct{1};
     for (std::uint32_t thrown = 0; thrown < probes; ++thrown) {
       for (std::uint32_t d = thrown + 1; d > 0; --d) {
-        distinct[d] = distinct[d] * (d / kBits) + distinct[d - 1] * ((kBits - (d - 1)) / kBits);
+        distinct[d] = distinct[d] * (d / bits) + distinct[d - 1] * ((bits - (d - 1)) / bits);
       }
       distinct[0] = 0;
     }
@@ -40,7 +41,7 @@ class BlockedModel {
         choose = choose * (d + 1) / (d + 1 - i);
       }
       weight_[i] = i % 2 == 0 ? weight : -weight;
-      share_[i] = -std::expm1(probes * std::log1p(-(i / kBits)));
+      share_[i] = -std::expm1(probes * std::log1p(-(i / bits)));
     }
   }
 
@@ -55,7 +56,7 @@ class BlockedModel {
 
   // The least number of blocks with fpr(blocks, keys) <= goal, or 0 if `most` are too few.
   std::uint64_t blocks_for(std::uint64_t keys, double goal, std::uint64_t most) const {
-    std::uint64_t enough = std::min(most, divide_up(keys, kBlockBits));
+    std::uint64_t enough = std::min(most, divide_up(keys, block_bits_));
     std::uint64_t few = 0;
     while (fpr(enough, keys) > goal) {
       if (enough == most) return 0;
@@ -71,6 +72,7 @@ class BlockedModel {
 
  private:
   std::uint32_t terms_;
+  std::uint64_t block_bits_;
   std::array<long double, limits::kBlockedProbes + 1> weight_{};
   std::array<long double, limits::kBlockedProbes + 1> share_{};
 };
@@ -92,8 +94,9 @@ double plain_expected_fpr(std::uint64_t bits, std::uint32_t probes, std::uint64_
   return std::pow(-std::expm1(-load), probes);
 }
 
-double blocked_expected_fpr(std::uint64_t blocks, std::uint32_t probes, std::uint64_t keys) {
-  return BlockedModel(probes).fpr(blocks, keys);
+double blocked_expected_fpr(std::uint64_t blocks, std::uint32_t probes, std::uint64_t keys,
+                            std::uint64_t block_bits) {
+  return BlockedModel(probes, block_bits).fpr(blocks, keys);
 }
 
 double plain_live_fpr(double fill, std::uint32_t probes) { return std::pow(fill, probes); }
@@ -129,19 +132,22 @@ Size plain_size(std::uint64_t keys, double fpr) {
 }
 
 // Memory as a function of the probes has one minimum, near that of the plain layout: walk to it.
-Size blocked_size(std::uint64_t keys, double fpr) {
+Size blocked_size(std::uint64_t keys, double fpr, std::uint64_t block_bits,
+                  std::uint32_t most_probes) {
   SEMEL_ASSERT(keys > 0 && fpr >= kLeastBlockedFpr && fpr < 1);
-  constexpr std::uint64_t kMost = limits::kFilterBits / kBlockBits;
+  SEMEL_ASSERT(most_probes >= 1 && most_probes <= limits::kBlockedProbes);
+  const std::uint64_t most = limits::kFilterBits / block_bits;
   const auto size = [&](std::uint32_t probes) {
-    return Size{BlockedModel(probes).blocks_for(keys, fpr, kMost) * kBlockBits, probes};
+    return Size{BlockedModel(probes, block_bits).blocks_for(keys, fpr, most) * block_bits, probes};
   };
   const auto better = [](const Size& a, const Size& b) {
     return a.bits != 0 && (b.bits == 0 || a.bits < b.bits);
   };
-  const double start = std::clamp(std::round(-std::log2(fpr)), 1.0, double{limits::kBlockedProbes});
+  const double start =
+      std::clamp(std::round(-std::log2(fpr)), 1.0, static_cast<double>(most_probes));
   Size best = size(static_cast<std::uint32_t>(start));
   for (const int step : {-1, 1}) {
-    for (std::uint32_t probes = best.probes + step; probes >= 1 && probes <= limits::kBlockedProbes;
+    for (std::uint32_t probes = best.probes + step; probes >= 1 && probes <= most_probes;
          probes += step) {
       const Size next = size(probes);
       if (!better(next, best)) break;
@@ -155,9 +161,10 @@ double plain_cardinality(std::uint64_t bits, std::uint32_t probes, double zeros)
   return keys_for(bits, zeros, touched(bits, probes));
 }
 
-double blocked_cardinality(std::uint64_t bits, std::uint32_t probes, double zeros) {
-  const double blocks = static_cast<double>(bits) / kBlockBits;
-  return keys_for(bits, zeros, touched(kBlockBits, probes) / blocks);
+double blocked_cardinality(std::uint64_t bits, std::uint32_t probes, double zeros,
+                           std::uint64_t block_bits) {
+  const double blocks = static_cast<double>(bits) / static_cast<double>(block_bits);
+  return keys_for(bits, zeros, touched(block_bits, probes) / blocks);
 }
 
 }  // namespace semel::bloom_math
