@@ -1,0 +1,370 @@
+#include "semel/window/exact_window.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "semel/bits/lines.h"
+#include "semel/core/arithmetic.h"
+#include "semel/core/assert.h"
+
+namespace semel {
+namespace {
+
+// docs/formats/exact_window_v1.md. All integers little-endian.
+//
+//    OFFSET     SIZE  FIELD
+//         0        4  magic, the bytes "SEW1"; a new layout takes a new magic
+//         4        1  kind of hash: 0 fast, 1 keyed
+//         5        1  when full: 0 refuse, 1 forget
+//         6        2  generations in a window
+//         8        8  window
+//        16        8  ids expected in a window
+//        24        8  most bytes of memory
+//        32        8  seed of the hash, or name of its key
+//        40        8  now
+//        48        8  kept from
+//        56        8  generations that follow: each its number, room and size, and its ids, ascending
+//   end - 8        8  checksum of all the bytes before it
+constexpr std::uint32_t kMagic = 0x31574553;
+constexpr std::size_t kTrailerSize = 8;
+constexpr std::size_t kGenerationHeader = 24;
+
+constexpr std::uint64_t kMostIds = std::uint64_t{1} << 39;
+constexpr std::uint64_t kLeastRoom = 4 * DigestTable::kRoomStep;
+constexpr std::uint64_t kMostRoom = DigestTable::kRoomStep * kMostIds;
+
+// The window itself; and, for a generation, its record and those of a few tables. A table takes 16
+// bytes a slot and a bit for every 256 of them.
+constexpr std::uint64_t kWindowBytes = 256;
+constexpr std::uint64_t kGenerationBytes = 512;
+
+Result<void> check(const ExactWindow::Goal& goal) {
+  if (!GenerationTime::valid(goal.window_ms, goal.generations)) {
+    return Error{Errc::invalid, "an exact window is longer than 0, of 1 to 64 generations"};
+  }
+  if (goal.max_bytes < ExactWindow::kLeastCap) {
+    return Error{Errc::invalid, "an exact window needs 4096 bytes"};
+  }
+  if (!goal.hash.valid() || goal.when_full > WhenFull::forget) {
+    return Error{Errc::invalid, "an exact window of unknown hash or policy"};
+  }
+  if (goal.ids > kMostIds) return Error{Errc::limit, "an exact window of more than 2^39 ids"};
+  return {};
+}
+
+}  // namespace
+
+bool ExactWindow::Generation::contains(Digest id) const {
+  return std::any_of(tables.rbegin(), tables.rend(),
+                     [&](const DigestTable& table) { return table.contains(id); });
+}
+
+// A table is made when it is needed, and then no larger than all before it: the room of a generation
+// may come from outside, and nothing is allocated on its word alone.
+void ExactWindow::Generation::insert(Digest id) {
+  SEMEL_ASSERT(size < room);
+  if (tables.empty()) {
+    tables.emplace_back(room);
+  } else if (tables.back().full()) {
+    tables.emplace_back(std::min(room - size, std::max(size, kLeastRoom)));
+  }
+  tables.back().insert(id);
+  ++size;
+}
+
+std::vector<Digest> ExactWindow::Generation::sorted() const {
+  std::vector<Digest> ids;
+  ids.reserve(size);
+  for (const DigestTable& table : tables) table.append_to(ids);
+  std::sort(ids.begin(), ids.end(), comes_before);
+  return ids;
+}
+
+ExactWindow::ExactWindow(const Goal& goal, TimeMs now_ms)
+    : goal_(goal), time_(goal.window_ms, goal.generations, now_ms), bytes_(kWindowBytes) {}
+
+Result<ExactWindow> ExactWindow::make(const Goal& goal, TimeMs now_ms) {
+  if (const Result<void> sound = check(goal); !sound) return sound.error();
+  return ExactWindow(goal, now_ms);
+}
+
+// Rooms come in few sizes, so that the larger of two windows' rooms, or the next that holds their
+// union, is the same in whatever order windows are merged.
+std::uint64_t ExactWindow::room_for(std::uint64_t ids) {
+  constexpr std::uint64_t kStep = DigestTable::kRoomStep;
+  return std::max(kLeastRoom, kStep * size_class(divide_up(ids, kStep)));
+}
+
+std::uint64_t ExactWindow::bytes_of(std::uint64_t room) {
+  const std::uint64_t slots = DigestTable::slots_for(room);
+  return kGenerationBytes + slots * sizeof(Digest) + slots / 512;
+}
+
+std::uint64_t ExactWindow::size() const {
+  std::uint64_t sum = 0;
+  for (const Generation& generation : generations_) sum += generation.size;
+  return sum;
+}
+
+WindowCounts ExactWindow::counts() const {
+  WindowCounts counts = counts_;
+  counts.backward_steps = time_.backward_steps();
+  return counts;
+}
+
+const ExactWindow::Generation* ExactWindow::find(Digest id) const {
+  const auto found = std::find_if(generations_.rbegin(), generations_.rend(),
+                                  [&](const Generation& g) { return g.contains(id); });
+  return found == generations_.rend() ? nullptr : &*found;
+}
+
+std::vector<ExactWindow::Generation>::iterator ExactWindow::at_or_after(std::int64_t number) {
+  return std::lower_bound(generations_.begin(), generations_.end(), number,
+                          [](const Generation& g, std::int64_t n) { return g.number < n; });
+}
+
+Verdict ExactWindow::insert(Digest id, TimeMs at_ms) {
+  at_ms = std::min(at_ms, now());
+  const Generation* const known = find(id);  // in the newest that holds it
+  if (known == nullptr) return test_and_insert(id, at_ms);
+  if (time_.too_old(at_ms) || known->number >= time_.generation_of(at_ms))
+    return Verdict::duplicate;
+  return place(id, at_ms) == Verdict::full ? Verdict::full : Verdict::duplicate;
+}
+
+Verdict ExactWindow::test_and_insert(Digest id, TimeMs at_ms) {
+  at_ms = std::min(at_ms, now());
+  if (find(id) != nullptr) return Verdict::duplicate;
+  if (time_.too_old(at_ms)) {
+    ++counts_.stale;
+    return Verdict::stale;
+  }
+  return place(id, at_ms);
+}
+
+// REQUIRES: the id is not in the generation of this time.
+Verdict ExactWindow::place(Digest id, TimeMs at_ms) {
+  Generation* const generation = make_room(time_.generation_of(at_ms));
+  if (generation == nullptr) {
+    ++counts_.refused;
+    return Verdict::full;
+  }
+  generation->insert(id);
+  return Verdict::fresh;
+}
+
+// The generation of this number, with room for one id more; none if the cap leaves no room for it.
+ExactWindow::Generation* ExactWindow::make_room(std::int64_t number) {
+  for (;;) {
+    const auto at = at_or_after(number);
+    const bool exists = at != generations_.end() && at->number == number;
+    if (exists && at->size < at->room) return &*at;
+
+    // As much as there was in the newest generation; twice as much as there is in this one.
+    std::uint64_t wanted = divide_up(goal_.ids, goal_.generations);
+    if (!generations_.empty()) wanted = generations_.back().size;
+    if (exists) wanted = 2 * at->size;
+    if (const auto room = room_that_fits(exists ? at->room : 0, wanted)) {
+      bytes_ += bytes_of(*room) - (exists ? bytes_of(at->room) : 0);
+      if (!exists) return &*generations_.insert(at, Generation{number, *room});
+      at->room = *room;
+      return &*at;
+    }
+    if (goal_.when_full == WhenFull::refuse || generations_.empty()) return nullptr;
+    forget_oldest();
+  }
+}
+
+// The largest room above `now`, up to that for `wanted` ids, for which there is memory.
+std::optional<std::uint64_t> ExactWindow::room_that_fits(std::uint64_t now,
+                                                         std::uint64_t wanted) const {
+  const std::uint64_t held = bytes_ - (now == 0 ? 0 : bytes_of(now));
+  const std::uint64_t least = room_for(now + 1);
+  if (least > kMostRoom || held + bytes_of(least) > goal_.max_bytes) return std::nullopt;
+  std::uint64_t room = least;
+  while (room < wanted) {
+    const std::uint64_t larger = room_for(room + 1);
+    if (larger > kMostRoom || held + bytes_of(larger) > goal_.max_bytes) break;
+    room = larger;
+  }
+  return room;
+}
+
+void ExactWindow::forget_oldest() {
+  const Generation& oldest = generations_.front();
+  counts_.forgotten_early += oldest.size;
+  time_.forget_early(oldest.number);
+  bytes_ -= bytes_of(oldest.room);
+  generations_.erase(generations_.begin());
+}
+
+void ExactWindow::advance(TimeMs now_ms) {
+  if (!time_.advance(now_ms)) return;
+  const auto alive = at_or_after(time_.oldest_alive());
+  for (auto g = generations_.begin(); g != alive; ++g) bytes_ -= bytes_of(g->room);
+  generations_.erase(generations_.begin(), alive);
+}
+
+// Inlined for the reason that prefetch() is.
+[[gnu::always_inline]] inline void ExactWindow::touch(Digest id) const {
+  for (const Generation& generation : generations_) {
+    for (const DigestTable& table : generation.tables) table.touch(id);
+  }
+}
+
+void ExactWindow::test(std::span<const Digest> ids, std::span<Verdict> verdicts) const {
+  SEMEL_ASSERT(ids.size() == verdicts.size());
+  for_each_ahead(
+      ids.size(), [&](std::size_t i) { touch(ids[i]); },
+      [&](std::size_t i) { verdicts[i] = test(ids[i]); });
+}
+
+void ExactWindow::insert(std::span<const Digest> ids, std::span<Verdict> verdicts) {
+  SEMEL_ASSERT(ids.size() == verdicts.size());
+  for_each_ahead(
+      ids.size(), [&](std::size_t i) { touch(ids[i]); },
+      [&](std::size_t i) { verdicts[i] = insert(ids[i]); });
+}
+
+void ExactWindow::test_and_insert(std::span<const Digest> ids, std::span<Verdict> verdicts) {
+  SEMEL_ASSERT(ids.size() == verdicts.size());
+  for_each_ahead(
+      ids.size(), [&](std::size_t i) { touch(ids[i]); },
+      [&](std::size_t i) { verdicts[i] = test_and_insert(ids[i]); });
+}
+
+// False beyond the cap.
+bool ExactWindow::unite(const Generation& other) {
+  auto at = at_or_after(other.number);
+  if (at == generations_.end() || at->number != other.number) {
+    bytes_ += bytes_of(other.room);
+    generations_.insert(at, other);
+    return bytes_ <= goal_.max_bytes;
+  }
+  std::vector<Digest> missing;
+  for (const Digest& id : other.sorted()) {
+    if (!at->contains(id)) missing.push_back(id);
+  }
+  const std::uint64_t room = std::max({at->room, other.room, room_for(at->size + missing.size())});
+  if (room > kMostRoom) return false;
+  bytes_ += bytes_of(room) - bytes_of(at->room);
+  if (bytes_ > goal_.max_bytes) return false;
+  at->room = room;
+  for (const Digest& id : missing) at->insert(id);
+  return true;
+}
+
+Result<void> ExactWindow::merge(const ExactWindow& other) {
+  if (goal_ != other.goal_) return Error{Errc::mismatch, "exact windows of different goals"};
+  if (now() != other.now()) return Error{Errc::mismatch, "exact windows at different times"};
+  ExactWindow both = *this;
+  both.time_.keep_from(other.time_.kept_from());
+  for (const Generation& generation : other.generations_) {
+    if (!both.unite(generation)) return Error{Errc::full, "no room for both exact windows"};
+  }
+  *this = std::move(both);
+  return {};
+}
+
+void ExactWindow::encode(Bytes& out) const {
+  const std::size_t start = out.size();
+  Writer w(out);
+  w.u32(kMagic);
+  w.u8(static_cast<std::uint8_t>(goal_.hash.kind));
+  w.u8(static_cast<std::uint8_t>(goal_.when_full));
+  w.u16(static_cast<std::uint16_t>(goal_.generations));
+  w.u64(static_cast<std::uint64_t>(goal_.window_ms));
+  w.u64(goal_.ids);
+  w.u64(goal_.max_bytes);
+  w.u64(goal_.hash.seed);
+  w.u64(static_cast<std::uint64_t>(now()));
+  w.u64(static_cast<std::uint64_t>(time_.kept_from()));
+  w.u64(generations_.size());
+  for (const Generation& generation : generations_) {
+    w.u64(static_cast<std::uint64_t>(generation.number));
+    w.u64(generation.room);
+    w.u64(generation.size);
+    for (const Digest& id : generation.sorted()) {
+      w.u64(id.lo);
+      w.u64(id.hi);
+    }
+  }
+  w.u64(checksum(ByteView(out).subspan(start)));
+}
+
+Result<ExactWindow> ExactWindow::decode(ByteView in) {
+  Reader r(in);
+  const std::uint32_t magic = r.u32();
+  Goal goal{};
+  goal.hash.kind = static_cast<HashKind>(r.u8());
+  goal.when_full = static_cast<WhenFull>(r.u8());
+  goal.generations = r.u16();
+  goal.window_ms = static_cast<TimeMs>(r.u64());
+  goal.ids = r.u64();
+  goal.max_bytes = r.u64();
+  goal.hash.seed = r.u64();
+  const auto now_ms = static_cast<TimeMs>(r.u64());
+  const auto kept_from_ms = static_cast<TimeMs>(r.u64());
+  const std::uint64_t generations = r.u64();
+  if (!r.ok() || r.rest() < kTrailerSize) return Error{Errc::truncated, "exact window: header"};
+  if (magic != kMagic) return Error{Errc::unsupported, "exact window: magic"};
+  const ByteView body = in.first(in.size() - kTrailerSize);
+  if (load_u64(in.data() + body.size()) != checksum(body)) {
+    return Error{Errc::corrupt, "exact window: checksum"};
+  }
+  if (!check(goal)) return Error{Errc::corrupt, "exact window: goal"};
+  if (kept_from_ms > now_ms && kept_from_ms - 1 > now_ms) {
+    return Error{Errc::corrupt, "exact window: kept from a time to come"};
+  }
+
+  ExactWindow window(goal, now_ms);
+  window.time_.keep_from(kept_from_ms);
+  for (std::uint64_t i = 0; i < generations; ++i) {
+    if (r.rest() < kGenerationHeader + kTrailerSize) {
+      return Error{Errc::corrupt, "exact window: number of generations"};
+    }
+    Generation generation{static_cast<std::int64_t>(r.u64()), r.u64(), r.u64()};
+    const bool ascends = window.generations_.empty()
+                             ? generation.number >= window.time_.oldest_alive()
+                             : generation.number > window.generations_.back().number;
+    if (!ascends || generation.number > window.time_.newest()) {
+      return Error{Errc::corrupt, "exact window: number of a generation"};
+    }
+    // Length before allocation: until here the size is only a claim.
+    if (generation.size == 0 || generation.size > (r.rest() - kTrailerSize) / sizeof(Digest)) {
+      return Error{Errc::corrupt, "exact window: size of a generation"};
+    }
+    if (generation.room < generation.size || generation.room > kMostRoom ||
+        generation.room != room_for(generation.room)) {
+      return Error{Errc::corrupt, "exact window: room of a generation"};
+    }
+    std::vector<Digest> ids;
+    ids.reserve(generation.size);
+    for (std::uint64_t n = 0; n < generation.size; ++n) {
+      const std::uint64_t lo = r.u64();
+      ids.push_back({lo, r.u64()});
+      if (n > 0 && !comes_before(ids[n - 1], ids[n])) {
+        return Error{Errc::corrupt, "exact window: order of ids"};
+      }
+    }
+    constexpr std::uint64_t kStep = DigestTable::kRoomStep;
+    generation.tables.emplace_back(divide_up(generation.size, kStep) * kStep).fill(ids);
+    window.bytes_ += bytes_of(generation.room);
+    window.generations_.push_back(std::move(generation));
+  }
+  if (r.rest() != kTrailerSize) return Error{Errc::corrupt, "exact window: size"};
+  if (window.bytes_ > goal.max_bytes) return Error{Errc::corrupt, "exact window: beyond its cap"};
+  return window;
+}
+
+bool ExactWindow::operator==(const ExactWindow& other) const {
+  const auto same = [](const Generation& a, const Generation& b) {
+    return a.number == b.number && a.room == b.room && a.size == b.size && a.sorted() == b.sorted();
+  };
+  return goal_ == other.goal_ && now() == other.now() &&
+         time_.kept_from() == other.time_.kept_from() &&
+         std::equal(generations_.begin(), generations_.end(), other.generations_.begin(),
+                    other.generations_.end(), same);
+}
+
+}  // namespace semel

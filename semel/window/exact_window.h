@@ -1,0 +1,124 @@
+// ExactWindow: remembers full digests, in tables that rotate with time. The exact baseline.
+//
+// Contract  As in window.h, with no false positives but for equal digests: of n ids in the window, a
+//           new one has the digest of another with the probability n / 2^128 if nobody chooses ids to
+//           that end. It is recognised from the window on for less than a span, window / generations.
+//           `at` places an id in the generation of that time.
+// Full      The oldest generation goes early, as a whole, and its ids are counted whether or not they
+//           have been renewed since. While a single generation fills the memory, all goes at once.
+// Merge     The union of two windows of one goal at the same time. It never forgets: beyond the cap it
+//           fails with Errc::full. Whatever fails changes nothing.
+// Layout    A generation is one table of the size that the last generation asked for, and further
+//           ones when it is full: nothing is ever moved, and a table costs nothing to make.
+//
+//             generation   g-3          g-2          g-1          g = now / span
+//             tables       [....]       [......]     [......]     [......] [...]
+//
+// Cost      test: one cache miss for each table, newest first; the batch forms overlap them. No call
+//           takes longer than others, but one that drops a generation gives its memory back.
+// Memory    21.4 bytes for an id of a full table; bytes() counts tables as planned, before they are
+//           filled.
+// Threads   const members may run at once; any other call needs the object to itself.
+// Format    docs/formats/exact_window_v1.md.
+// Source    'Approach 2' of the paper on forgetful Bloom filters, with tables for filters.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "semel/core/codec.h"
+#include "semel/core/result.h"
+#include "semel/hash/digest.h"
+#include "semel/window/digest_table.h"
+#include "semel/window/generation_time.h"
+#include "semel/window/window.h"
+
+namespace semel {
+
+class ExactWindow {
+ public:
+  using Id = Digest;
+
+  struct Goal {
+    TimeMs window_ms;
+    std::uint64_t ids =
+        0;  // expected in a window: the size of the first table, and no more than that
+    std::uint32_t generations = 8;  // in a window, 1 to 64
+    std::uint64_t max_bytes = kNoCap;
+    WhenFull when_full = WhenFull::refuse;
+    HashId hash = {};
+    bool operator==(const Goal&) const = default;
+  };
+  static constexpr std::uint64_t kLeastCap = 4096;
+
+  // Errc::invalid unless window_ms > 0, generations are 1 to 64 and max_bytes >= kLeastCap;
+  // Errc::limit for more than 2^39 ids.
+  static Result<ExactWindow> make(const Goal& goal, TimeMs now_ms);
+
+  // REQUIRES, of all that take an id: the digest was made by goal().hash.
+  Verdict test(Digest id) const { return find(id) ? Verdict::duplicate : Verdict::fresh; }
+  Verdict insert(Digest id) { return insert(id, now()); }
+  Verdict insert(Digest id, TimeMs at_ms);
+  Verdict test_and_insert(Digest id) { return test_and_insert(id, now()); }
+  Verdict test_and_insert(Digest id, TimeMs at_ms);
+  void test(std::span<const Digest> ids, std::span<Verdict> verdicts) const;
+  void insert(std::span<const Digest> ids, std::span<Verdict> verdicts);
+  void test_and_insert(std::span<const Digest> ids, std::span<Verdict> verdicts);
+
+  void advance(TimeMs now_ms);
+  TimeMs now() const { return time_.now(); }
+  Promise promise() const { return time_.promise(); }
+  WindowCounts counts() const;
+  double false_positive_rate() const { return 0; }
+  std::uint64_t bytes() const { return bytes_; }
+
+  const Goal& goal() const { return goal_; }
+  std::uint64_t size() const;  // ids remembered; one that was renewed may count twice
+
+  // Errc::mismatch if goal or now differ; Errc::full beyond the cap.
+  Result<void> merge(const ExactWindow& other);
+
+  // Appends the encoding to `out`.
+  void encode(Bytes& out) const;
+  // Reads one window that fills `in` exactly. `in` may come from an enemy.
+  static Result<ExactWindow> decode(ByteView in);
+
+  // Whether both remember the same, and would go on in the same way. counts() may differ.
+  bool operator==(const ExactWindow& other) const;
+
+ private:
+  struct Generation {
+    std::int64_t number;
+    std::uint64_t room;  // of all its tables, those that are yet to be made included
+    std::uint64_t size = 0;
+    std::vector<DigestTable> tables = {};
+
+    bool contains(Digest id) const;
+    void insert(Digest id);  // REQUIRES: size < room, and the id is not inside
+    std::vector<Digest> sorted() const;
+  };
+
+  ExactWindow(const Goal& goal, TimeMs now_ms);
+
+  static std::uint64_t room_for(std::uint64_t ids);
+  static std::uint64_t bytes_of(std::uint64_t room);
+
+  const Generation* find(Digest id) const;
+  Verdict place(Digest id, TimeMs at_ms);
+  Generation* make_room(std::int64_t number);
+  std::optional<std::uint64_t> room_that_fits(std::uint64_t now, std::uint64_t wanted) const;
+  void forget_oldest();
+  void touch(Digest id) const;
+  std::vector<Generation>::iterator at_or_after(std::int64_t number);
+  bool unite(const Generation& other);
+
+  Goal goal_;
+  GenerationTime time_;
+  std::vector<Generation> generations_;  // ascending; none is empty, and all are alive
+  std::uint64_t bytes_;
+  WindowCounts counts_;  // but for the steps backwards, which time_ counts
+};
+
+}  // namespace semel
