@@ -1,0 +1,223 @@
+// SlidingFilter: a Bloom filter that forgets each id at its own time, by a timer in every cell.
+//
+// Contract  That of window/window.h. An id accepted at time a is recognised while
+//           now() - a <= window, and forgotten in the tick after that of a + window: a tick late
+//           at most.
+//           A late event is placed where it would have been: it expires at its own time plus the
+//           window. A new id is called a duplicate at the rate false_positive_rate(), which inserts
+//           never bring above the goal.
+// Ticks     A window has 10 of them with timers of 4 bits, 170 with 8 and 43690 with 16, in general
+//           2/3 * (2^timer_bits - 1), or fewer where they would be shorter than a millisecond.
+// Layout    Cells come in cache lines, each with the tick from which its codes count:
+//
+//             | code code code ...                        56 bytes | base, 8 bytes |
+//
+//           Code c > 0 expires after tick base + c - 1; with age = tick - base it is live if
+//           c > age, however long ago the line was touched. So nothing is done to cells when time
+//           passes, be it a tick or a year. A write whose code would not fit first brings the base
+//           of its line to the present, and clears what has expired there: that is the sweep, a
+//           line at a time, two or three times in a window.
+// Growth    Filters of equal size, the newest of which takes all new ids; every one is tested. The
+//           newest closes where it would pass half of the error that the older ones leave of the
+//           goal, so that the sum stays below the goal however many there are
+//           (docs/math/sliding.md). By density: the share of live cells is measured. By
+//           cardinality: ids are counted, and never counted down, as their leaving is not seen;
+//           such a filter closes earlier. A filter without a live cell is dropped. Where memory or
+//           error have no room for another filter, new ids are refused, or the oldest filter goes
+//           early: an estimate of the ids lost is in counts(), the time up to which in promise().
+// Equal     equal_timers = k' > 1 also asks of a duplicate that k' of its timers are equal, as they
+// timers    are if one id has set them. That takes fewer new ids for duplicates, but later ids
+//           overwrite timers: THE PROMISE IS LOST, and promise() guarantees no id at all.
+// Merge     Cell by cell the later expiry. Commutative, associative, idempotent (tests/laws). Equal
+//           shapes, times and numbers of filters. The error of the union may be above the goal;
+//           then no filter takes ids until it is below again, or the oldest goes.
+// Cost      test: up to k cache misses a filter, about two for a new id. insert: k lines to write.
+//           With a million ids at 1e-3 and 8 bits, batched, a new id takes 0.12 us to test and
+//           0.5 us to test and insert. advance: a counter for each tick that has passed and filter.
+//           An insert that opens a filter, or forgets the only one, clears its memory: 2 s for a
+//           GiB that the system has yet to map. No other, and no test or advance, touches more than
+//           k lines of each filter, whatever time has passed. merge, encode, ==: O(cells).
+// Memory    64 bytes for 448 / timer_bits cells, and 8 bytes for a tick of the window. Bits per id
+//           in a window of a million:
+//
+//             error      1e-2    1e-3    1e-4
+//             4 bits       56      80     104
+//             8 bits      102     146     190
+//             16 bits     205     293     381
+//
+// Threads   const members may run at once; any other call needs the object to itself.
+// Format    docs/formats/sliding_v1.md. Every released version stays readable (tests/golden).
+//           counts() are of this object alone: not part of its state, not written, not compared.
+// Source    Koloniari, Ntarmos, Pitoura & Souravlias, 'One is Enough', sections 4 and 5, with
+//           expiries in place of timers that count down, and a bound on the sum of the errors.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "semel/bits/lines.h"
+#include "semel/core/codec.h"
+#include "semel/core/limits.h"
+#include "semel/core/result.h"
+#include "semel/hash/digest.h"
+#include "semel/window/window.h"
+
+namespace semel {
+
+enum class SlidingGrowth : std::uint8_t { density = 0, cardinality = 1 };
+
+// All that two filters must agree on before they can merge, apart from the time.
+struct SlidingShape {
+  struct Goal {
+    TimeMs window_ms;
+    double fpr;
+    std::uint64_t ids;  // new ones expected in a window; more of them take more filters
+    std::uint32_t timer_bits = 8;
+    SlidingGrowth growth = SlidingGrowth::density;
+    std::uint32_t equal_timers = 1;
+    std::uint64_t max_bytes = kNoCap;
+    WhenFull when_full = WhenFull::refuse;
+    HashId hash = {};
+  };
+
+  TimeMs window_ms;            // 1 or more
+  double fpr;                  // within (0, 1): the goal
+  std::uint32_t timer_bits;    // 4 to 16
+  std::uint32_t probes;        // k: 1 to 32
+  std::uint64_t lines;         // of each filter: least_lines() to kMostLines
+  std::uint32_t equal_timers;  // k': 1 to k
+  SlidingGrowth growth;
+  WhenFull when_full;
+  std::uint64_t max_bytes;  // room for one filter or more
+  HashId hash;              // what made the digests
+
+  // Filters one of which is enough for `ids` in a window. Errc::invalid unless window_ms > 0,
+  // 0 < fpr < 1, ids > 0 and the other fields are as above; Errc::limit where a filter would be
+  // larger than max_bytes or limits::kFilterBits.
+  static Result<SlidingShape> for_goal(const Goal& goal);
+
+  static constexpr std::uint64_t kMostLines = limits::kFilterBits / (8 * kLineBytes);
+
+  bool valid() const;
+  TimeMs tick_ms() const;
+  std::uint64_t ticks() const;  // in a window, the last one begun
+  std::uint32_t line_cells() const;
+  std::uint64_t cells() const { return lines * line_cells(); }
+  std::uint64_t least_lines() const;  // so that the counters take no more memory than the cells
+  std::uint64_t filter_bytes() const;
+  bool operator==(const SlidingShape&) const = default;
+};
+
+class SlidingFilter {
+ public:
+  using Id = Digest;
+  using Goal = SlidingShape::Goal;
+
+  static Result<SlidingFilter> make(const Goal& goal, TimeMs now_ms);
+  // REQUIRES: shape.valid().
+  SlidingFilter(const SlidingShape& shape, TimeMs now_ms);
+
+  // REQUIRES, of all that take an id: the digest was made by shape().hash.
+
+  // fresh or duplicate.
+  Verdict test(Digest id) const;
+  // Of a known id `duplicate`, renewed if `at_ms` is within the window and later than before.
+  Verdict insert(Digest id);
+  Verdict insert(Digest id, TimeMs at_ms);
+  Verdict test_and_insert(Digest id);
+  Verdict test_and_insert(Digest id, TimeMs at_ms);
+
+  // The same for many ids, in order. REQUIRES: the spans are of equal size.
+  void test(std::span<const Digest> ids, std::span<Verdict> verdicts) const;
+  void insert(std::span<const Digest> ids, std::span<Verdict> verdicts);
+  void test_and_insert(std::span<const Digest> ids, std::span<Verdict> verdicts);
+
+  void advance(TimeMs now_ms);
+  TimeMs now() const { return time_.now(); }
+  Promise promise() const;
+  WindowCounts counts() const;
+  // An estimate: the live shares are exact, but probes are taken for independent; with equal timers
+  // also in their expiries, and it costs a pass over the ticks.
+  double false_positive_rate() const;
+  std::uint64_t bytes() const { return filters_.size() * shape_.filter_bytes(); }
+  std::size_t filters() const { return filters_.size(); }
+  const SlidingShape& shape() const { return shape_; }
+
+  // Remembers each id for the longer of the two. Errc::mismatch, and no change, if the shapes, the
+  // times or the numbers of filters differ.
+  Result<void> merge(const SlidingFilter& other);
+
+  // Appends the encoding to `out`. Equal filters give equal bytes.
+  void encode(Bytes& out) const;
+
+  // Reads one filter that fills `in` exactly. `in` may come from an enemy: nothing is allocated
+  // before its length is known to match, and what is returned keeps every promise above.
+  static Result<SlidingFilter> decode(ByteView in);
+
+  // Equal shapes, times, promises and live cells; whether expired cells are cleared does not count.
+  bool operator==(const SlidingFilter& other) const;
+
+ private:
+  using Tick = std::uint64_t;  // since the least time that there is
+
+  struct Filter {
+    explicit Filter(const SlidingShape& shape);
+    LineVector<std::uint8_t> lines;
+    std::vector<std::uint64_t> expiring;  // live cells by the last tick of their life: a ring
+    std::uint64_t live = 0;               // their sum
+    std::uint64_t ids = 0;                // taken since it was empty; by cardinality only
+  };
+
+  struct Cell {
+    std::uint64_t line;  // offset of its first byte
+    std::uint32_t bit;   // of the line, where the cell begins
+  };
+  using Cells = std::array<Cell, limits::kPlainProbes>;  // of an id, a cell for each probe
+
+  // A timer is what is left of the life of a cell in ticks, the present one included; 0 if none.
+  Tick tick_of(TimeMs time_ms) const;
+  std::uint32_t timer_for(TimeMs at_ms) const;
+  Cell cell_of(Digest id, std::uint32_t probe) const;
+  std::uint32_t timer_of(const Filter& filter, const Cell& cell) const;
+  std::uint64_t& expiring(Filter& filter, std::uint32_t timer) const;
+  bool prolong(Filter& filter, const Cell& cell, std::uint32_t timer);
+  template <class Visit>
+  void for_each_cell(Visit visit) const;
+
+  void touch(Digest id) const;
+  template <class CellOf>
+  bool holds(const Filter& filter, CellOf cell) const;
+  template <class CellOf>
+  bool known(CellOf cell) const;
+  template <bool kRenew>
+  Verdict put(Digest id, TimeMs at_ms);
+  void remember(const Cells& cells, std::uint32_t timer);
+
+  double error_of(const Filter& filter) const;
+  double error_left(std::size_t filters) const;
+  bool make_room(const Cells& cells);
+  void forget_oldest();
+  void drop_empty();
+  void plan();
+  TimeMs kept_from() const;
+  bool read_newest(Reader& in);
+
+  SlidingShape shape_;  // valid(), and never changes
+  std::uint64_t tick_ms_;
+  std::uint32_t line_cells_;
+
+  WindowTime time_;
+  Tick tick_;                    // of now()
+  std::uint64_t slot_;           // of tick_, in the rings
+  std::vector<Filter> filters_;  // the oldest first, never empty; only the last takes ids
+  TimeMs kept_from_ms_;          // what was accepted earlier may have been forgotten early
+  WindowCounts counts_;          // but for backward_steps
+  std::uint64_t most_live_ = 0;  // at which the newest filter closes; follows from the older ones
+  std::uint64_t most_ids_ = 0;   // the same by cardinality
+};
+
+static_assert(Window<SlidingFilter>);
+
+}  // namespace semel
