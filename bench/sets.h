@@ -23,6 +23,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "bench/harness.h"
 #include "bench/keys.h"
@@ -162,6 +163,22 @@ template <class Set>
 Contender digests_batched(std::string name, const Set& set, std::uint64_t keys) {
   return {std::move(name), [&set](const Slice& s) { return look_up_in_batches(set, s.digests); },
           bits_per_key(set, keys)};
+}
+
+// Lookups of absent keys, then of present ones, to be measured in the same rounds. `each` is called for
+// both with a function that adds a comparison: compare(what, ours, peers).
+template <class Each>
+std::vector<Comparison> lookups(const std::string& id, std::uint64_t keys, Each each) {
+  std::vector<Comparison> comparisons;
+  for (const bool there : {false, true}) {
+    each([&](const std::string& what, const Contender& ours, const std::vector<Contender>& peers) {
+      comparisons.push_back({.id = id + (there ? "/present-" : "/absent-") + what,
+                             .workload = there ? present_keys(keys) : absent_keys(keys),
+                             .ours = ours,
+                             .peers = peers});
+    });
+  }
+  return comparisons;
 }
 
 // Adds, and clears the set whenever new_keys(keys) begins again.

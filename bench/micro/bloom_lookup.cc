@@ -31,17 +31,7 @@ void compare_at_one_percent(Session& session, std::uint64_t keys) {
   fill(keys, ours, plain, libbloom, rocksdb, rocksdb_2m, simple);
   rocksdb_2m.pages_of_2_mib();
 
-  const std::string id = "bloom-lookup/" + in_short(keys) + '/';
-  std::vector<Comparison> comparisons;
-  for (const bool there : {false, true}) {
-    const std::string prefix = id + (there ? "present-" : "absent-");
-    const auto compare = [&](const std::string& what, const Contender& contender,
-                             const std::vector<Contender>& peers) {
-      comparisons.push_back({.id = prefix + what,
-                             .workload = there ? present_keys(keys) : absent_keys(keys),
-                             .ours = contender,
-                             .peers = peers});
-    };
+  session.compare(lookups("bloom-lookup/" + in_short(keys), keys, [&](auto compare) {
     compare("one-by-one", one_by_one("semel-blocked", ours, keys),
             {one_by_one("rocksdb", rocksdb, keys), one_by_one("rocksdb-2M-pages", rocksdb_2m, keys),
              one_by_one("libbloom", libbloom, keys), one_by_one("simple", simple, keys)});
@@ -60,8 +50,7 @@ void compare_at_one_percent(Session& session, std::uint64_t keys) {
             {one_by_one("libbloom", libbloom, keys)});
     compare("plain-batched", batched("semel-plain", plain, keys),
             {one_by_one("libbloom", libbloom, keys)});
-  }
-  session.compare(comparisons);
+  }));
 }
 
 const Registration kLarge("bloom-lookup-large",
@@ -82,17 +71,12 @@ void compare_lines(Session& session) {
   Libbloom libbloom(keys, kError);
   fill(keys, one, two, three, plain, rocksdb, libbloom);
 
-  std::vector<Comparison> comparisons;
-  for (const bool there : {false, true}) {
-    comparisons.push_back(
-        {.id = "bloom-lines/" + in_short(keys) + (there ? "/present-batched" : "/absent-batched"),
-         .workload = there ? present_keys(keys) : absent_keys(keys),
-         .ours = batched("semel-blocked2", two, keys),
-         .peers = {batched("semel-blocked", one, keys), batched("semel-blocked3", three, keys),
-                   batched("semel-plain", plain, keys), batched("rocksdb", rocksdb, keys),
-                   one_by_one("libbloom", libbloom, keys)}});
-  }
-  session.compare(comparisons);
+  session.compare(lookups("bloom-lines/" + in_short(keys), keys, [&](auto compare) {
+    compare("batched", batched("semel-blocked2", two, keys),
+            {batched("semel-blocked", one, keys), batched("semel-blocked3", three, keys),
+             batched("semel-plain", plain, keys), batched("rocksdb", rocksdb, keys),
+             one_by_one("libbloom", libbloom, keys)});
+  }));
 }
 
 const Registration kLines("bloom-lines", "lookups in Bloom filters of 1e-5, by number of lines",

@@ -34,17 +34,7 @@ void compare_lookups(Session& session) {
   const LineProbe<2> lines(ours.bits());
   fill(keys, ours, simple, rocksdb);
 
-  const std::string id = "cuckoo-lookup/" + in_short(keys) + '/';
-  std::vector<Comparison> comparisons;
-  for (const bool there : {false, true}) {
-    const std::string prefix = id + (there ? "present-" : "absent-");
-    const auto compare = [&](const std::string& what, const Contender& contender,
-                             const std::vector<Contender>& peers) {
-      comparisons.push_back({.id = prefix + what,
-                             .workload = there ? present_keys(keys) : absent_keys(keys),
-                             .ours = contender,
-                             .peers = peers});
-    };
+  session.compare(lookups("cuckoo-lookup/" + in_short(keys), keys, [&](auto compare) {
     compare("one-by-one", one_by_one("semel-cuckoo", ours, keys),
             {one_by_one("simple", simple, keys), one_by_one("rocksdb", rocksdb, keys)});
     compare("batched", batched("semel-cuckoo", ours, keys),
@@ -53,8 +43,7 @@ void compare_lookups(Session& session) {
             {digests_one_by_one("simple", simple, keys)});
     compare("digests-batched", digests_batched("semel-cuckoo", ours, keys),
             {limit_of_memory(lines)});
-  }
-  session.compare(comparisons);
+  }));
 }
 
 const Registration kLookup("cuckoo-lookup-large",

@@ -1,4 +1,6 @@
 // LineReader and LineWriter, with chunks so small that every line is split.
+#include "tests/cli/lines.h"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -12,16 +14,6 @@
 
 namespace semel::cli {
 namespace {
-
-std::vector<std::string> lines_of(const std::string& bytes) {
-  std::vector<std::string> lines;
-  for (std::size_t start = 0; start < bytes.size();) {
-    const std::size_t end = std::min(bytes.find('\n', start), bytes.size() - 1) + 1;
-    lines.push_back(bytes.substr(start, end - start));
-    start = end;
-  }
-  return lines;
-}
 
 std::vector<std::string> read_lines(int fd, std::size_t chunk, std::size_t batch) {
   LineReader reader(fd, chunk);

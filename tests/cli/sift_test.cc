@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "tests/cli/command.h"
+#include "tests/cli/lines.h"
 #include "tests/cli/temporary_directory.h"
 #include "tests/cli/wildcard.h"
 #include "tests/support/rate.h"
@@ -18,16 +19,6 @@ namespace semel {
 namespace {
 
 using Words = std::vector<std::string>;
-
-std::vector<std::string> lines_of(const std::string& bytes) {
-  std::vector<std::string> lines;
-  for (std::size_t start = 0; start < bytes.size();) {
-    const std::size_t end = std::min(bytes.find('\n', start), bytes.size() - 1) + 1;
-    lines.push_back(bytes.substr(start, end - start));
-    start = end;
-  }
-  return lines;
-}
 
 struct Sifted {
   std::string first;
