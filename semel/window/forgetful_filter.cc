@@ -52,7 +52,9 @@ constexpr TimeMs kPeriodStepMs = 1000;
 constexpr double kLeastGrowth = 1.25;
 constexpr double kMostGrowth = 8;
 constexpr double kHeadroom = 1.1;
-constexpr std::uint64_t kShrinkBelow = 4;  // a smaller table follows when a quarter would do
+// A smaller table follows when it can be a quarter as large, and when not too many are still asked.
+constexpr std::uint64_t kShrinkBelow = 4;
+constexpr std::size_t kShrinkTables = 3;
 
 TimeMs plus(TimeMs a, TimeMs b) {
   TimeMs sum = 0;
@@ -314,13 +316,19 @@ void ForgetfulFilter::rotate_by_time(TimeMs before_ms) {
   }
 }
 
+// When the load has been low for half a window a smaller table follows. What the larger one remembers
+// stays there, so that only the rate counts.
 void ForgetfulFilter::shrink() {
-  const std::uint64_t kept = ids();
-  if (!bounded() || !goal_.grows || newest().capacity() <= goal_.ids ||
-      kept >= newest().capacity() / kShrinkBelow || tables_.size() > 1) {
-    return;
-  }
-  follow_with(std::max(goal_.ids, 2 * kept));
+  if (!bounded() || !goal_.grows || tables_.size() > kShrinkTables) return;
+  const std::uint32_t periods = periods_covered(goal_.rule, newest().usable_lanes());
+  const std::vector<Lane>& lanes = newest().lanes();
+  const std::size_t ended = lanes.size() - spread_of(goal_.rule);
+  const std::size_t looked_at = divide_up(periods, 2);
+  if (ended < looked_at) return;
+  std::uint64_t most = 0;
+  for (std::size_t i = ended - looked_at; i < ended; ++i) most = std::max(most, lanes[i].ids);
+  const std::uint64_t wanted = std::max(goal_.ids, 2 * most * periods);
+  if (wanted <= newest().capacity() / kShrinkBelow) follow_with(wanted);
 }
 
 // Algorithm 3 of the paper, made safe: lanes are dropped by age alone, whatever their number, and the

@@ -2,8 +2,9 @@
 //
 // Contract  A Window (window/window.h). An id within the window is always recognised; a new id is taken
 //           for a duplicate with the probability false_positive_rate(), which never exceeds the goal
-//           with the schedule `fill`. An id is forgotten one period after it left the window, at most a
-//           window after; promise() says it exactly. A period is window / past lanes.
+//           with the schedule `fill`. An id is forgotten within a period and a half after it left the
+//           window, and within a window after it when lanes are short; promise() says it exactly. A
+//           period is window / past lanes.
 // Lanes     Ids go to the newest lane (spread 1), or to two, as the paper has it (spread 2); a check asks
 //           all of them at once (window/lane_array.h). When a period is over or full, a new lane begins;
 //           a lane is dropped when all that this forgets is older than the window.

@@ -89,7 +89,7 @@ struct Avx512<std::uint8_t> {
   }
   SEMEL_AVX512 static inline Words both(Words a, Words b) { return a & b; }
   SEMEL_AVX512 static inline std::uint8_t all_of(Words all, std::uint32_t probes) {
-    all |= ~_bzhi_u64(~std::uint64_t{0}, 8 * probes);  // what is past the last probe
+    all |= ~_bzhi_u64(~std::uint64_t{0}, 8 * std::uint64_t{probes});  // what is past the last probe
     all &= all >> 32;
     all &= all >> 16;
     return static_cast<std::uint8_t>(all & all >> 8);

@@ -45,6 +45,11 @@ LaneTable::LaneTable(const LaneShape& shape, LaneRule rule, std::uint64_t lane_i
   SEMEL_ASSERT(shape.lanes > spread_of(rule));
   SEMEL_ASSERT(shape.layout == BloomLayout::plain || spread_of(rule) == 1);
   lanes_.reserve(shape.lanes);
+  // As if an empty period had just ended.
+  if (spread_of(rule) == 2) {
+    constexpr TimeMs kFirst = std::numeric_limits<TimeMs>::min();
+    carried_.begin_ms = carried_.end_ms = begin_ms == kFirst ? kFirst : begin_ms - 1;
+  }
   for (std::uint32_t i = 0; i < spread_of(rule); ++i) append_lane(begin_ms);
 }
 
@@ -322,7 +327,8 @@ Result<LaneTable> LaneTable::decode(Reader& in, BloomLayout layout, LaneRule rul
     return l.begin_ms <= now_ms && l.end_ms <= now_ms && l.ids <= limits::kFilterBits &&
            (l.ids == 0 ? l.first_ms == Lane::kNever : l.first_ms <= now_ms);
   };
-  if (!sound(table.carried_) || !std::all_of(table.lanes_.begin(), table.lanes_.end(), sound)) {
+  const bool carried = spread_of(rule) == 2 ? sound(table.carried_) : table.carried_ == Lane{};
+  if (!carried || !std::all_of(table.lanes_.begin(), table.lanes_.end(), sound)) {
     return Error{Errc::corrupt, "lanes: times"};
   }
 

@@ -135,8 +135,7 @@ class LaneTable {
   std::uint64_t odd_ = 0;     // columns of lanes with odd numbers: those have other hash functions
   bool newest_odd_ = false;   // only with split pairs
   std::vector<Lane> lanes_;   // from the oldest
-  Lane carried_{.end_ms =
-                    std::numeric_limits<TimeMs>::min()};  // the period before the oldest lane's
+  Lane carried_;              // spread 2: the period before the oldest lane's
 };
 
 }  // namespace semel
