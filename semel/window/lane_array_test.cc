@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
+#include <cmath>
 #include <vector>
 
 #include "semel/core/random.h"
+#include "semel/filter/bloom_math.h"
 #include "tests/support/keys.h"
+#include "tests/support/rate.h"
 
 namespace semel {
 namespace {
@@ -135,6 +137,33 @@ TEST(LaneArray, ALaneIsEmptyFromTheMomentItsSweepBegins) {
       for (std::uint64_t j = 0; j < shape.positions; ++j) {
         ASSERT_EQ(swept.word(j), cleared.word(j));
       }
+    }
+  }
+}
+
+// The lines and positions of an id are independent: then the rate of a lane is, in the mean over many
+// arrays, exactly that of the formula, to the power of the lines.
+TEST(LaneArray, BlockedLanesErrAsTheFormulaSays) {
+  constexpr std::uint64_t kIds = 400;
+  for (const std::uint32_t lanes : {8u, 16u, 64u}) {
+    for (const std::uint32_t lines : {1u, 2u, 3u, 4u}) {
+      LaneShape shape = shape_of(lanes, lines, 3);
+      const std::uint64_t blocks = 1200 / shape.line_positions();
+      shape.positions = blocks * shape.line_positions() * lines;
+      const double rate = std::pow(
+          bloom_math::blocked_expected_fpr(blocks, 3, kIds, shape.line_positions()), lines);
+      std::vector<double> rates;
+      for (std::uint64_t round = 0; round < 400; ++round) {
+        LaneArray array(shape);
+        Random random(1000 * lines + round);
+        for (std::uint64_t i = 0; i < kIds; ++i) array.set({random(), random()}, 0);
+        std::uint64_t wrong = 0;
+        constexpr std::uint64_t kAsked = 2000;
+        for (std::uint64_t i = 0; i < kAsked; ++i) wrong += array.test({random(), random()}, 1);
+        rates.push_back(static_cast<double>(wrong) / kAsked);
+      }
+      const Mean mean = mean_of(rates);
+      EXPECT_NEAR(mean.value, rate, 5 * mean.error) << lanes << " lanes, " << lines << " lines";
     }
   }
 }

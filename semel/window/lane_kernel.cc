@@ -180,9 +180,12 @@ using Avx512Lines = Portable<Word>;
 static_assert(limits::kLaneProbes == 8);  // as many as a vector of 64-bit words holds
 
 // Word n of half a digest: itself, then its products with odd constants, the two halves of each folded
-// into one. The digest is random already: this has to part the words, not to mix them well.
-[[gnu::always_inline]] inline std::uint64_t part_of(std::uint64_t half, std::uint64_t n) {
-  return n == 0 ? half : fold(half, 0x9e3779b97f4a7c15 * (2 * n - 1));
+// into one. The digest is random already: this has to part the words, not to mix them well. No constant
+// is a small multiple of another, or the upper bits of one word would tell those of the next.
+[[gnu::always_inline]] inline std::uint64_t part_of(std::uint64_t half, std::uint32_t n) {
+  constexpr std::array<std::uint64_t, limits::kBlockedLines> kFactors = {
+      1, 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb};
+  return n == 0 ? half : fold(half, kFactors[n]);
 }
 
 // The positions of an id in the plain layout, one after the other.

@@ -6,8 +6,9 @@
 // the error goal of a small or very exact filter.) In a blocked layout of L lines the array has L sections of equal size, and an id has one
 // line in each: word `section` of the low half of its digest chooses the line there, word `section` of
 // the high half gives the positions in it, lowest bits first: 6, 5, 4 or 3 bits each, for the 64, 32,
-// 16 or 8 words of a line. (Word 0 of a half is the half itself, word n its product with
-// (2n - 1) * 0x9e3779b97f4a7c15, the two halves of 64 bits xored.) Lines and
+// 16 or 8 words of a line. (Word 0 of a half is the half itself; words 1, 2 and 3 are its
+// products with 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9 and 0x94d049bb133111eb, the two halves of 64 bits
+// xored.) Lines and
 // positions are independent, so that the formulas for this layout are exact. FROZEN with
 // docs/formats/forgetful_v1.md.
 //
