@@ -38,7 +38,9 @@ LaneArray::LaneArray(const LaneShape& shape)
             .sweeping = 0,
             .word_bits = shape.word_bits(),
             .sections = shape.lines(),
-            .probes = shape.lines() == 0 ? shape.probes : shape.probes / shape.lines()} {}
+            .probes = shape.lines() == 0 ? shape.probes : shape.probes / shape.lines()} {
+  view_.test = lane_kernel::test_for(view_);
+}
 
 LaneArray::LaneArray(const LaneArray& other)
     : shape_(other.shape_), words_(other.words_), cleaned_(other.cleaned_), view_(other.view_) {

@@ -66,9 +66,7 @@ class LaneArray {
   const LaneShape& shape() const { return shape_; }
 
   // Those of `lanes` in which all probes of the id are set: bit i for lane i.
-  std::uint64_t test(Digest id, std::uint64_t lanes) const {
-    return lane_kernel::test(view_, id, lanes);
-  }
+  std::uint64_t test(Digest id, std::uint64_t lanes) const { return view_.test(view_, id, lanes); }
   void test(std::span<const Digest> ids, std::uint64_t lanes,
             std::span<std::uint64_t> found) const {
     lane_kernel::test(view_, ids, lanes, found);
@@ -76,7 +74,7 @@ class LaneArray {
 
   // As test(), whatever the processor has; for the test that compares the kernels.
   std::uint64_t test_portable(Digest id, std::uint64_t lanes) const {
-    return lane_kernel::test_portable(view_, id, lanes);
+    return lane_kernel::test_for(view_, false)(view_, id, lanes);
   }
 
   // Writes the id into a lane; says how many of its bits were clear. REQUIRES: lane < shape().lanes.

@@ -179,20 +179,27 @@ using Avx512Lines = Portable<Word>;
 #endif
 static_assert(limits::kLaneProbes == 8);  // as many as a vector of 64-bit words holds
 
-// Word n of half a digest: itself, then its products with odd constants, the two halves of each folded
-// into one. The digest is random already: this has to part the words, not to mix them well. No constant
-// is a small multiple of another, or the upper bits of one word would tell those of the next.
+// Half a digest is random already; to be parted into words it is multiplied by odd factors, of which none
+// is a small multiple of another. The upper bits of a product depend on all bits of the half.
 [[gnu::always_inline]] inline std::uint64_t part_of(std::uint64_t half, std::uint32_t n) {
   constexpr std::array<std::uint64_t, limits::kBlockedLines> kFactors = {
       1, 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb};
-  return n == 0 ? half : fold(half, kFactors[n]);
+  return half * kFactors[n];
+}
+
+// The positions of an id in its line of a section, lowest first.
+[[gnu::always_inline]] inline std::uint64_t positions_of(Digest id, std::uint32_t section) {
+  return part_of(id.hi, section) >> 16;
 }
 
 // The positions of an id in the plain layout, one after the other.
 class PlainProbes {
  public:
   PlainProbes(const View& v, Digest id)
-      : point_(id.lo), step_(id.hi), turn_(part_of(id.hi, 1)), positions_(v.positions) {}
+      : point_(id.lo),
+        step_(id.hi),
+        turn_(fold(id.hi, 0x9e3779b97f4a7c15)),
+        positions_(v.positions) {}
   std::uint64_t next() {
     const std::uint64_t position = scale(point_, positions_);
     point_ += step_;
@@ -250,7 +257,7 @@ template <class Kernel, class Word>
                                                 std::uint32_t section) {
   const std::uint64_t line = line_of(v, id, section);
   const Word words =
-      Kernel::test_line(v.words + line * kLineWords, part_of(id.hi, section), v.probes);
+      Kernel::test_line(v.words + line * kLineWords, positions_of(id, section), v.probes);
   return static_cast<Word>(lanes & words & readable(v, line));
 }
 
@@ -261,7 +268,7 @@ template <class Kernel, class Word>
   const std::uint64_t* first = v.words + line_of(v, id, 0) * kLineWords;
   const std::uint64_t* second = v.words + line_of(v, id, 1) * kLineWords;
   return static_cast<Word>(
-      lanes & Kernel::test_two(first, part_of(id.hi, 0), second, part_of(id.hi, 1), v.probes));
+      lanes & Kernel::test_two(first, positions_of(id, 0), second, positions_of(id, 1), v.probes));
 }
 
 template <class Kernel, class Word>
@@ -326,16 +333,33 @@ SEMEL_AVX512 [[gnu::noinline, gnu::flatten]] std::uint64_t from_avx512(const Vie
 }
 template <class Word>
 std::uint64_t one_portable(const View& v, Digest id, std::uint64_t lanes) {
-  if (v.sweeping != 0 || v.sections < 2) return from_portable<Word>(v, id, lanes, 0);
+  if (v.sections < 2 || v.sweeping != 0) return from_portable<Word>(v, id, lanes, 0);
   lanes = test_two<Portable<Word>, Word>(v, id, static_cast<Word>(lanes));
-  return lanes == 0 || v.sections <= 2 ? lanes : from_portable<Word>(v, id, lanes, 2);
+  return lanes == 0 || v.sections == 2 ? lanes : from_portable<Word>(v, id, lanes, 2);
 }
+// For one section, two, and more: instructions that a check does not need are checks that are not under
+// way while it waits for memory.
 template <class Word>
 SEMEL_AVX512 [[gnu::flatten]] std::uint64_t one_avx512(const View& v, Digest id,
                                                        std::uint64_t lanes) {
-  if (v.sweeping != 0 || v.sections < 2) return from_avx512<Word>(v, id, lanes, 0);
-  lanes = test_two<Avx512Lines<Word>, Word>(v, id, static_cast<Word>(lanes));
-  return lanes == 0 || v.sections <= 2 ? lanes : from_avx512<Word>(v, id, lanes, 2);
+  return from_avx512<Word>(v, id, lanes, 0);
+}
+template <class Word>
+SEMEL_AVX512 [[gnu::flatten]] std::uint64_t two_avx512(const View& v, Digest id,
+                                                       std::uint64_t lanes) {
+  if (v.sweeping != 0) return from_avx512<Word>(v, id, lanes, 0);
+  return test_two<Avx512Lines<Word>, Word>(v, id, static_cast<Word>(lanes));
+}
+template <class Word>
+SEMEL_AVX512 [[gnu::flatten]] std::uint64_t more_avx512(const View& v, Digest id,
+                                                        std::uint64_t lanes) {
+  if (v.sweeping != 0) return from_avx512<Word>(v, id, lanes, 0);
+  const Word left = test_two<Avx512Lines<Word>, Word>(v, id, static_cast<Word>(lanes));
+  return left == 0 ? 0 : from_avx512<Word>(v, id, left, 2);
+}
+template <class Word>
+std::uint64_t plain(const View& v, Digest id, std::uint64_t lanes) {
+  return test_plain<Word>(v, id, static_cast<Word>(lanes));
 }
 template <class Word>
 void chunk_portable(const View& v, std::span<const Digest> ids, std::uint64_t lanes,
@@ -373,7 +397,7 @@ std::uint32_t set_all(const View& v, Digest id, Word lane) {
     const std::uint64_t line = line_of(v, id, section);
     if (v.sweeping != 0) clean_before_write(v, line);
     std::uint64_t* words = v.words + line * kLineWords;
-    std::uint64_t positions = part_of(id.hi, section);
+    std::uint64_t positions = positions_of(id, section);
     for (std::uint32_t i = 0; i < v.probes; ++i, positions >>= kPositionBits<Word>) {
       fresh += set_bit<Word>(words, positions % kPositions<Word>, lane);
     }
@@ -405,37 +429,14 @@ const bool kHasAvx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_suppo
 const bool kHasAvx512 = false;
 #endif
 
-namespace {
-
-template <class Word>
-[[gnu::always_inline]] inline std::uint64_t test_one(const View& view, Digest id,
-                                                     std::uint64_t lanes) {
-  if (view.sections == 0) return test_plain<Word>(view, id, static_cast<Word>(lanes));
-  return kHasAvx512 ? one_avx512<Word>(view, id, lanes) : one_portable<Word>(view, id, lanes);
-}
-
-}  // namespace
-
-// Written out, and not with a function object that holds the digest: that would go through memory in
-// two halves and come back as one, for which the processor waits until every miss before it is over.
-std::uint64_t test(const View& view, Digest id, std::uint64_t lanes) {
-  switch (view.word_bits) {
-    case 8:
-      return test_one<std::uint8_t>(view, id, lanes);
-    case 16:
-      return test_one<std::uint16_t>(view, id, lanes);
-    case 32:
-      return test_one<std::uint32_t>(view, id, lanes);
-    default:
-      return test_one<std::uint64_t>(view, id, lanes);
-  }
-}
-
-std::uint64_t test_portable(const View& view, Digest id, std::uint64_t lanes) {
-  return with_word(view, [&](auto word) -> std::uint64_t {
+TestOne test_for(const View& view, bool avx512) {
+  return with_word(view, [&](auto word) -> TestOne {
     using Word = decltype(word);
-    if (view.sections == 0) return test_plain<Word>(view, id, static_cast<Word>(lanes));
-    return one_portable<Word>(view, id, lanes);
+    if (view.sections == 0) return plain<Word>;
+    if (!avx512) return one_portable<Word>;
+    return view.sections == 1   ? one_avx512<Word>
+           : view.sections == 2 ? two_avx512<Word>
+                                : more_avx512<Word>;
   });
 }
 
@@ -474,7 +475,7 @@ std::uint32_t set(const View& view, Digest id, std::uint64_t lane) {
 }
 
 TestAndSet test_and_set(const View& view, Digest id, std::uint64_t lanes, std::uint64_t lane) {
-  const std::uint64_t found = test(view, id, lanes);
+  const std::uint64_t found = view.test(view, id, lanes);
   return {found, found != 0 ? 0 : set(view, id, lane)};
 }
 

@@ -1,16 +1,17 @@
 // The probes of LaneArray: where the words of an id lie, and what they have in common.
 //
 // Position i of an id in the plain layout is a point on a circle of 2^64, scaled to the positions: the
-// first point is lo, the first step hi, and each step differs from the one before by a third word. (Of
-// two words alone every 2m-th id has a step so small that all its probes fall on one position: more than
-// the error goal of a small or very exact filter.) In a blocked layout of L lines the array has L sections of equal size, and an id has one
-// line in each: word `section` of the low half of its digest chooses the line there, word `section` of
-// the high half gives the positions in it, lowest bits first: 6, 5, 4 or 3 bits each, for the 64, 32,
-// 16 or 8 words of a line. (Word 0 of a half is the half itself; words 1, 2 and 3 are its
-// products with 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9 and 0x94d049bb133111eb, the two halves of 64 bits
-// xored.) Lines and
-// positions are independent, so that the formulas for this layout are exact. FROZEN with
-// docs/formats/forgetful_v1.md.
+// first point is lo, the first step hi, and each step differs from the one before by a third word,
+// fold(hi, 0x9e3779b97f4a7c15). (Of two words alone every 2m-th id has a step so small that all its
+// probes fall on one position: more than the error goal of a small or very exact filter.)
+//
+// In a blocked layout of L lines the array has L sections of equal size, and an id has one line in each.
+// For section n both halves of the digest are multiplied by factor n, which is 1, 0x9e3779b97f4a7c15,
+// 0xbf58476d1ce4e5b9 or 0x94d049bb133111eb. The product of lo, scaled, is the line; bits 16 and up of
+// that of hi are the positions in it, lowest first: 6, 5, 4 or 3 bits each, for the 64, 32, 16 or 8 words
+// of a line. Lines and positions are independent, so that the formulas for this layout are exact.
+//
+// FROZEN with docs/formats/forgetful_v1.md.
 //
 // Two kernels, portable and AVX-512, give the same bits; the processor decides at run time.
 #pragma once
@@ -24,6 +25,9 @@ namespace semel::lane_kernel {
 
 inline constexpr std::uint64_t kLineWords = 8;  // of 64 bits
 
+struct View;
+using TestOne = std::uint64_t (*)(const View& view, Digest id, std::uint64_t lanes);
+
 struct View {
   std::uint64_t* words;    // the whole array, on a cache line
   std::uint64_t* cleaned;  // a bit for each line that was cleared ahead of the sweep
@@ -34,15 +38,20 @@ struct View {
   std::uint32_t word_bits;  // 8, 16, 32 or 64
   std::uint32_t sections;   // lines of an id; 0 if plain
   std::uint32_t probes;     // in a section; all of them if plain
+
+  // The lanes, of those given, that have all positions of the id. A lane that is being swept is empty in
+  // a line which is not clean yet.
+  TestOne test = nullptr;  // test_for(*this)
 };
 
 // Whether this processor has what the second kernel needs. False before it is initialised, which is
 // harmless: both give the same.
 extern const bool kHasAvx512;
 
-// The lanes, of those given, that have all positions of the id. A lane that is being swept is empty in
-// a line which is not clean yet.
-std::uint64_t test(const View& view, Digest id, std::uint64_t lanes);
+// View::test for this layout, and for a processor with or without AVX-512.
+TestOne test_for(const View& view, bool avx512 = kHasAvx512);
+
+// The same for many.
 void test(const View& view, std::span<const Digest> ids, std::uint64_t lanes,
           std::span<std::uint64_t> found);
 
@@ -60,8 +69,5 @@ void touch(const View& view, Digest id);  // prefetches what a test or a write w
 
 std::uint64_t load(const View& view, std::uint64_t j);  // word j, as above
 void store(const View& view, std::uint64_t j, std::uint64_t word);
-
-// The first kernel, for the test that compares them.
-std::uint64_t test_portable(const View& view, Digest id, std::uint64_t lanes);
 
 }  // namespace semel::lane_kernel
