@@ -6,6 +6,7 @@
 #include "semel/bits/lines.h"
 #include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
+#include "semel/window/batch.h"
 
 namespace semel {
 namespace {
@@ -213,24 +214,18 @@ void ExactWindow::advance(TimeMs now_ms) {
 }
 
 void ExactWindow::test(std::span<const Digest> ids, std::span<Verdict> verdicts) const {
-  SEMEL_ASSERT(ids.size() == verdicts.size());
-  for_each_ahead(
-      ids.size(), [&](std::size_t i) { touch(ids[i]); },
-      [&](std::size_t i) { verdicts[i] = test(ids[i]); });
+  judge_ahead(
+      ids, verdicts, [&](Digest id) { touch(id); }, [&](Digest id) { return test(id); });
 }
 
 void ExactWindow::insert(std::span<const Digest> ids, std::span<Verdict> verdicts) {
-  SEMEL_ASSERT(ids.size() == verdicts.size());
-  for_each_ahead(
-      ids.size(), [&](std::size_t i) { touch(ids[i]); },
-      [&](std::size_t i) { verdicts[i] = insert(ids[i]); });
+  judge_ahead(
+      ids, verdicts, [&](Digest id) { touch(id); }, [&](Digest id) { return insert(id); });
 }
 
 void ExactWindow::test_and_insert(std::span<const Digest> ids, std::span<Verdict> verdicts) {
-  SEMEL_ASSERT(ids.size() == verdicts.size());
-  for_each_ahead(
-      ids.size(), [&](std::size_t i) { touch(ids[i]); },
-      [&](std::size_t i) { verdicts[i] = test_and_insert(ids[i]); });
+  judge_ahead(
+      ids, verdicts, [&](Digest id) { touch(id); }, [&](Digest id) { return test_and_insert(id); });
 }
 
 // False beyond the cap.

@@ -8,6 +8,7 @@
 #include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
 #include "semel/core/limits.h"
+#include "semel/window/batch.h"
 
 namespace semel {
 namespace {
@@ -193,10 +194,8 @@ Verdict ForgetfulFilter::test_and_insert(Digest id, TimeMs at_ms) {
 }
 
 void ForgetfulFilter::insert(std::span<const Digest> ids, std::span<Verdict> verdicts) {
-  SEMEL_ASSERT(ids.size() == verdicts.size());
-  for_each_ahead(
-      ids.size(), [&](std::size_t i) { touch(ids[i]); },
-      [&](std::size_t i) { verdicts[i] = insert(ids[i]); });
+  judge_ahead(
+      ids, verdicts, [&](Digest id) { touch(id); }, [&](Digest id) { return insert(id); });
 }
 
 void ForgetfulFilter::touch(Digest id) const {
@@ -204,10 +203,8 @@ void ForgetfulFilter::touch(Digest id) const {
 }
 
 void ForgetfulFilter::test_and_insert(std::span<const Digest> ids, std::span<Verdict> verdicts) {
-  SEMEL_ASSERT(ids.size() == verdicts.size());
-  for_each_ahead(
-      ids.size(), [&](std::size_t i) { touch(ids[i]); },
-      [&](std::size_t i) { verdicts[i] = test_and_insert(ids[i]); });
+  judge_ahead(
+      ids, verdicts, [&](Digest id) { touch(id); }, [&](Digest id) { return test_and_insert(id); });
 }
 
 // Whether the present period can take one more id, or another period could be begun that can.

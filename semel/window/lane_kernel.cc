@@ -475,6 +475,10 @@ std::uint32_t set(const View& view, Digest id, std::uint64_t lane) {
 }
 
 TestAndSet test_and_set(const View& view, Digest id, std::uint64_t lanes, std::uint64_t lane) {
+  // Most ids are new, and need every line; the test begins with two of them.
+  for (std::uint32_t section = 2; section < view.sections; ++section) {
+    prefetch_for_write(view.words + line_of(view, id, section) * kLineWords);
+  }
   const std::uint64_t found = view.test(view, id, lanes);
   return {found, found != 0 ? 0 : set(view, id, lane)};
 }

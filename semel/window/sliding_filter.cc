@@ -11,6 +11,7 @@
 #include "semel/core/assert.h"
 #include "semel/core/limits.h"
 #include "semel/filter/bloom_math.h"
+#include "semel/window/batch.h"
 
 namespace semel {
 namespace {
@@ -267,7 +268,8 @@ bool SlidingFilter::prolong(Filter& filter, const Cell& cell, std::uint32_t time
   return before == 0;
 }
 
-void SlidingFilter::touch(Digest id) const {
+// Inlined for the reason that prefetch() is.
+[[gnu::always_inline]] inline void SlidingFilter::touch(Digest id) const {
   for (const Filter& filter : filters_) {
     for (std::uint32_t i = 0; i < shape_.probes; ++i) {
       prefetch(filter.lines.data() + cell_of(id, i).line);
@@ -332,24 +334,18 @@ void SlidingFilter::remember(const Cells& cells, std::uint32_t timer) {
 }
 
 void SlidingFilter::test(std::span<const Digest> ids, std::span<Verdict> verdicts) const {
-  SEMEL_ASSERT(ids.size() == verdicts.size());
-  for_each_ahead(
-      ids.size(), [&](std::size_t i) { touch(ids[i]); },
-      [&](std::size_t i) { verdicts[i] = test(ids[i]); });
+  judge_ahead(
+      ids, verdicts, [&](Digest id) { touch(id); }, [&](Digest id) { return test(id); });
 }
 
 void SlidingFilter::insert(std::span<const Digest> ids, std::span<Verdict> verdicts) {
-  SEMEL_ASSERT(ids.size() == verdicts.size());
-  for_each_ahead(
-      ids.size(), [&](std::size_t i) { touch(ids[i]); },
-      [&](std::size_t i) { verdicts[i] = insert(ids[i]); });
+  judge_ahead(
+      ids, verdicts, [&](Digest id) { touch(id); }, [&](Digest id) { return insert(id); });
 }
 
 void SlidingFilter::test_and_insert(std::span<const Digest> ids, std::span<Verdict> verdicts) {
-  SEMEL_ASSERT(ids.size() == verdicts.size());
-  for_each_ahead(
-      ids.size(), [&](std::size_t i) { touch(ids[i]); },
-      [&](std::size_t i) { verdicts[i] = test_and_insert(ids[i]); });
+  judge_ahead(
+      ids, verdicts, [&](Digest id) { touch(id); }, [&](Digest id) { return test_and_insert(id); });
 }
 
 double SlidingFilter::error_of(const Filter& filter) const {

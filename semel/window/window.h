@@ -51,9 +51,9 @@ struct Promise {
 
 // What happened since the window was made.
 struct WindowCounts {
-  std::uint64_t backward_steps = 0;   // advance() to a time before now()
-  std::uint64_t refused = 0;          // ids answered with Verdict::full
-  std::uint64_t stale = 0;            // ids answered with Verdict::stale by an insert of either kind
+  std::uint64_t backward_steps = 0;  // advance() to a time before now()
+  std::uint64_t refused = 0;         // ids answered with Verdict::full
+  std::uint64_t stale = 0;           // ids answered with Verdict::stale by an insert of either kind
   std::uint64_t forgotten_early = 0;  // ids that left while still inside the window
   bool operator==(const WindowCounts&) const = default;
 };
@@ -77,8 +77,10 @@ concept Window = requires(W window, const W& seen, typename W::Id id, TimeMs tim
   { seen.now() } -> std::same_as<TimeMs>;
   { seen.promise() } -> std::same_as<Promise>;
   { seen.counts() } -> std::same_as<WindowCounts>;
-  { seen.false_positive_rate() } -> std::same_as<double>;  // that a new id is called a duplicate, now
-  { seen.bytes() } -> std::same_as<std::uint64_t>;         // all memory that the window holds
+  {
+    seen.false_positive_rate()
+    } -> std::same_as<double>;                      // that a new id is called a duplicate, now
+  { seen.bytes() } -> std::same_as<std::uint64_t>;  // all memory that the window holds
 };
 
 // Time as a window sees it: it never runs backwards.

@@ -1,0 +1,23 @@
+// The batch forms of a window, from its single ones.
+#pragma once
+
+#include <span>
+
+#include "semel/bits/lines.h"
+#include "semel/core/assert.h"
+#include "semel/window/window.h"
+
+namespace semel {
+
+// verdicts[i] = judge(ids[i]) in order, with touch(id), which prefetches what judge(id) will need, some
+// ids ahead.
+template <class Id, class Touch, class Judge>
+[[gnu::always_inline]] inline void judge_ahead(std::span<const Id> ids, std::span<Verdict> verdicts,
+                                               Touch touch, Judge judge) {
+  SEMEL_ASSERT(ids.size() == verdicts.size());
+  for_each_ahead(
+      ids.size(), [&](std::size_t i) { touch(ids[i]); },
+      [&](std::size_t i) { verdicts[i] = judge(ids[i]); });
+}
+
+}  // namespace semel
