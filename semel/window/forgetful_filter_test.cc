@@ -180,6 +180,28 @@ TEST(ForgetfulFilter, ForgetsEarlyAndSaysSo) {
   }
 }
 
+// What a table is made for is there: `ids` spread evenly over a window, whatever the rule.
+TEST(ForgetfulFilter, HasRoomForAWindowOfIds) {
+  for (const LaneRule rule :
+       {LaneRule::newest, LaneRule::any, LaneRule::pairs_or_oldest, LaneRule::split_pairs}) {
+    for (const std::uint32_t past : {2u, 6u, 14u}) {
+      Goal goal = small_goal();
+      goal.rule = rule;
+      goal.layout = BloomLayout::plain;
+      goal.past_lanes = past;
+      goal.ids = 84 * 10;  // whole numbers for each number of periods
+      goal.window_ms = 84 * 10;
+      goal.grows = false;
+      ForgetfulFilter filter = make(goal);
+      for (TimeMs now = 0; now < 5 * goal.window_ms; ++now) {
+        filter.advance(now);
+        ASSERT_NE(filter.insert(key(static_cast<std::uint64_t>(now))), Verdict::full) << now;
+      }
+      EXPECT_LE(filter.false_positive_rate(), goal.fpr);
+    }
+  }
+}
+
 // The step of the load by 100 that the paper's schedule answers too late.
 TEST(ForgetfulFilter, ErrorStaysBelowTheGoalThroughAStepOfTheLoad) {
   for (const BloomLayout layout : {BloomLayout::plain, BloomLayout::blocked3}) {
