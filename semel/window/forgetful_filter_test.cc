@@ -96,7 +96,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(ForgetfulFilter, WindowHistory, ForgetfulCase);
 
 TEST(ForgetfulFilter, KeepsThePromiseAtSpeed) {
   for (int i = 0; i < ForgetfulCase::kConfigurations; ++i) {
-    check_promise<ForgetfulCase>(i, 1, 250'000);
+    check_promise<ForgetfulCase>(i, 1, 350'000);
   }
 }
 
