@@ -29,7 +29,7 @@ Goal small_goal() { return {.window_ms = kWindow, .fpr = 0.01, .ids = 210, .hash
 
 // Every rule, layout, schedule and policy, with few ids and few lanes as well as many.
 const std::vector<Goal>& goals() {
-  static const std::vector<Goal> all = [] {
+  static const std::vector<Goal> kAll = [] {
     std::vector<Goal> goals;
     const auto with = [&](auto change) {
       Goal goal = small_goal();
@@ -71,7 +71,7 @@ const std::vector<Goal>& goals() {
     });
     return goals;
   }();
-  return all;
+  return kAll;
 }
 
 struct ForgetfulCase {

@@ -387,8 +387,7 @@ void check_promise(int configuration, std::uint64_t seed, std::uint64_t wanted) 
     if (random.below(4) == 0) {
       some_inside(1);
       for (const std::uint64_t number : batch) twin.call(Call::insert, number);  // renewed
-      const TimeMs late_ms =
-          static_cast<TimeMs>(random.below(static_cast<std::uint64_t>(window_ms)));
+      const auto late_ms = static_cast<TimeMs>(random.below(static_cast<std::uint64_t>(window_ms)));
       twin.call(Call::test_and_insert, next, twin.now() - late_ms);
       inside.push_back(next++);
     }
