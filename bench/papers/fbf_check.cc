@@ -105,11 +105,11 @@ void print_all() {
       "# With one past filter 'future alone' and 'future and present' are the same, and so are "
       "the\n"
       "#   printed and the corrected check.\n"
-      "# Ours: any and pairs_or_oldest have the paper's shape, but drop a lane once the next one "
-      "has\n"
-      "#   all its ids; split_pairs and newest have %u lanes and their own k in the same bits. "
-      "Lanes\n"
-      "#   rotate by time alone: all in one period is twice the load that they are made for.\n",
+      "# Ours: any and pairs_or_oldest have the paper's shape; split_pairs and newest have %u "
+      "lanes\n"
+      "#   and their own k in the same bits. Lanes rotate by time alone: all in one period is "
+      "twice\n"
+      "#   the load that they are made for.\n",
       kLanes);
   for (const Arrangement& arrangement : kArrangements) {
     std::printf("# %s\n", arrangement.name);
