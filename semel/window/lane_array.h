@@ -43,9 +43,8 @@ struct LaneShape {
   bool valid() const;
   std::uint32_t word_bits() const { return lanes <= 8 ? 8 : std::bit_ceil(lanes); }
   std::uint32_t line_positions() const { return 512 / word_bits(); }
-  std::uint32_t lines() const {
-    return static_cast<std::uint32_t>(layout);
-  }  // of an id; 0 if plain
+  // Of an id; 0 if plain.
+  std::uint32_t lines() const { return static_cast<std::uint32_t>(layout); }
   std::uint64_t array_lines() const {
     return positions / line_positions() + (positions % line_positions() != 0);
   }
@@ -75,6 +74,10 @@ class LaneArray {
   // As test(), whatever the processor has; for the test that compares the kernels.
   std::uint64_t test_portable(Digest id, std::uint64_t lanes) const {
     return lane_kernel::test_for(view_, false)(view_, id, lanes);
+  }
+  void test_portable(std::span<const Digest> ids, std::uint64_t lanes,
+                     std::span<std::uint64_t> found) const {
+    lane_kernel::test(view_, ids, lanes, found, false);
   }
 
   // Writes the id into a lane; says how many of its bits were clear. REQUIRES: lane < shape().lanes.

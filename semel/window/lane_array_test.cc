@@ -97,6 +97,9 @@ TEST(LaneArray, BothKernelsAndTheBatchAgree) {
       const std::vector<Digest> ids = keys(0, 1200);
       std::vector<std::uint64_t> found(ids.size());
       array.test(ids, kAll, found);
+      std::vector<std::uint64_t> portably(ids.size());
+      array.test_portable(ids, kAll, portably);
+      ASSERT_EQ(portably, found);
       for (std::size_t i = 0; i < ids.size(); ++i) {
         ASSERT_EQ(array.test(ids[i], kAll), found[i]);
         ASSERT_EQ(array.test_portable(ids[i], kAll), found[i]);

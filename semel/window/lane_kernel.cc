@@ -441,7 +441,7 @@ TestOne test_for(const View& view, bool avx512) {
 }
 
 void test(const View& view, std::span<const Digest> ids, std::uint64_t lanes,
-          std::span<std::uint64_t> found) {
+          std::span<std::uint64_t> found, bool avx512) {
   SEMEL_ASSERT(ids.size() == found.size());
   with_word(view, [&](auto word) {
     using Word = decltype(word);
@@ -455,8 +455,8 @@ void test(const View& view, std::span<const Digest> ids, std::uint64_t lanes,
     for (std::size_t start = 0; start < ids.size(); start += kChunk) {
       const auto some = ids.subspan(start, std::min(kChunk, ids.size() - start));
       const auto into = found.subspan(start, some.size());
-      kHasAvx512 ? chunk_avx512<Word>(view, some, lanes, into)
-                 : chunk_portable<Word>(view, some, lanes, into);
+      avx512 ? chunk_avx512<Word>(view, some, lanes, into)
+             : chunk_portable<Word>(view, some, lanes, into);
     }
   });
 }

@@ -2,8 +2,8 @@
 //
 // Position i of an id in the plain layout is a point on a circle of 2^64, scaled to the positions: the
 // first point is lo, the first step hi, and each step differs from the one before by a third word,
-// fold(hi, 0x9e3779b97f4a7c15). (Of two words alone every 2m-th id has a step so small that all its
-// probes fall on one position: more than the error goal of a small or very exact filter.)
+// fold(hi, 0x9e3779b97f4a7c15). (Of two words alone about one id in m has a step so small that all
+// its probes fall on one position: more than the error goal of a small or very exact filter.)
 //
 // In a blocked layout of L lines the array has L sections of equal size, and an id has one line in each.
 // For section n both halves of the digest are multiplied by factor n, which is 1, 0x9e3779b97f4a7c15,
@@ -53,12 +53,12 @@ TestOne test_for(const View& view, bool avx512 = kHasAvx512);
 
 // The same for many.
 void test(const View& view, std::span<const Digest> ids, std::uint64_t lanes,
-          std::span<std::uint64_t> found);
+          std::span<std::uint64_t> found, bool avx512 = kHasAvx512);
 
 // Sets all positions of the id in one lane, given as a bit; says how many were clear.
 std::uint32_t set(const View& view, Digest id, std::uint64_t lane);
 
-// test() and, where that finds none, set(): the lines are looked up once.
+// test() and, where that finds none, set(), whose lines are in the cache by then.
 struct TestAndSet {
   std::uint64_t found;
   std::uint32_t set;
