@@ -325,7 +325,11 @@ void ForgetfulFilter::shrink() {
   std::uint64_t most = 0;
   for (std::size_t i = ended - looked_at; i < ended; ++i) most = std::max(most, lanes[i].ids);
   const std::uint64_t wanted = std::max(goal_.ids, 2 * most * periods);
-  if (wanted <= newest().capacity() / kShrinkBelow) follow_with(wanted);
+  if (wanted > newest().capacity() / kShrinkBelow) return;
+  // Until the larger table has left it takes its memory, and the load may come back before: then there
+  // must be room for another one as large.
+  if (bytes() + 2 * newest().bytes() > goal_.max_bytes) return;
+  follow_with(wanted);
 }
 
 // Algorithm 3 of the paper, made safe: lanes are dropped by age alone, whatever their number, and the

@@ -8,16 +8,19 @@
 // Lanes     Ids go to the newest lane (spread 1), or to two, as the paper has it (spread 2); a check asks
 //           all of them at once (window/lane_array.h). When a period is over or full, a new lane begins;
 //           a lane is dropped when all that this forgets is older than the window.
-// Size      `ids` in a window fit the first table of lanes. When more come, a table with room for the
-//           rate at hand follows, and takes the new ids; the one before is asked until its ids have left
-//           the window, then freed. When far fewer come, a smaller one follows. Each new table takes half
-//           of the error that is left, so that the sum stays below the goal. max_bytes bounds the memory
-//           of all; beyond it ids are refused, or the oldest are forgotten early, as chosen.
+// Size      `ids` in a window fit the first table of lanes, if they come evenly: silence takes lanes too,
+//           so that a load that comes and goes may need up to twice as many. When more come, a table
+//           with room for the rate at hand follows, and takes the new ids; the one before is asked until
+//           its ids have left the window, then freed. When far fewer come, a smaller one follows, unless
+//           the cap would not allow the larger one again. Each new table takes half of the error that is
+//           left, so that the sum stays below the goal. max_bytes bounds the memory of all; beyond it
+//           ids are refused, or the oldest are forgotten early, as chosen.
 // Schedules fill: as above. time: a lane for each period, whatever it holds; one table, no bound on the
 //           error. paper: Algorithm 3 of the paper, which doubles the lanes and shortens the period when
 //           the error comes near to the goal; it reacts after the fact, and is here to be compared.
 // Cost      A check reads one to four cache lines (layouts: filter/bloom_filter.h) for each table, of
-//           which there is mostly one. Nothing is ever cleared in one go: see LaneTable.
+//           which there is mostly one. A lane is never cleared in one go (LaneTable); a table is, when it
+//           is made: 0.2 s for a GiB, 2.6 s where the system has to find the pages first.
 // Memory    Bits per id in the window at an error of 1e-3, one table, docs/math/forgetful.md has more:
 //
 //             lanes              8     16     32     64

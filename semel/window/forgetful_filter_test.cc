@@ -232,6 +232,29 @@ TEST(ForgetfulFilter, ErrorStaysBelowTheGoalThroughAStepOfTheLoad) {
   }
 }
 
+// What the cap allowed once it allows again: memory is not given back where it could not be had again
+// before the large table has left. This cap has room for the table that the load needs, but not for two.
+TEST(ForgetfulFilter, ACappedFilterDoesNotShrinkIntoRefusals) {
+  Goal goal = small_goal();
+  goal.max_bytes = 18'500;
+  ForgetfulFilter filter = make(goal);
+  std::uint64_t next = 0;
+  const auto live = [&](TimeMs for_ms, int ids) {
+    for (const TimeMs end = filter.now() + for_ms; filter.now() < end;) {
+      filter.advance(filter.now() + 1);
+      for (int i = 0; i < ids; ++i) filter.insert(key(next++));
+    }
+  };
+  live(10 * kWindow, 2);  // until the tables of the growth have left
+  const std::uint64_t refused = filter.counts().refused;
+  for (int round = 0; round < 5; ++round) {
+    live(kWindow * (5 + round) / 10, 0);
+    EXPECT_EQ(filter.tables().size(), 1u);
+    live(3 * kWindow, 2);
+  }
+  EXPECT_EQ(filter.counts().refused, refused);
+}
+
 TEST(ForgetfulFilter, KeepsItsTableWhileTheLoadStays) {
   ForgetfulFilter filter = make(small_goal());
   const std::uint64_t first_bytes = filter.bytes();
