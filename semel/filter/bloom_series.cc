@@ -2,26 +2,113 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
+#include <limits>
 #include <numbers>
+#include <utility>
+
+#include "semel/core/assert.h"
 
 namespace semel {
+namespace {
+
+// docs/formats/series_v1.md. All integers little-endian.
+//
+//    OFFSET     SIZE  FIELD
+//         0        4  magic, the bytes "SBS1"; a new layout takes a new magic
+//         4        1  kind of hash: 0 fast, 1 keyed
+//         5        3  zero
+//         8        8  error, a double
+//        16        8  capacity of the first filter
+//        24        8  seed of the hash, or name of its key
+//        32        8  filters that follow: each its keys, the size of its encoding, and that
+//   end - 8        8  checksum of all the bytes before it
+constexpr std::uint32_t kMagic = 0x31534253;
+constexpr std::size_t kTrailerSize = 8;
+constexpr std::size_t kLinkHeader = 16;
+constexpr std::size_t kHeaderSize = 40;
+constexpr std::size_t kMostLinkOverhead =
+    64;  // its header, and what a filter takes beside its bits
+
+// Shapes are worked out in floating point, and another machine may round the last digit otherwise.
+constexpr double kRounding = 1 + 1e-6;
+
+constexpr std::size_t kChunk = 512;
+
+// Keys on their way through the filters, and where each came from.
+struct Candidates {
+  std::array<Digest, kChunk> keys;
+  std::array<std::size_t, kChunk> place;
+  std::array<bool, kChunk> answer;
+  std::size_t size = 0;
+
+  void take(std::span<const Digest> all, std::size_t start) {
+    size = std::min(all.size() - start, kChunk);
+    std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(start), size, keys.begin());
+    for (std::size_t i = 0; i < size; ++i) place[i] = start + i;
+  }
+
+  // Strikes out what the filter knows, and says so.
+  void strike_out(const BloomFilter& filter, std::span<bool> out, bool known) {
+    filter.contains({keys.data(), size}, {answer.data(), size});
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      out[place[i]] = known;  // written again for those that stay
+      keys[kept] = keys[i];
+      place[kept] = place[i];
+      kept += !answer[i];
+    }
+    size = kept;
+  }
+
+  void drop_front(std::size_t count) {
+    std::copy(keys.begin() + static_cast<std::ptrdiff_t>(count),
+              keys.begin() + static_cast<std::ptrdiff_t>(size), keys.begin());
+    std::copy(place.begin() + static_cast<std::ptrdiff_t>(count),
+              place.begin() + static_cast<std::ptrdiff_t>(size), place.begin());
+    size -= count;
+  }
+};
+
+Result<void> check(const BloomSeries::Goal& goal) {
+  if (!(goal.fpr > 0 && goal.fpr < 1)) return Error{Errc::invalid, "fpr must be within (0, 1)"};
+  if (goal.first_keys == 0) return Error{Errc::invalid, "a series begins with room for one key"};
+  if (!goal.hash.valid()) return Error{Errc::invalid, "a series of unknown hash"};
+  return {};
+}
+
+}  // namespace
 
 Result<BloomSeries> BloomSeries::make(const Goal& goal) {
-  if (!(goal.fpr > 0 && goal.fpr < 1)) return Error{Errc::invalid, "fpr must be within (0, 1)"};
+  if (Result<void> sound = check(goal); !sound) return sound.error();
   BloomSeries series(goal);
   if (Result<void> grown = series.grow(); !grown) return grown.error();
   return series;
 }
 
-Result<void> BloomSeries::grow() {
+double BloomSeries::share_of_next() const {
   const auto i = static_cast<double>(links_.size() + 1);
-  const double fpr = goal_.fpr * 6 / (std::numbers::pi * std::numbers::pi * i * i);
-  const std::uint64_t capacity = links_.empty() ? goal_.first_keys : links_.back().capacity * 2;
+  return goal_.fpr * 6 / (std::numbers::pi * std::numbers::pi * i * i);
+}
+
+Result<std::uint64_t> BloomSeries::capacity_of_next() const {
+  if (links_.empty()) return goal_.first_keys;
+  const std::uint64_t last = links_.back().capacity;
+  if (last > std::numeric_limits<std::uint64_t>::max() / 2) {
+    return Error{Errc::limit, "a filter for more than 2^64 keys"};
+  }
+  return 2 * last;
+}
+
+Result<void> BloomSeries::grow() {
+  const double fpr = share_of_next();
+  const Result<std::uint64_t> capacity = capacity_of_next();
+  if (!capacity) return capacity.error();
   const Result<BloomShape> shape =
-      BloomShape::for_goal({capacity, fpr, BloomShape::blocked_for(fpr), goal_.hash});
+      BloomShape::for_goal({*capacity, fpr, BloomShape::blocked_for(fpr), goal_.hash});
   if (!shape) return shape.error();
-  links_.push_back({BloomFilter(*shape), capacity});
+  links_.push_back({BloomFilter(*shape), *capacity});
   return {};
 }
 
@@ -32,49 +119,54 @@ Result<bool> BloomSeries::add(Digest key) {
 }
 
 Result<void> BloomSeries::add(std::span<const Digest> keys, std::span<bool> added) {
+  if (add_while_room(keys, added) == keys.size()) return {};
+  return Error{Errc::limit, "the series can grow no more"};
+}
+
+std::size_t BloomSeries::add_while_room(std::span<const Digest> keys, std::span<bool> added) {
   SEMEL_ASSERT(keys.size() == added.size());
-  constexpr std::size_t kChunk = 512;
-  std::array<Digest, kChunk> unseen;
-  std::array<std::size_t, kChunk> place;  // of each in `keys`
-  std::array<bool, kChunk> answer;
-
-  for (std::size_t start = 0; start < keys.size();) {
-    if (links_.back().keys == links_.back().capacity) {
-      if (Result<void> grown = grow(); !grown) return grown;
-    }
-    Link& newest = links_.back();
-    const std::uint64_t room = newest.capacity - newest.keys;
-    const std::size_t count = std::min({keys.size() - start, kChunk, std::size_t{room}});
-
+  Candidates unseen;
+  for (std::size_t start = 0; start < keys.size(); start += kChunk) {
     // Strike out what an older filter knows, then let the newest decide about the rest.
-    std::size_t left = count;
-    std::copy_n(keys.begin() + static_cast<std::ptrdiff_t>(start), count, unseen.begin());
-    for (std::size_t i = 0; i < count; ++i) place[i] = start + i;
-    for (std::size_t link = 0; link + 1 < links_.size(); ++link) {
-      links_[link].filter.contains({unseen.data(), left}, {answer.data(), left});
-      std::size_t kept = 0;
-      for (std::size_t i = 0; i < left; ++i) {
-        added[place[i]] = false;
-        unseen[kept] = unseen[i];
-        place[kept] = place[i];
-        kept += !answer[i];
+    unseen.take(keys, start);
+    for (std::size_t i = 0; i + 1 < links_.size(); ++i) {
+      unseen.strike_out(links_[i].filter, added, false);
+    }
+    while (unseen.size > 0) {
+      if (links_.back().keys == links_.back().capacity) {
+        unseen.strike_out(links_.back().filter, added, false);
+        if (unseen.size == 0) break;
+        if (!grow()) return unseen.place[0];
       }
-      left = kept;
+      Link& newest = links_.back();
+      const std::size_t count = std::min(unseen.size, std::size_t{newest.capacity - newest.keys});
+      newest.filter.add({unseen.keys.data(), count}, {unseen.answer.data(), count});
+      for (std::size_t i = 0; i < count; ++i) {
+        added[unseen.place[i]] = unseen.answer[i];
+        newest.keys += unseen.answer[i];
+        keys_ += unseen.answer[i];
+      }
+      unseen.drop_front(count);
     }
-    newest.filter.add({unseen.data(), left}, {answer.data(), left});
-    for (std::size_t i = 0; i < left; ++i) {
-      added[place[i]] = answer[i];
-      newest.keys += answer[i];
-      keys_ += answer[i];
-    }
-    start += count;
   }
-  return {};
+  return keys.size();
 }
 
 bool BloomSeries::contains(Digest key) const {
   return std::any_of(links_.rbegin(), links_.rend(),
                      [&](const Link& link) { return link.filter.contains(key); });
+}
+
+void BloomSeries::contains(std::span<const Digest> keys, std::span<bool> found) const {
+  SEMEL_ASSERT(keys.size() == found.size());
+  Candidates unseen;
+  for (std::size_t start = 0; start < keys.size(); start += kChunk) {
+    unseen.take(keys, start);
+    for (auto link = links_.rbegin(); link != links_.rend() && unseen.size > 0; ++link) {
+      unseen.strike_out(link->filter, found, true);
+    }
+    for (std::size_t i = 0; i < unseen.size; ++i) found[unseen.place[i]] = false;
+  }
 }
 
 double BloomSeries::live_fpr() const {
@@ -87,6 +179,72 @@ std::uint64_t BloomSeries::bytes() const {
   std::uint64_t sum = 0;
   for (const Link& link : links_) sum += link.filter.bytes();
   return sum;
+}
+
+void BloomSeries::encode(Bytes& out) const {
+  const std::size_t start = out.size();
+  out.reserve(start + kHeaderSize + bytes() + links_.size() * kMostLinkOverhead + kTrailerSize);
+  Writer w(out);
+  w.u32(kMagic);
+  w.u8(static_cast<std::uint8_t>(goal_.hash.kind));
+  w.u8(0);
+  w.u16(0);
+  w.u64(std::bit_cast<std::uint64_t>(goal_.fpr));
+  w.u64(goal_.first_keys);
+  w.u64(goal_.hash.seed);
+  w.u64(links_.size());
+  for (const Link& link : links_) {
+    w.u64(link.keys);
+    const std::size_t size_at = out.size();
+    w.u64(0);  // its size, known when it is there
+    link.filter.encode(out);
+    store_u64(out.data() + size_at, out.size() - size_at - 8);
+  }
+  w.u64(checksum(ByteView(out).subspan(start)));
+}
+
+Result<BloomSeries> BloomSeries::decode(ByteView in) {
+  Reader r(in);
+  const std::uint32_t magic = r.u32();
+  Goal goal{};
+  goal.hash.kind = static_cast<HashKind>(r.u8());
+  const bool reserved = (r.u8() | r.u16()) != 0;
+  goal.fpr = std::bit_cast<double>(r.u64());
+  goal.first_keys = r.u64();
+  goal.hash.seed = r.u64();
+  const std::uint64_t links = r.u64();
+  if (!r.ok() || r.rest() < kTrailerSize) return Error{Errc::truncated, "series: header"};
+  if (magic != kMagic) return Error{Errc::unsupported, "series: magic"};
+  const ByteView body = in.first(in.size() - kTrailerSize);
+  if (load_u64(in.data() + body.size()) != checksum(body)) {
+    return Error{Errc::corrupt, "series: checksum"};
+  }
+  if (reserved || !check(goal)) return Error{Errc::corrupt, "series: goal"};
+  if (links == 0) return Error{Errc::corrupt, "series: no filter"};
+
+  BloomSeries series(goal);
+  for (std::uint64_t i = 0; i < links; ++i) {
+    if (r.rest() < kLinkHeader + kTrailerSize) {
+      return Error{Errc::corrupt, "series: number of filters"};
+    }
+    const std::uint64_t keys = r.u64(), size = r.u64();
+    if (size > r.rest() - kTrailerSize) return Error{Errc::corrupt, "series: size of a filter"};
+    const Result<std::uint64_t> capacity = series.capacity_of_next();
+    if (!capacity || keys > *capacity || (i + 1 < links && keys < *capacity)) {
+      return Error{Errc::corrupt, "series: keys of a filter"};
+    }
+    Result<BloomFilter> filter = BloomFilter::decode(in.subspan(in.size() - r.rest(), size));
+    if (!filter) return Error{Errc::corrupt, filter.error().what};
+    r.skip(size);
+    if (filter->shape().hash != goal.hash) return Error{Errc::corrupt, "series: hash of a filter"};
+    if (filter->shape().expected_fpr(*capacity) > series.share_of_next() * kRounding) {
+      return Error{Errc::corrupt, "series: a filter too small for its keys"};
+    }
+    series.links_.push_back({*std::move(filter), *capacity, keys});
+    series.keys_ += keys;
+  }
+  if (r.rest() != kTrailerSize) return Error{Errc::corrupt, "series: size"};
+  return series;
 }
 
 }  // namespace semel

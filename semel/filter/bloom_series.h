@@ -5,18 +5,24 @@
 //           the series (1, 2, ...) is made for the error fpr * 6 / (pi^2 * i^2) at its capacity, and
 //           these add up to fpr. That is a bound on the mean over random digests; live_fpr() is what
 //           the bits now in the series amount to.
+// Growth    The next filter is made when a new key finds the last one full. Keys that are known change
+//           nothing.
 // Cost      Every filter is looked at: about log2(keys / first_keys) cache misses for a new key.
+//           live_fpr, encode, decode and == pass over all the bits.
 // Memory    Each filter has room for twice the keys of the one before, so that a quarter of the room
 //           is unused in the mean. Filter i takes 2.9 * log2(i) bits per key more than the first.
 // Threads   const members may run at once; any other call needs the object to itself.
+// Format    docs/formats/series_v1.md.
 // Source    Almeida, Baquero, Preguiça & Hutchison, 'Scalable Bloom filters', IPL 101(6), 2007, with
 //           a budget that falls as 1/i^2 in place of a geometric one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/filter/bloom_filter.h"
 
@@ -28,6 +34,7 @@ class BloomSeries {
     double fpr;
     std::uint64_t first_keys = 1 << 16;  // the capacity of the first filter
     HashId hash = {};
+    bool operator==(const Goal&) const = default;
   };
 
   // Errc::invalid unless first_keys > 0 and 0 < fpr < 1; Errc::limit where the first filter would be
@@ -35,7 +42,7 @@ class BloomSeries {
   static Result<BloomSeries> make(const Goal& goal);
 
   // True if the key was certainly not there before; false if it was, or seemed to be.
-  // Errc::limit, and no change, when the next filter would be beyond limits::kFilterBits.
+  // Errc::limit, and no change, when the next filter would be impossible (see BloomShape::for_goal).
   // REQUIRES: the digest was made by the hash of the goal.
   Result<bool> add(Digest key);
   bool contains(Digest key) const;
@@ -43,25 +50,41 @@ class BloomSeries {
   // The same for many keys, in order: equal keys among them are recognised. Errc::limit leaves the
   // keys added that still had room. REQUIRES: the spans are of equal size.
   Result<void> add(std::span<const Digest> keys, std::span<bool> added);
+  void contains(std::span<const Digest> keys, std::span<bool> found) const;
 
+  // Adds keys up to the first new one for which there is no room, and gives back how many that are:
+  // all, as a rule. The others are not looked at. REQUIRES: the spans are of equal size.
+  std::size_t add_while_room(std::span<const Digest> keys, std::span<bool> added);
+
+  const Goal& goal() const { return goal_; }
   double fpr() const { return goal_.fpr; }
   double live_fpr() const;
   std::uint64_t keys() const { return keys_; }  // for which add was true
   std::uint64_t bytes() const;
   std::size_t filters() const { return links_.size(); }
 
+  // Appends the encoding to `out`. Equal series give equal bytes.
+  void encode(Bytes& out) const;
+  // Reads one series that fills `in` exactly. `in` may come from an enemy.
+  static Result<BloomSeries> decode(ByteView in);
+
+  bool operator==(const BloomSeries&) const = default;
+
  private:
   struct Link {
     BloomFilter filter;
     std::uint64_t capacity;
     std::uint64_t keys = 0;  // at most capacity
+    bool operator==(const Link&) const = default;
   };
 
   explicit BloomSeries(const Goal& goal) : goal_(goal) {}
+  double share_of_next() const;  // of the error that the next filter may take
+  Result<std::uint64_t> capacity_of_next() const;
   Result<void> grow();
 
   Goal goal_;
-  std::vector<Link> links_;  // oldest first, never empty; only the last takes keys
+  std::vector<Link> links_;  // oldest first, never empty; all but the last are full
   std::uint64_t keys_ = 0;
 };
 

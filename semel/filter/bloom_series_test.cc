@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <bit>
+#include <cmath>
+#include <string>
 #include <unordered_set>
 
 #include "tests/support/keys.h"
@@ -85,9 +88,78 @@ TEST(BloomSeries, TakesMemoryInProportionToItsKeys) {
   EXPECT_GT(bits / 100'000, 9.6);
 }
 
+TEST(BloomSeries, AnswersABatchAsOneByOne) {
+  const BloomSeries series = series_of(0, 3000, 0.05, 10);
+  const std::vector<Digest> some = keys(2000, 6000);
+  Answers found(some.size());
+  series.contains(some, found.span());
+  for (std::size_t i = 0; i < some.size(); ++i) ASSERT_EQ(found[i], series.contains(some[i]));
+}
+
+TEST(BloomSeries, GrowsForNewKeysOnly) {
+  BloomSeries series = series_of(0, 100, 1e-9, 100);
+  const BloomSeries full = series;
+  const std::vector<Digest> known = keys(0, 100);
+  Answers added(known.size());
+  ASSERT_TRUE(series.add(known, added.span()));
+  EXPECT_EQ(added.count(), 0u);
+  EXPECT_EQ(series, full);
+  ASSERT_TRUE(series.add(key(100)));
+  EXPECT_EQ(series.filters(), 2u);
+}
+
+// An error so low that the first filter is possible and the second is not.
+TEST(BloomSeries, SaysHowManyItTookWhenItCanGrowNoMore) {
+  BloomSeries series = *BloomSeries::make({1.7e-40, 10, kTestHash});
+  std::vector<Digest> some = keys(0, 12);
+  some.insert(some.begin() + 4, key(0));  // a duplicate takes no room
+  Answers added(some.size());
+  EXPECT_EQ(series.add_while_room(some, added.span()), 11u);
+  EXPECT_EQ(added.count(), 10u);
+  EXPECT_FALSE(added[4]);
+  EXPECT_EQ(series.add(some, added.span()).error().code, Errc::limit);
+  EXPECT_EQ(series.add(key(11)).error().code, Errc::limit);
+  EXPECT_FALSE(*series.add(key(9)));
+  EXPECT_EQ(series.keys(), 10u);
+}
+
+TEST(BloomSeries, RefusesBytesThatNoSeriesWrites) {
+  const BloomSeries series = series_of(0, 30, 0.01, 10);  // two filters, both full
+  ASSERT_EQ(series.filters(), 2u);
+  Bytes bytes;
+  series.encode(bytes);
+  const auto refusal = [&](std::size_t at, std::uint64_t value) -> std::string {
+    Bytes damaged = bytes;
+    store_u64(damaged.data() + at, value);
+    store_u64(damaged.data() + damaged.size() - 8,
+              checksum(ByteView(damaged).first(damaged.size() - 8)));
+    const Result<BloomSeries> read = BloomSeries::decode(damaged);
+    return read ? "none" : read.error().what;
+  };
+  const std::size_t first = 40, second = first + 16 + load_u64(&bytes[first + 8]);
+  EXPECT_EQ(refusal(8, std::bit_cast<std::uint64_t>(0.0)), "series: goal");
+  EXPECT_EQ(refusal(8, std::bit_cast<std::uint64_t>(-0.01)), "series: goal");
+  EXPECT_EQ(refusal(8, ~0ull), "series: goal");  // not a number
+  EXPECT_EQ(refusal(8, std::bit_cast<std::uint64_t>(1e-6)),
+            "series: a filter too small for its keys");
+  EXPECT_EQ(refusal(8, std::bit_cast<std::uint64_t>(0.02)), "none");
+  EXPECT_EQ(refusal(16, 0), "series: goal");
+  EXPECT_EQ(refusal(16, 11), "series: keys of a filter");
+  EXPECT_EQ(refusal(24, kTestSeed + 1), "series: hash of a filter");
+  EXPECT_EQ(refusal(32, 0), "series: no filter");
+  EXPECT_EQ(refusal(32, 1), "series: size");
+  EXPECT_EQ(refusal(32, 3), "series: number of filters");
+  EXPECT_EQ(refusal(first, 9), "series: keys of a filter");
+  EXPECT_EQ(refusal(first, 11), "series: keys of a filter");
+  EXPECT_EQ(refusal(first + 8, ~0ull), "series: size of a filter");
+  EXPECT_EQ(refusal(second, 5), "none");
+  EXPECT_EQ(refusal(second, 21), "series: keys of a filter");
+}
+
 TEST(BloomSeries, RefusesAnImpossibleGoal) {
   EXPECT_EQ(BloomSeries::make({.fpr = 0}).error().code, Errc::invalid);
   EXPECT_EQ(BloomSeries::make({.fpr = 1}).error().code, Errc::invalid);
+  EXPECT_EQ(BloomSeries::make({.fpr = std::nan("")}).error().code, Errc::invalid);
   EXPECT_EQ(BloomSeries::make({.fpr = 0.01, .first_keys = 0}).error().code, Errc::invalid);
   EXPECT_EQ(BloomSeries::make({.fpr = 0.01, .first_keys = ~0ull}).error().code, Errc::limit);
 }

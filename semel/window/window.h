@@ -5,6 +5,8 @@
 //   sliding_filter.h     the same with a timer in every cell, for events that come late
 //   client_window.h      ids (client, sequence); exact, and smaller than a filter
 //   exact_window.h       full digests; exact, and 10 times as large
+//   endless_filter.h     bits that are never forgotten, in filters that grow with their number
+//   endless_set.h        digests that are never forgotten
 //
 // Promise   Time is handed in by advance(). An id accepted at time a is recognised while
 //           now() - a <= window. It is forgotten at some time after that, not far away: promise()
