@@ -44,6 +44,10 @@ class Reader {
     std::memcpy(out.data(), rest_.data(), out.size());
     rest_ = rest_.subspan(out.size());
   }
+  void skip(std::size_t size) {
+    if (rest_.size() < size) ok_ = false;
+    if (ok_) rest_ = rest_.subspan(size);
+  }
   bool ok() const { return ok_; }
   std::size_t rest() const { return rest_.size(); }
 

@@ -42,4 +42,15 @@ inline Digest digest(std::string_view key, std::uint64_t seed) {
 
 inline std::uint64_t checksum(ByteView bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
+// The same of bytes that come in pieces.
+class RunningChecksum {
+ public:
+  RunningChecksum() { XXH3_64bits_reset(&state_); }
+  void add(ByteView bytes) { XXH3_64bits_update(&state_, bytes.data(), bytes.size()); }
+  std::uint64_t value() const { return XXH3_64bits_digest(&state_); }
+
+ private:
+  XXH3_state_t state_;
+};
+
 }  // namespace semel

@@ -1,0 +1,78 @@
+// A simulation of consumers that claim, work and commit, over a network that loses, doubles and delays,
+// and that crash at any point. One thread, simulated time: a run is a function of its hazards.
+//
+//   source      delivers each event to one consumer after another, until it is acknowledged
+//   consumer    claims what it gets, works, commits, acknowledges; one event at a time. It repeats a
+//               request that is not answered. After a crash it knows nothing, and is another owner
+//   sifter      answers requests in the order in which they arrive; it is durable
+//
+// What must hold at the end, for the two ways to work:
+//
+//   before_commit   the effect of the work is there when the work ends. Every event has it at least once
+//   with_commit     the work travels with the commit, and takes effect in one step with it if that is
+//                   done. Every event has it exactly once
+//
+// The window is exact: a filter would drop an event at its rate of false positives, and that is no
+// fault of the protocol.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "semel/core/clock.h"
+
+namespace semel::simulation {
+
+enum class Work { before_commit, with_commit };
+
+// A sifter that is wrong on purpose: the simulation must find it.
+enum class Fault {
+  none,
+  lost_commit_is_done,    // who lost the claim may still commit
+  second_commit_is_done,  // a commit that comes again is done again
+  claim_takes,            // the window takes the id at the claim: add() in place of claim()
+  claim_never_ends,       // no deadline
+};
+
+inline constexpr TimeMs kLatencyMs = 1, kClaimMs = 100, kRetryMs = 30, kRestartMs = 50,
+                        kRedeliveryMs = 200;
+
+struct Fate {
+  int copies = 1;  // 0: the message is lost
+  TimeMs delay_ms = kLatencyMs;
+  TimeMs between_ms = 0;  // one copy and the next
+};
+
+// All that is not certain, asked for in the order of events.
+class Hazards {
+ public:
+  virtual ~Hazards() = default;
+  // A consumer passes a point before and after each thing that it does; points count from 0.
+  virtual bool crashes(int consumer, int point) = 0;
+  virtual Fate fate_of(int message) = 0;
+  virtual TimeMs work_ms(int consumer) = 0;
+  virtual bool work_fails() = 0;       // then the consumer releases the claim
+  virtual bool renews() = 0;           // whether the consumer renews its claim during the work
+  virtual bool sifter_restarts() = 0;  // asked at each request: the sifter is read from its bytes
+  virtual int next_consumer(int last, int consumers) = 0;
+};
+
+struct Plan {
+  int consumers;
+  int events;
+  Work work;
+  Fault fault = Fault::none;
+};
+
+struct Outcome {
+  std::string violation;  // empty if all held
+  int messages = 0;
+  int points = 0;  // the most that a consumer passed
+  int crashes = 0;
+  int pending_claims = 0, lost_commits = 0, seen_commits = 0, releases = 0, renewals = 0;
+  int repeated_work = 0;  // effects beyond the first of an event
+};
+
+Outcome run(const Plan& plan, Hazards& hazards);
+
+}  // namespace semel::simulation
