@@ -1,0 +1,63 @@
+// Placement: which slices know an id, and under which key. FROZEN: what slices hold depends on it.
+//
+// Contract  An id has `spread` probes: k1 hash functions, each of which names a slice and a key for
+//           it. The key is all that the slice sees of the id. It is another one for every function,
+//           so that the answers for one id are independent, even of two functions that chose one
+//           slice. A slice that takes a new key for a known one at the rate s therefore gives an id
+//           the rate s^k1: each slice is made for the error's k1-th root (docs/math/slices.md).
+// Layouts   Of S slices, or of S groups of S' slices when diced:
+//
+//             horizontal   one slice of S, which knows the whole id
+//             vertical     k1 slices of S, each with a part of what is known about it
+//             h_v          one group of S, then k1 slices inside: one group bears a failed slice
+//             v_h          k1 groups of S; in each the slice that the id has there
+//
+// Threads   const.
+// Source    Koloniari, Ntarmos, Pitoura & Souravlias, 'One is Enough', sections 3.1 and 3.3: k1 is
+//           theirs, and k2 is what happens inside of a slice.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "semel/core/result.h"
+#include "semel/hash/digest.h"
+
+namespace semel {
+
+enum class SliceLayout : std::uint8_t { horizontal = 0, vertical = 1, h_v = 2, v_h = 3 };
+
+struct SliceProbe {
+  std::size_t slice;
+  Digest key;
+};
+
+class Placement {
+ public:
+  struct Shape {
+    SliceLayout layout;
+    std::uint32_t slices;      // S
+    std::uint32_t parts = 1;   // S': slices of a group; 1 unless diced
+    std::uint32_t spread = 1;  // k1: 1 if horizontal
+    bool operator==(const Shape&) const = default;
+  };
+  static constexpr std::uint32_t kMostSpread = 32;
+  static constexpr std::uint64_t kMostSlices = 1 << 16;
+
+  // Errc::invalid for a shape that is not as above; Errc::limit for more than kMostSlices in all.
+  static Result<Placement> make(const Shape& shape);
+
+  // REQUIRES: function < spread().
+  SliceProbe probe(Digest id, std::uint32_t function) const;
+
+  const Shape& shape() const { return shape_; }
+  std::uint32_t spread() const { return shape_.spread; }
+  std::size_t slices() const { return std::size_t{shape_.slices} * shape_.parts; }  // in all
+
+ private:
+  explicit Placement(const Shape& shape) : shape_(shape) {}
+
+  Shape shape_;
+};
+
+}  // namespace semel
