@@ -19,6 +19,7 @@ std::vector<Command> all_commands() {
   std::vector<Command> commands;
   commands.push_back(sift_command());
   commands.push_back(generate_command());
+  commands.push_back(size_command());
   commands.push_back(completion_command());
   std::vector<std::string> words;
   for (const Command& command : commands) words.push_back(command.word);

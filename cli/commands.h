@@ -25,6 +25,7 @@ struct Command {
 
 Command sift_command();
 Command generate_command();
+Command size_command();
 Command completion_command();
 Command help_command(std::vector<std::string> words);
 

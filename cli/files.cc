@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 
 namespace semel::cli {
@@ -29,16 +30,22 @@ std::optional<FileId> identify(bool known, const struct stat& status) {
 
 std::error_code last_error() { return {errno, std::generic_category()}; }
 
-File File::open_to_read(const std::string& path, std::error_code& error) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+File File::open(const std::string& path, int flags, std::error_code& error) {
+  const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
   error = fd < 0 ? last_error() : std::error_code{};
   return File(fd, true);
 }
 
+File File::open_to_read(const std::string& path, std::error_code& error) {
+  return open(path, O_RDONLY, error);
+}
+
 File File::open_to_write(const std::string& path, std::error_code& error) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
-  error = fd < 0 ? last_error() : std::error_code{};
-  return File(fd, true);
+  return open(path, O_WRONLY | O_CREAT, error);
+}
+
+File File::open_to_update(const std::string& path, std::error_code& error) {
+  return open(path, O_RDWR | O_CREAT, error);
 }
 
 File::~File() {
@@ -60,9 +67,13 @@ std::error_code read_some(int fd, char* to, std::size_t size, std::size_t& got) 
   }
 }
 
-bool must_wait(int fd) {
-  pollfd poll_fd{fd, POLLIN, 0};
-  return ::poll(&poll_fd, 1, 0) == 0;
+std::error_code read_all(int fd, std::string& to) {
+  std::array<char, 4096> piece{};
+  for (std::size_t got = 0;;) {
+    if (const std::error_code error = read_some(fd, piece.data(), piece.size(), got)) return error;
+    if (got == 0) return {};
+    to.append(piece.data(), got);
+  }
 }
 
 std::error_code write_all(int fd, std::string_view bytes) {

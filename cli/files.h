@@ -23,6 +23,8 @@ class File {
   static File open_to_read(const std::string& path, std::error_code& error);
   // Creates the file if need be, and leaves what is in it.
   static File open_to_write(const std::string& path, std::error_code& error);
+  // The same, to be read as well.
+  static File open_to_update(const std::string& path, std::error_code& error);
 
   File(File&& other) noexcept { *this = std::move(other); }
   File& operator=(File&& other) noexcept {
@@ -37,6 +39,7 @@ class File {
   std::error_code close();
 
  private:
+  static File open(const std::string& path, int flags, std::error_code& error);
   File(int fd, bool owned) : fd_(fd), owned_(owned) {}
 
   int fd_ = -1;
@@ -47,8 +50,8 @@ std::error_code last_error();  // errno
 
 // At most `size` bytes, and none only at the end. Waits until there are some.
 std::error_code read_some(int fd, char* to, std::size_t size, std::size_t& got);
-// True if a read would wait now.
-bool must_wait(int fd);
+// All until the end.
+std::error_code read_all(int fd, std::string& to);
 std::error_code write_all(int fd, std::string_view bytes);
 
 // Which regular file this is; nullopt for anything else, such as a pipe or a terminal.

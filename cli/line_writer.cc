@@ -1,5 +1,7 @@
 #include "cli/line_writer.h"
 
+#include <unistd.h>
+
 #include <utility>
 
 namespace semel::cli {
@@ -27,6 +29,11 @@ void LineWriter::put(std::string_view bytes) {
 void LineWriter::flush() {
   if (!error_) error_ = write_all(file_.fd(), buffer_);
   buffer_.clear();
+}
+
+void LineWriter::sync() {
+  flush();
+  if (!error_ && file_id(file_.fd()) && ::fdatasync(file_.fd()) != 0) error_ = last_error();
 }
 
 void LineWriter::finish() {

@@ -24,6 +24,8 @@ class LineWriter {
   // Whole lines; only the last one may lack its newline.
   void append(std::string_view lines);
   void flush();
+  // Flushes, and waits until a regular file is on the disk.
+  void sync();
   // Flushes and closes.
   void finish();
 

@@ -1,28 +1,23 @@
-// semel sift: the first of each line, in input order and byte for byte.
-//
-// Contract  The key of a line is what stands before its newline. A line whose key came before is
-//           dropped, always. A line whose key is new is kept, except with a probability of at most
-//           the error (BloomSeries), or with --exact only if its digest equals another (DigestSet).
-//           Lines decided are written before the next wait for input, so that `tail -f | semel sift`
-//           shows them at once.
-//           An input that cannot be read is reported and the others are still sifted; an output that
-//           cannot be written ends the run. Both exit with 1.
+// semel sift: the first of each key, in input order and byte for byte. What the options mean together;
+// the work is done by sift_run.h.
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
+#include <limits>
 #include <memory>
 #include <optional>
-#include <variant>
+#include <sstream>
+#include <thread>
 
 #include "cli/commands.h"
-#include "cli/digest_set.h"
 #include "cli/files.h"
-#include "cli/line_reader.h"
+#include "cli/judge.h"
 #include "cli/line_writer.h"
 #include "cli/sift_report.h"
-#include "semel/filter/bloom_series.h"
+#include "cli/sift_run.h"
+#include "cli/sift_state.h"
+#include "cli/stop_signal.h"
+#include "cli/tree_plan.h"
 #include "semel/hash/hasher.h"
 
 namespace semel::cli {
@@ -30,155 +25,169 @@ namespace {
 
 constexpr const char* kName = "semel sift";
 constexpr double kDefaultError = 1e-6;
-// The first filter: 4 MiB at the default error. Fewer lines would save little, and a longer series
-// costs bits: at ten million lines 68 MiB in 4 filters, where 1 << 16 takes 80 MiB in 8.
-constexpr std::uint64_t kFirstKeys = 1 << 20;
-constexpr std::size_t kBatch = 512;  // lines decided together, so that their cache misses overlap
+constexpr TimeMs kDefaultCheckpointMs = 10'000;
+constexpr std::uint64_t kMostThreads = 256;
+constexpr std::uint64_t kDefaultThreads = 8;  // at most
+constexpr std::uint64_t kMostSlices = 1024;
+constexpr std::uint32_t kDefaultSpread = 4;
+
+enum class Layout : std::uint8_t { horizontal, vertical, diced, diced_vh };
+
+const std::vector<std::pair<std::string, Format>> kFormats = {
+    {"lines", Format::lines}, {"csv", Format::csv}, {"tsv", Format::tsv}, {"json", Format::json}};
+const std::vector<std::pair<std::string, Layout>> kLayouts = {{"horizontal", Layout::horizontal},
+                                                              {"vertical", Layout::vertical},
+                                                              {"diced", Layout::diced},
+                                                              {"diced-vh", Layout::diced_vh}};
 
 struct Settings {
   std::vector<std::string> files;
+  Format format = Format::lines;
+  std::optional<std::string> key;
+  bool header = false;
+  std::optional<std::string> delimiter;
+  std::optional<TimeMs> window_ms;
+  std::optional<std::string> time_field;
   std::optional<double> error;
   bool exact = false;
+  std::optional<std::string> state;
+  std::optional<TimeMs> checkpoint_ms;
+  std::optional<std::string> duplicates_to;
   bool count = false;
+  OnError on_error = OnError::stop;
+  std::optional<std::uint64_t> threads;
+  std::optional<Layout> layout;
+  std::optional<std::uint64_t> slices;
+  std::optional<std::uint64_t> spread;
+  std::optional<std::string> tree;
+  std::uint64_t seed = 0;
   bool quiet = false;
   bool json = false;
-  std::uint64_t seed = 0;
-  std::optional<std::string> duplicates_to;
+
+  std::uint32_t slice_count() const {
+    return static_cast<std::uint32_t>(slices.value_or(kDefaultSlices));
+  }
 };
 
-using Seen = std::variant<BloomSeries, DigestSet>;
-
-std::string_view key_of(std::string_view line) {
-  if (line.ends_with('\n')) line.remove_suffix(1);
-  return line;
+template <class Enum>
+std::string word_of(const std::vector<std::pair<std::string, Enum>>& words, Enum value) {
+  return std::find_if(words.begin(), words.end(), [&](auto& word) { return word.second == value; })
+      ->first;
 }
 
-class Sift {
- public:
-  Sift(const Settings& settings, Seen seen, std::optional<LineWriter> first,
-       std::optional<LineWriter> duplicates)
-      : settings_(settings),
-        hasher_(Hasher::fast(settings.seed)),
-        seen_(std::move(seen)),
-        first_(std::move(first)),
-        duplicates_(std::move(duplicates)) {}
+Exit refuse(const std::string& text) {
+  complain(kName, text);
+  return Exit::usage;
+}
 
-  Exit run() {
-    const auto start = std::chrono::steady_clock::now();
-    for (const std::string& name : settings_.files) {
-      if (!sift_file(name)) break;
-    }
-    // Whatever went wrong: what is decided is written, where that is possible.
-    if (first_) first_->finish();
-    if (duplicates_) duplicates_->finish();
-    if (!sound_ || !outputs_sound()) return Exit::failure;
-    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    return report(elapsed.count()) == Exit::success ? exit_ : Exit::failure;
+// What is wrong with the options taken together; empty if nothing.
+std::string contradiction(const Settings& s) {
+  const bool table = s.format == Format::csv || s.format == Format::tsv;
+  if (s.exact && s.error) return "--error and --exact exclude each other; allowed: one of them";
+  if (s.quiet && s.json) return "--quiet and --json exclude each other; allowed: one of them";
+  if (s.format == Format::lines && (s.key || s.time_field)) {
+    return std::string(s.key ? "--key" : "--time-field") +
+           " needs fields; allowed: with --format csv, tsv or json";
   }
-
- private:
-  // False if there is no use in going on.
-  bool sift_file(const std::string& name) {
-    std::error_code error;
-    const bool standard = name == "-";
-    const File file = standard ? File::borrow(STDIN_FILENO) : File::open_to_read(name, error);
-    if (!error) error = sift_lines(file.fd());
-    if (error) {
-      complain(kName, cannot("read", standard ? "standard input" : quoted(name), error));
-      exit_ = Exit::failure;
-    }
-    return sound_;
+  if (s.header && !table) return "--header needs columns; allowed: with --format csv or tsv";
+  if (s.delimiter && s.format != Format::csv) {
+    return "--delimiter is for CSV; allowed: with --format csv";
   }
-
-  std::error_code sift_lines(int fd) {
-    LineReader reader(fd);
-    std::array<std::string_view, kBatch> lines;
-    while (sound_ && !reader.ended()) {
-      if (must_wait(fd) && !flush()) break;
-      if (const std::error_code error = reader.read()) return error;
-      while (sound_) {
-        const auto batch = reader.cut(lines);
-        if (batch.empty()) break;
-        sound_ = decide(batch) && outputs_sound();
-      }
-    }
-    return {};
+  if (s.delimiter && (s.delimiter->size() != 1 || s.delimiter->find_first_of("\"\r\n") == 0)) {
+    return "--delimiter cannot be " + quoted(*s.delimiter) +
+           "; allowed: one byte, other than a quote and a line end";
   }
-
-  bool decide(std::span<const std::string_view> lines) {
-    std::array<Digest, kBatch> digests;
-    std::array<bool, kBatch> is_first;
-    for (std::size_t i = 0; i < lines.size(); ++i) digests[i] = hasher_(key_of(lines[i]));
-    const auto added = add({digests.data(), lines.size()}, {is_first.data(), lines.size()});
-    if (!added) {
-      complain(kName, std::string("cannot recognise more lines: ") + added.error().what);
-      return false;
-    }
-    report_.lines += lines.size();
-    // Neighbours of the same fate go out in one piece: they are adjacent in memory.
-    for (std::size_t i = 0; i < lines.size();) {
-      const char* const start = lines[i].data();
-      const bool fate = is_first[i];
-      std::size_t end = i + 1;
-      while (end < lines.size() && is_first[end] == fate) ++end;
-      if (fate) report_.first += end - i;
-      std::optional<LineWriter>& to = fate ? first_ : duplicates_;
-      const char* const stop = lines[end - 1].data() + lines[end - 1].size();
-      if (to) to->append({start, static_cast<std::size_t>(stop - start)});
-      i = end;
-    }
-    return true;
+  if (s.time_field && !s.window_ms) return "--time-field needs --window; allowed: both";
+  if (s.window_ms == TimeMs{0}) return "--window cannot be '0'; allowed: 1ms or more";
+  if (s.checkpoint_ms && !s.state) return "--checkpoint needs --state; allowed: both";
+  if (s.spread && s.layout.value_or(Layout::horizontal) == Layout::horizontal) {
+    return "--spread is for slices that share a key; allowed: with --layout vertical or diced";
   }
-
-  Result<void> add(std::span<const Digest> keys, std::span<bool> added) {
-    if (auto* series = std::get_if<BloomSeries>(&seen_)) return series->add(keys, added);
-    std::get<DigestSet>(seen_).add(keys, added);
-    return {};
+  if (s.tree && s.format == Format::lines) {
+    return "--tree needs fields; allowed: with --format csv, tsv or json";
   }
-
-  bool flush() {
-    if (first_) first_->flush();
-    if (duplicates_) duplicates_->flush();
-    return sound_ = outputs_sound();
+  if (s.tree && (s.layout || s.slices || s.spread)) {
+    return "--tree and --layout, --slices or --spread exclude each other; allowed: slices in the "
+           "tree";
   }
+  return "";
+}
 
-  bool outputs_sound() {
-    for (const std::optional<LineWriter>* writer : {&first_, &duplicates_}) {
-      if (!*writer || !(*writer)->error()) continue;
-      complain(kName, cannot("write", (*writer)->name(), (*writer)->error()));
-      return false;
-    }
-    return true;
+// What is asked of every record; a refusal instead, if a field is not one.
+std::string questions_of(const Settings& settings, const RecordSyntax& syntax, Questions& out) {
+  const char* const allowed =
+      syntax.format == Format::json
+          ? "; allowed: paths such as user.id or /user/id"
+          : "; allowed: numbers of columns from 1 on, or names with --header";
+  if (settings.key) {
+    out.key = parse_fields(syntax, *settings.key);
+    if (out.key.empty()) return "--key cannot be " + quoted(*settings.key) + allowed;
   }
-
-  Exit report(double seconds) {
-    report_.seconds = seconds;
-    if (const auto* series = std::get_if<BloomSeries>(&seen_)) {
-      report_.error_bound = series->fpr();
-      report_.error_now = series->live_fpr();
-      report_.filters = series->filters();
-      report_.bytes = series->bytes();
-    } else {
-      // n keys make n^2 / 2 pairs, each of equal digests with probability 2^-128.
-      report_.exact = true;
-      report_.error_bound = report_.error_now = static_cast<double>(report_.first) * 0x1p-129;
-      report_.bytes = std::get<DigestSet>(seen_).bytes();
-    }
-    if (!settings_.quiet) {
-      (void)write_all(STDERR_FILENO, settings_.json ? report_.json() : report_.summary());
-    }
-    return settings_.count ? print(kName, report_.counts()) : Exit::success;
+  if (settings.time_field) {
+    out.time = parse_field(syntax, *settings.time_field);
+    if (!out.time) return "--time-field cannot be " + quoted(*settings.time_field) + allowed;
   }
+  if (settings.header) return "";
+  std::string missing;
+  if (find_columns(syntax, out, std::nullopt, missing)) return "";
+  return "column " + quoted(missing) + " is a name; allowed: with --header, or a number";
+}
 
-  const Settings& settings_;
-  Hasher hasher_;
-  Seen seen_;
-  std::optional<LineWriter> first_;       // none: they are only counted
-  std::optional<LineWriter> duplicates_;  // none: they are dropped
-  SiftReport report_;
-  bool sound_ = true;  // lines can be recognised and written
-  Exit exit_ = Exit::success;
-};
+// Exit::success, or the reason is reported.
+Exit read_tree(const std::string& path, const RecordSyntax& syntax, TreePlan& tree) {
+  std::error_code error;
+  const File file = File::open_to_read(path, error);
+  std::string text;
+  if (!error) error = read_all(file.fd(), text);
+  if (error) {
+    complain(kName, cannot("read", quoted(path), error));
+    return Exit::failure;
+  }
+  const std::string wrong = parse_tree(text, syntax, tree);
+  return wrong.empty() ? Exit::success : refuse(quoted(path) + ' ' + wrong);
+}
+
+// All that a state depends on.
+StateOptions state_options(const Settings& s, double error, const std::optional<TreePlan>& tree) {
+  const auto number = [](double x) {
+    std::ostringstream out;
+    out.precision(std::numeric_limits<double>::digits10);
+    out << x;
+    return out.str();
+  };
+  return {{"--format", word_of(kFormats, s.format)},
+          {"--key", s.key.value_or("")},
+          {"--delimiter", s.delimiter.value_or("")},
+          {"--window", s.window_ms ? duration_text(*s.window_ms) : ""},
+          {"--time-field", s.time_field.value_or("")},
+          {"--exact", s.exact ? "yes" : ""},
+          {"--error", s.exact ? "" : number(error)},
+          {"--seed", std::to_string(s.seed)},
+          {"--layout", word_of(kLayouts, s.layout.value_or(Layout::horizontal))},
+          {"--slices", std::to_string(s.slice_count())},
+          {"--spread", s.spread ? std::to_string(*s.spread) : ""},
+          {"--tree", tree ? tree->text() : ""}};
+}
+
+Result<std::unique_ptr<Judge>> judge_of(const Settings& settings, const Memory& memory,
+                                        const std::optional<TreePlan>& tree) {
+  if (tree) return make_tree_judge(memory, *tree);
+  const std::uint32_t slices = settings.slice_count();
+  const Layout layout = settings.layout.value_or(Layout::horizontal);
+  if (layout == Layout::horizontal) return make_judge(memory, slices);
+  const auto spread =
+      static_cast<std::uint32_t>(settings.spread.value_or(std::min(kDefaultSpread, slices)));
+  if (layout == Layout::vertical) {
+    return make_sliced_judge(memory, {SliceLayout::vertical, slices, 1, spread});
+  }
+  // As square as it can be.
+  std::uint32_t groups = 1;
+  for (std::uint32_t i = 2; std::uint64_t{i} * i <= slices; ++i) {
+    if (slices % i == 0) groups = i;
+  }
+  return make_sliced_judge(memory, {layout == Layout::diced ? SliceLayout::h_v : SliceLayout::v_h,
+                                    groups, slices / groups, spread});
+}
 
 // True if writing to the file would change what is read, or mix with what else is written.
 bool in_use(const Settings& settings, const FileId& file) {
@@ -189,14 +198,18 @@ bool in_use(const Settings& settings, const FileId& file) {
          std::any_of(settings.files.begin(), settings.files.end(), is_file);
 }
 
+std::string refused_file(const char* option, const std::string& name) {
+  return std::string(option) + " cannot be " + name +
+         ", which is also read or written; allowed: a file of its own";
+}
+
 // The file for the duplicates, emptied; on failure none, and the reason is reported.
 std::optional<LineWriter> open_duplicates(const Settings& settings, Exit& exit) {
   const std::string name = quoted(*settings.duplicates_to);
   std::error_code error;
   File file = File::open_to_write(*settings.duplicates_to, error);
   if (const auto id = file_id(file.fd()); id && in_use(settings, *id)) {
-    complain(kName, "--duplicates-to cannot be " + name +
-                        ", which is also read or written; allowed: a file of its own");
+    complain(kName, refused_file("--duplicates-to", name));
     exit = Exit::usage;
     return std::nullopt;
   }
@@ -209,37 +222,100 @@ std::optional<LineWriter> open_duplicates(const Settings& settings, Exit& exit) 
   return LineWriter(std::move(file), name);
 }
 
+// Opens, locks and reads the state. Exit::success, or the reason is reported.
+Exit open_state(const Settings& settings, const StateOptions& options, StateFile& state,
+                Judge& judge) {
+  if (const std::string problem = state.open(*settings.state); !problem.empty()) {
+    complain(kName, problem);
+    return Exit::failure;
+  }
+  if (in_use(settings, state.id()) ||
+      (settings.duplicates_to && file_id(*settings.duplicates_to) == state.id())) {
+    complain(kName, refused_file("--state", quoted(*settings.state)));
+    return Exit::usage;
+  }
+  const StateProblem problem = state.load(options, judge);
+  if (problem.text.empty()) return Exit::success;
+  complain(kName, problem.text);
+  return problem.options ? Exit::usage : Exit::failure;
+}
+
 Exit sift(Settings settings) {
-  if (settings.exact && settings.error) {
-    complain(kName, "--error and --exact exclude each other; allowed: one of them");
-    return Exit::usage;
-  }
-  if (settings.quiet && settings.json) {
-    complain(kName, "--quiet and --json exclude each other; allowed: one of them");
-    return Exit::usage;
-  }
+  if (const std::string wrong = contradiction(settings); !wrong.empty()) return refuse(wrong);
   if (settings.files.empty()) settings.files.emplace_back("-");
 
-  Seen seen = DigestSet();
-  if (!settings.exact) {
-    const HashId hash = Hasher::fast(settings.seed).id();
-    const double error = settings.error.value_or(kDefaultError);
-    auto series = BloomSeries::make({.fpr = error, .first_keys = kFirstKeys, .hash = hash});
-    if (!series) {
-      complain(kName, std::string("cannot make the filter: ") + series.error().what);
-      return Exit::failure;
+  SiftPlan plan;
+  plan.input.inputs = settings.files;
+  plan.input.syntax = {settings.format, settings.delimiter ? settings.delimiter->front() : ','};
+  plan.input.has_header = settings.header;
+  std::optional<TreePlan> tree;
+  if (settings.tree) {
+    const Exit exit = read_tree(*settings.tree, plan.input.syntax, tree.emplace());
+    if (exit != Exit::success) return exit;
+    for (std::size_t i = 1; i < tree->levels.size(); ++i) {
+      plan.input.questions.places.push_back(tree->levels[i].key);
     }
-    seen = *std::move(series);
   }
-  std::optional<LineWriter> first;
-  std::optional<LineWriter> duplicates;
-  if (!settings.count) first.emplace(File::borrow(STDOUT_FILENO), "standard output");
+  if (const std::string wrong = questions_of(settings, plan.input.syntax, plan.input.questions);
+      !wrong.empty()) {
+    return refuse(wrong);
+  }
+  plan.on_error = settings.on_error;
+  plan.window_ms = settings.window_ms;
+  plan.seed = settings.seed;
+  plan.threads = settings.threads.value_or(
+      std::clamp<std::uint64_t>(std::thread::hardware_concurrency(), 1, kDefaultThreads));
+  plan.checkpoint_ms = settings.checkpoint_ms.value_or(kDefaultCheckpointMs);
+  plan.progress = !settings.quiet && !settings.json && ::isatty(STDERR_FILENO) == 1 &&
+                  ::isatty(STDOUT_FILENO) == 0;
+
+  const double error = settings.error.value_or(kDefaultError);
+  const Memory memory{
+      .window_ms = settings.window_ms,
+      .exact = settings.exact,
+      .error = error,
+      .hash = Hasher::fast(settings.seed).id(),
+      // Times in records begin with the first one.
+      .now_ms = settings.time_field ? std::numeric_limits<TimeMs>::min() : SystemClock().now_ms()};
+  auto judge = judge_of(settings, memory, tree);
+  if (!judge) {
+    complain(kName, std::string("cannot make the filters: ") + judge.error().what);
+    return judge.error().code == Errc::invalid ? Exit::usage : Exit::failure;
+  }
+
+  StateFile state;
+  const StateOptions options = state_options(settings, error, tree);
+  if (settings.state) {
+    const Exit exit = open_state(settings, options, state, **judge);
+    if (exit != Exit::success) return exit;
+  }
+  SiftOutputs outputs;
+  if (!settings.count) outputs.first.emplace(File::borrow(STDOUT_FILENO), "standard output");
   if (settings.duplicates_to) {
     Exit exit = Exit::success;
-    duplicates = open_duplicates(settings, exit);
-    if (!duplicates) return exit;
+    outputs.duplicates = open_duplicates(settings, exit);
+    if (!outputs.duplicates) return exit;
   }
-  return Sift(settings, std::move(seen), std::move(first), std::move(duplicates)).run();
+
+  SiftReport report;
+  const SiftEnd end =
+      run_sift(plan, **judge, outputs, settings.state ? &state : nullptr, options, report);
+  if (!end.sound) return Exit::failure;
+
+  report.exact = settings.exact;
+  report.window_ms = settings.window_ms;
+  report.trust = (*judge)->trust();
+  report.details = (*judge)->details();
+  report.json_details = (*judge)->json_details();
+  // n keys make n^2 / 2 pairs, each of equal digests with probability 2^-128.
+  if (settings.exact) report.trust.error_now = static_cast<double>(report.first) * 0x1p-129;
+  report.error_bound = settings.exact ? report.trust.error_now : error;
+  if (!settings.quiet) {
+    (void)write_all(STDERR_FILENO, settings.json ? report.json() : report.summary());
+  }
+  if (settings.count && print(kName, report.counts()) != Exit::success) return Exit::failure;
+  if (end.signal != 0) die_of(end.signal);
+  return end.complete ? Exit::success : Exit::failure;
 }
 
 }  // namespace
@@ -248,25 +324,71 @@ Command sift_command() {
   auto settings = std::make_shared<Settings>();
   Syntax syntax{
       "semel sift",
-      "Writes the first of each line and drops the later ones, in input order",
+      "Writes the first of each line or record and drops the later ones, in input order",
       "Reads the FILEs, or standard input without any; - is standard input. A line is all bytes "
       "before a newline; a last line may lack it.\n"
-      "A line that came before is always dropped. A new line is wrongly dropped with a probability "
-      "of at most E, however many lines there are: lines are recognised by Bloom filters that grow "
-      "with their number. A summary on standard error says how many that may have been.\n"
-      "Exits with 0, with 1 if a file could not be read or written, with 2 if an option is wrong.",
-      {{"error", 'e',
+      "A key that came before, within the window if there is one, is always dropped. A new key is "
+      "wrongly dropped with a probability of at most E, however many there are. A summary on "
+      "standard error says how many that may have been; a terminal also shows the progress.\n"
+      "Exits with 0, with 1 if a file or a line could not be read or written, with 2 if an option "
+      "is "
+      "wrong.",
+      {{"format", 'f', choice_value("FORMAT", settings->format, kFormats),
+        "what the input is: lines, csv, tsv or json, one value a line (default lines)"},
+       {"key", 'k',
+        value_of("FIELDS", "fields with commas between them", settings->key,
+                 [](std::string_view text) { return std::optional(std::string(text)); }),
+        "what makes two records equal: columns by number or name, JSON fields by path, with commas "
+        "between them (default: all of the record)"},
+       {"header", 'H', flag_value(settings->header),
+        "the first record of each file names its columns; that of the first file is written"},
+       {"delimiter", 'D',
+        value_of("C", "one byte", settings->delimiter,
+                 [](std::string_view text) { return std::optional(std::string(text)); }),
+        "what stands between the columns of CSV (default ,)"},
+       {"window", 'w', duration_value("TIME", settings->window_ms),
+        "recognise a key for this long after it was written, then forget it (default: for ever)"},
+       {"time-field", 'T',
+        value_of("FIELD", "a field", settings->time_field,
+                 [](std::string_view text) { return std::optional(std::string(text)); }),
+        "take the time from this field, not from the clock: seconds, milli-, micro- or nanoseconds "
+        "since 1970, or ISO 8601"},
+       {"error", 'e',
         number_value("E", settings->error, "a number from 1e-15 to 0.5",
                      [](double error) { return error >= 1e-15 && error <= 0.5; }),
-        "the probability, at most, that a new line is wrongly dropped (default 1e-6)"},
+        "the probability, at most, that a new key is wrongly dropped (default 1e-6)"},
        {"exact", 'x', flag_value(settings->exact),
-        "keep a digest of 128 bits of each line instead, 21 to 43 bytes each: no new line is "
-        "dropped "
-        "unless its digest equals another, of which 1.5e-25 are expected in ten million lines that "
+        "keep a digest of 128 bits of each key instead, 21 to 43 bytes each: no new key is dropped "
+        "unless its digest equals another, of which 1.5e-25 are expected in ten million keys that "
         "nobody chose to collide"},
-       {"count", 'c', flag_value(settings->count), "write the counts instead of the lines"},
+       {"state", 'S', path_value("FILE", settings->state),
+        "go on from FILE, and leave there what is known at the end, after Ctrl-C too"},
+       {"checkpoint", 'C', duration_value("TIME", settings->checkpoint_ms),
+        "save the state this often, or less often if saving takes a tenth of the time (default "
+        "10s)"},
        {"duplicates-to", 'd', path_value("FILE", settings->duplicates_to),
         "write what is dropped to FILE, in input order"},
+       {"count", 'c', flag_value(settings->count), "write the counts instead of the lines"},
+       {"on-error", 'E',
+        choice_value(
+            "ACTION", settings->on_error,
+            std::vector<std::pair<std::string, OnError>>{
+                {"stop", OnError::stop}, {"skip", OnError::skip}, {"pass", OnError::pass}}),
+        "a record without its key, or too old for the window: stop there, skip it, or pass it on "
+        "(default stop)"},
+       {"threads", 't', count_value("N", settings->threads, 1, kMostThreads),
+        "how many to use; the output does not depend on it (default: one for each processor, at "
+        "most "
+        "8)"},
+       {"layout", 'L', choice_value("LAYOUT", settings->layout, kLayouts),
+        "how keys are spread over slices: horizontal (each in one), vertical (each in several), "
+        "diced (several of one group) or diced-vh (default horizontal)"},
+       {"slices", 'n', count_value("N", settings->slices, 1, kMostSlices),
+        "how many parts the filter has (default 16)"},
+       {"spread", 'p', count_value("N", settings->spread, 1, Placement::kMostSpread),
+        "how many slices know a key, unless they are horizontal (default 4)"},
+       {"tree", 'r', path_value("FILE", settings->tree),
+        "sift through a tree of filters, from the edge to the root, whose levels FILE names"},
        {"seed", 's', count_value("N", settings->seed, 0, UINT64_MAX),
         "of the digests; with another seed other lines are wrongly dropped (default 0)"},
        {"quiet", 'q', flag_value(settings->quiet), "no summary; errors are still reported"},
@@ -274,7 +396,9 @@ Command sift_command() {
   syntax.operands = {paths_value("FILE", settings->files), 0, SIZE_MAX};
   syntax.examples = {
       {"semel sift access.log >once.log", "each line once"},
-      {"tail -f events | semel sift -q", "new events as they come"},
+      {"tail -f events | semel sift -q --window 1h", "new events as they come"},
+      {"semel sift -f json -k user.id,order --state seen.state orders.json", "day by day"},
+      {"semel sift -f csv -H -k id -w 1d -T time clicks.csv", "by the time in the records"},
       {"semel sift --exact --count *.log", "how many different lines there are"},
       {"semel sift -d repeated.txt ids.txt >first.txt", "both halves of the stream"}};
   return {"sift", std::move(syntax), [settings] { return sift(*settings); }};

@@ -1,7 +1,7 @@
 # What each kind of target is made of, so that adding one takes a line:
 #
 #   semel_test(name SOURCES a_test.cc [LIBS ...] [ARGS ...])   a GoogleTest program, run by ctest
-#   semel_fuzzer(name)                                   fuzz/fuzz_<name>.cc, seeds in fuzz/corpus/<name>
+#   semel_fuzzer(name [LIBS ...])                        fuzz/fuzz_<name>.cc, seeds in fuzz/corpus/<name>
 #   semel_bench(name SOURCES ... [LIBS ...])             a program of bench/, in bin/bench
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -52,8 +52,9 @@ endfunction()
 # With SEMEL_FUZZ a libFuzzer program; otherwise the same entry point under fuzz/smoke.cc, which
 # ctest runs over the seeds and some thousand mutations of them.
 function(semel_fuzzer name)
+  cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
   add_executable(fuzz_${name} ${semel_SOURCE_DIR}/fuzz/fuzz_${name}.cc)
-  target_link_libraries(fuzz_${name} PRIVATE semel semel_options)
+  target_link_libraries(fuzz_${name} PRIVATE semel semel_options ${ARG_LIBS})
   set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${semel_BINARY_DIR}/bin/fuzz)
   if(SEMEL_FUZZ)
     target_compile_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)

@@ -83,7 +83,7 @@ TEST(Command, GivesNoLetterAndNoNameTwice) {
 
 TEST(Command, RefusesAnUnknownSubcommand) {
   expect_usage_error(run_semel({"sfit"}), {"semel: unknown subcommand 'sfit'; sift is nearest; "
-                                           "allowed: sift, generate, completion, help"});
+                                           "allowed: sift, generate, size, completion, help"});
   expect_usage_error(run_semel({"help", "nothing"}),
                      {"unknown SUBCOMMAND 'nothing'; allowed: sift"});
   expect_usage_error(run_semel({""}), {"unknown subcommand ''"});
@@ -135,7 +135,7 @@ TEST(Command, SaysSoWhenMemoryRunsOut) {
   const Outcome outcome =
       run_shell("ulimit -v 200000; head -c 300000000 /dev/zero | $SEMEL sift >/dev/null");
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_EQ(outcome.err, "semel: out of memory\n");
+  EXPECT_EQ(outcome.err, "semel sift: out of memory\n");
 }
 #endif
 
@@ -160,7 +160,7 @@ TEST(Completion, OffersEverySubcommandAndEveryOption) {
   for (const std::string& word : words) {
     EXPECT_EQ(std::count(offers.begin(), offers.end(), word), 1) << word;
   }
-  EXPECT_EQ(completed("semel s"), Words{"sift"});
+  EXPECT_EQ(completed("semel s"), (Words{"sift", "size"}));
   EXPECT_EQ(completed("semel --v"), Words{"--version"});
 }
 

@@ -91,6 +91,7 @@ Process::Process(const Start& start)
   sigset_t defaults;
   sigemptyset(&defaults);
   sigaddset(&defaults, SIGPIPE);
+  sigaddset(&defaults, SIGINT);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setpgroup(&attributes, 0);  // a group of its own, killed as a whole
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
@@ -135,6 +136,8 @@ std::string Process::read(std::size_t size) {
   outcome_.out.erase(0, taken.size());
   return taken;
 }
+
+void Process::signal(int number) const { SEMEL_ASSERT(::kill(pid_, number) == 0); }
 
 Outcome Process::finish() {
   last_input_ = true;

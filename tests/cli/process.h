@@ -2,7 +2,7 @@
 //
 // Contract  Nothing deadlocks: input is written while output is read. Nothing hangs: at the deadline
 //           the program and all it started are killed, and the outcome says so.
-//           The program starts with SIGPIPE at its default, whatever ours is.
+//           The program starts with SIGPIPE and SIGINT at their defaults, whatever ours are.
 #pragma once
 
 #include <sys/types.h>
@@ -47,6 +47,8 @@ class Process {
   void write(std::string_view bytes);
   // What it writes on standard output, until that is `size` bytes or the deadline has come.
   std::string read(std::size_t size);
+  // Sends it a signal. REQUIRES: finish() was not called.
+  void signal(int number) const;
   // Gives the rest of the input, takes the rest of the output, and waits for the end.
   Outcome finish();
 

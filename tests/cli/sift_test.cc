@@ -188,7 +188,7 @@ TEST(Sift, SummarisesForPeople) {
       "duplicates       1,500\n"
       "wrongly dropped  at most 0.0015 expected, by the bound of 1e-06\n"
       "                 at most [...] expected, by the filters as they are now, [...]\n"
-      "memory           [...] MiB in 1 filter\n"
+      "memory           [...] MiB of filters in 16 slices\n"
       "time             [...] s, [...] lines a second\n";
   EXPECT_TRUE(matches_wildcard(expected, outcome.err)) << outcome.err;
 
@@ -198,7 +198,7 @@ TEST(Sift, SummarisesForPeople) {
       "first            1,500\n"
       "duplicates       1,500\n"
       "wrongly dropped  3.3e-33 expected, by equal digests\n"
-      "memory           64.0 KiB of digests\n"
+      "memory           [...] KiB of digests in 16 slices\n"
       "time             [...] s, [...] lines a second\n";
   EXPECT_TRUE(matches_wildcard(expected_exact, exact.err)) << exact.err;
 }
@@ -206,9 +206,10 @@ TEST(Sift, SummarisesForPeople) {
 TEST(Sift, SummarisesForPrograms) {
   const Outcome outcome = run_semel({"sift", "--json"}, stream({"--lines", "3000"}));
   const char* expected =
-      R"({"lines":3000,"first":1500,"duplicates":1500,"mode":"filter","error_bound":1e-06,)"
+      R"({"lines":3000,"first":1500,"duplicates":1500,"unreadable":0,"mode":"filter",)"
+      R"("window_ms":null,"error_bound":1e-06,)"
       R"("error_now":[...],"wrongly_dropped_bound":0.0015[...],"wrongly_dropped_now":[...],)"
-      R"("memory_bytes":[...],"filters":1,"seconds":[...],"lines_per_second":[...]})"
+      R"("memory_bytes":[...],"slices":16,"seconds":[...],"lines_per_second":[...]})"
       "\n";
   EXPECT_TRUE(matches_wildcard(expected, outcome.err)) << outcome.err;
   EXPECT_GT(number_in(outcome.err, "memory_bytes"), 0);

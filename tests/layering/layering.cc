@@ -57,6 +57,7 @@ constexpr std::array kLibraries = {
     Library{"xxhash.h", "semel/hash"},
     Library{"sodium.h", "semel/hash"},
     Library{"sodium", "semel/hash"},
+    Library{"simdjson.h", "cli/records.cc"},
     Library{"rocksdb", "semel/store/rocksdb_store.cc"},
     Library{"hiredis", "client"},
     Library{"redismodule.h", "module/host"},

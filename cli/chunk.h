@@ -1,0 +1,78 @@
+// Chunk: some records of one input, on their way from the reader to the writer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/records.h"
+#include "semel/core/clock.h"
+#include "semel/hash/digest.h"
+
+namespace semel::cli {
+
+// Bytes that are read but not initialised, with room to read beyond them.
+class Buffer {
+ public:
+  char* data() { return bytes_.get(); }
+  const char* data() const { return bytes_.get(); }
+  std::size_t capacity() const { return capacity_; }
+  // Keeps the first `used` bytes.
+  void grow(std::size_t capacity, std::size_t used);
+
+ private:
+  std::size_t capacity_ = 0;
+  std::unique_ptr<char[]> bytes_;
+};
+
+// What becomes of a record.
+enum class Fate : std::uint8_t {
+  unknown,    // until it is judged
+  first,      // goes to the output
+  duplicate,  // is dropped, or goes where duplicates go
+  passed,     // cannot be read, and goes to the output
+  skipped,    // cannot be read, and is dropped
+};
+
+struct Problem {
+  std::size_t record;  // its index in the chunk
+  std::uint64_t line;  // lines of the chunk before it
+  std::string text;
+};
+
+struct Chunk {
+  // The reader fills these.
+  std::uint64_t number = 0;  // 0, 1, 2, ... over all inputs
+  std::size_t input = 0;
+  TimeMs read_ms = 0;
+  std::string header;  // to be written before the records
+  std::uint64_t header_lines = 0;
+  Buffer buffer;
+  std::size_t size = 0;  // of the whole records in the buffer
+  std::shared_ptr<const Columns> columns;
+
+  // What the records say. All of equal size; times and places only if they are asked for.
+  bool timed = false;
+  std::vector<std::string_view> records;
+  std::vector<Fate> fates;
+  std::vector<Digest> keys;
+  std::vector<TimeMs> times_ms;
+  std::vector<TimeMs> now_ms;  // the latest of the times up to each record, in all chunks
+  std::vector<std::vector<Digest>> places;
+  std::vector<Problem> problems;  // in order
+  std::uint64_t lines = 0;
+
+  // The records by their fate, as they will be written.
+  std::string first;
+  std::string duplicates;
+  std::uint64_t first_count = 0;
+  std::uint64_t duplicate_count = 0;
+
+  std::string_view text() const { return {buffer.data(), size}; }
+};
+
+}  // namespace semel::cli

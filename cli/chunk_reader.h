@@ -1,0 +1,68 @@
+// ChunkReader: cuts the inputs, one after another, into chunks of whole records.
+//
+// Contract  Records are of any length and hold any bytes. A record is handed on as soon as its end is
+//           read: nothing waits for more than that. A chunk holds records of one input.
+//           An input that cannot be read is reported, and the next one is read.
+// Header    With `has_header` the first record of each input names its columns. That of the first input
+//           is handed on to be written, the others are not.
+// Cost      The bytes are read to where they stay; only a record cut in two by the end of a chunk is
+//           moved. Every byte is looked at once for the end of the last record.
+// Memory    A chunk, or up to twice the longest record.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/chunk.h"
+#include "cli/files.h"
+#include "cli/records.h"
+
+namespace semel::cli {
+
+class ChunkReader {
+ public:
+  static constexpr std::size_t kChunk = std::size_t{1} << 19;
+
+  struct Plan {
+    std::vector<std::string> inputs;  // names of files; "-" is standard input
+    RecordSyntax syntax;
+    Questions questions;
+    bool has_header = false;
+    std::size_t chunk_bytes = kChunk;
+  };
+  // `ready` waits until the file can be read; false if reading is to end at once.
+  // `complain` takes one line.
+  ChunkReader(Plan plan, std::function<bool(int fd)> ready,
+              std::function<void(const std::string&)> complain);
+
+  // The next records; false if there are none any more.
+  bool next(Chunk& chunk);
+  bool failed() const { return failed_; }  // an input could not be read to its end
+
+ private:
+  bool open_next();
+  // Reads until there is a record in the chunk; false at the end of the input, or on an error.
+  bool fill(Chunk& chunk);
+  bool take_header(Chunk& chunk);
+  void fail(const std::string& text);
+
+  Plan plan_;
+  std::function<bool(int)> ready_;
+  std::function<void(const std::string&)> complain_;
+  std::size_t inputs_opened_ = 0;
+  std::string name_;  // of the input, for messages
+  File file_;
+  bool open_ = false;
+  bool ended_ = false;  // nothing more can be read from this input
+  bool expects_header_ = false;
+  bool header_given_ = false;
+  std::uint64_t header_lines_ = 0;  // of the header, until a chunk takes them
+  bool failed_ = false;
+  bool stopped_ = false;
+  std::string rest_;  // the beginning of a record, behind the last chunk
+  std::shared_ptr<const Columns> columns_;
+  std::uint64_t chunks_ = 0;
+};
+
+}  // namespace semel::cli

@@ -1,0 +1,184 @@
+#include "cli/judge.h"
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <limits>
+
+#include "cli/turnstile.h"
+#include "cli/windows.h"
+
+namespace semel::cli {
+namespace {
+
+// Keys of one chunk, ordered by slice; those of one slice stay in their order.
+struct Sorted {
+  std::vector<std::uint32_t> slices;   // of each record
+  std::vector<std::uint32_t> ends;     // of each slice, in what follows
+  std::vector<std::uint32_t> records;  // their indices
+  std::vector<Digest> keys;
+  std::vector<TimeMs> at_ms;
+  std::vector<TimeMs> now_ms;
+  std::vector<Verdict> verdicts;
+};
+
+void sort(const Chunk& chunk, const Placement& placement, Sorted& out) {
+  const auto slices = static_cast<std::uint32_t>(placement.slices());
+  const std::size_t records = chunk.records.size();
+  out.slices.resize(records);
+  out.ends.assign(slices + 1, 0);
+  for (std::size_t i = 0; i < records; ++i) {
+    if (chunk.fates[i] != Fate::unknown) continue;
+    const auto slice = static_cast<std::uint32_t>(placement.probe(chunk.keys[i], 0).slice);
+    out.slices[i] = slice;
+    ++out.ends[slice + 1];
+  }
+  for (std::uint32_t slice = 0; slice < slices; ++slice) out.ends[slice + 1] += out.ends[slice];
+  const std::size_t known = out.ends[slices];
+  out.records.resize(known);
+  out.keys.resize(known);
+  out.verdicts.resize(known);
+  const bool timed = chunk.timed;
+  out.at_ms.resize(timed ? known : 0);
+  out.now_ms.resize(timed ? known : 0);
+  for (std::size_t i = 0; i < records; ++i) {
+    if (chunk.fates[i] != Fate::unknown) continue;
+    const std::uint32_t place = out.ends[out.slices[i]]++;  // from its beginning to its end
+    out.records[place] = static_cast<std::uint32_t>(i);
+    out.keys[place] = chunk.keys[i];
+    if (!timed) continue;
+    out.at_ms[place] = chunk.times_ms[i];
+    out.now_ms[place] = chunk.now_ms[i];
+  }
+}
+
+template <Window W>
+class SliceJudge final : public Judge {
+ public:
+  SliceJudge(const Placement& placement, std::vector<W> windows) : placement_(placement) {
+    for (W& window : windows) slices_.emplace_back(std::move(window));
+    for (Slice& slice : slices_) slice.report();
+  }
+
+  bool judge(Chunk& chunk) override {
+    thread_local Sorted sorted;
+    sort(chunk, placement_, sorted);
+    bool room = true;
+    std::size_t begin = 0;
+    for (std::size_t s = 0; s < slices_.size(); ++s) {
+      Slice& slice = slices_[s];
+      const std::size_t end = sorted.ends[s];
+      slice.turn.wait(chunk.number);
+      room = ask(slice.window, chunk, sorted, begin, end) && room;
+      if (slice.wanted.exchange(false, std::memory_order_relaxed)) slice.report();
+      slice.bytes.store(slice.window.bytes(), std::memory_order_relaxed);
+      slice.turn.pass();
+      begin = end;
+    }
+    for (std::size_t i = 0; i < sorted.records.size(); ++i) {
+      chunk.fates[sorted.records[i]] =
+          sorted.verdicts[i] == Verdict::fresh ? Fate::first : Fate::duplicate;
+    }
+    return room;
+  }
+
+  Trust recent() const override {
+    Trust trust;
+    for (const Slice& slice : slices_) {
+      trust.bytes += slice.bytes.load(std::memory_order_relaxed);
+      trust.error_now += slice.error.load(std::memory_order_relaxed) / count();
+    }
+    trust.windows = slices_.size();
+    return trust;
+  }
+  void refresh() override {
+    for (Slice& slice : slices_) slice.wanted.store(true, std::memory_order_relaxed);
+  }
+  Trust trust() const override {
+    for (const Slice& slice : slices_) slice.report();
+    return recent();
+  }
+
+  TimeMs now() const override {
+    TimeMs latest = std::numeric_limits<TimeMs>::min();
+    for (const Slice& slice : slices_) latest = std::max(latest, slice.window.now());
+    return latest;
+  }
+  std::size_t sections() const override { return slices_.size(); }
+  void encode(std::size_t section, Bytes& out) const override {
+    slices_[section].window.encode(out);
+  }
+  Result<void> decode(std::size_t section, ByteView in) override {
+    auto window = decode_like(slices_[section].window, in);
+    if (!window) return window.error();
+    slices_[section].window = *std::move(window);
+    return {};
+  }
+
+ private:
+  struct Slice {
+    explicit Slice(W w) : window(std::move(w)) {}
+    void report() const {
+      bytes.store(window.bytes(), std::memory_order_relaxed);
+      error.store(window.false_positive_rate(), std::memory_order_relaxed);
+    }
+
+    Turnstile turn;
+    W window;
+    std::atomic<bool> wanted = false;
+    mutable std::atomic<std::uint64_t> bytes = 0;
+    mutable std::atomic<double> error = 0;
+  };
+
+  double count() const { return static_cast<double>(slices_.size()); }
+
+  static bool ask(W& window, const Chunk& chunk, Sorted& sorted, std::size_t begin,
+                  std::size_t end) {
+    const std::span<const Digest> keys(sorted.keys);
+    const std::span<Verdict> verdicts(sorted.verdicts);
+    if (!chunk.timed) {
+      window.advance(chunk.read_ms);
+      window.test_and_insert(keys.subspan(begin, end - begin),
+                             verdicts.subspan(begin, end - begin));
+    }
+    // With times of their own, what happens at one time and arrives in time goes in one call.
+    for (std::size_t i = begin; chunk.timed && i < end;) {
+      const TimeMs now_ms = sorted.now_ms[i];
+      window.advance(now_ms);
+      std::size_t stop = i;
+      while (stop < end && sorted.now_ms[stop] == now_ms && sorted.at_ms[stop] == now_ms) ++stop;
+      if (stop > i) {
+        window.test_and_insert(keys.subspan(i, stop - i), verdicts.subspan(i, stop - i));
+        i = stop;
+      } else {
+        verdicts[i] = window.test_and_insert(keys[i], sorted.at_ms[i]);
+        ++i;
+      }
+    }
+    return std::none_of(verdicts.begin() + static_cast<std::ptrdiff_t>(begin),
+                        verdicts.begin() + static_cast<std::ptrdiff_t>(end),
+                        [](Verdict verdict) { return verdict == Verdict::full; });
+  }
+
+  Placement placement_;
+  std::deque<Slice> slices_;  // which do not move
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Judge>> make_judge(const Memory& memory, std::uint32_t slices) {
+  const auto placement = Placement::make({SliceLayout::horizontal, slices});
+  if (!placement) return placement.error();
+  return with_window(memory, [&](auto maker) -> Result<std::unique_ptr<Judge>> {
+    using W = std::decay_t<decltype(*maker(1.0, 1.0))>;
+    std::vector<W> windows;
+    for (std::uint32_t i = 0; i < slices; ++i) {
+      auto window = maker(1.0 / static_cast<double>(slices), memory.error);
+      if (!window) return window.error();
+      windows.push_back(*std::move(window));
+    }
+    return std::unique_ptr<Judge>(std::make_unique<SliceJudge<W>>(*placement, std::move(windows)));
+  });
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,133 @@
+// Records: how a stream of bytes is cut into records, and what of a record is its key and its time.
+//
+// Contract  A record is a line, newline included; the last one may lack it. A CSV record may hold
+//           newlines within quotes (RFC 4180).
+//           What cannot be read is a problem of that record alone: cutting goes on behind it.
+// Keys      Without fields: all that stands before the newline. One column: its bytes, without quotes.
+//           A JSON value: itself, whatever the way it is written ("A" and "\u0041" are one key, 1 and
+//           "1" are two; the members of an object count in their order). Several fields: each with its
+//           length, so that ("ab", "c") and ("a", "bc") differ.
+// Times     Seconds, milli-, micro- or nanoseconds since 1970, told apart by their size, or ISO 8601
+//           (2026-11-15T10:45:00.250+01:00; without a zone it is UTC).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "semel/core/clock.h"
+#include "semel/hash/hasher.h"
+
+namespace semel::cli {
+
+enum class Format : std::uint8_t { lines, csv, tsv, json };
+
+struct RecordSyntax {
+  Format format = Format::lines;
+  char delimiter = ',';  // between the columns of CSV
+};
+
+// Bytes that may be read behind every record handed to a RecordReader: the JSON parser looks ahead.
+inline constexpr std::size_t kPadding = 64;
+
+// A quoted column that is not closed within so many bytes of the newline in it was not meant as one.
+inline constexpr std::size_t kMostQuoted = std::size_t{1} << 20;
+
+struct Cut {
+  std::size_t size = 0;   // of the record, newline included; 0: it does not end in these bytes
+  std::size_t lines = 1;  // that it takes
+  bool unclosed = false;  // a quote in it is never closed
+};
+// The record at the beginning of `bytes`, of which there are more unless this is the end.
+Cut cut_record(const RecordSyntax& syntax, std::string_view bytes, bool end);
+// How far some bytes have been searched, when more of them come and come again.
+struct CutProgress {
+  std::size_t whole = 0;  // bytes of whole records
+  std::size_t seen = 0;   // bytes in which no other record ends
+};
+// The size of all whole records at the beginning of `bytes`. The progress is that of a call with fewer
+// of these bytes, and is moved: a byte of a long record is not looked at again for every piece of it.
+std::size_t whole_records(const RecordSyntax& syntax, std::string_view bytes, bool end,
+                          CutProgress& progress);
+
+// A part of a record, as the user names it: a column by number or name, a JSON field by path.
+struct Field {
+  std::string name;
+  std::string pointer;     // JSON: RFC 6901
+  std::size_t column = 0;  // CSV and TSV: from 1 on; 0: by name
+};
+std::optional<Field> parse_field(const RecordSyntax& syntax, std::string_view text);
+// Fields with commas between them; empty if one of them is not allowed.
+std::vector<Field> parse_fields(const RecordSyntax& syntax, std::string_view text);
+
+// What is asked of every record.
+struct Questions {
+  std::vector<Field> key;  // none: the whole record
+  std::optional<Field> time;
+  std::vector<Field> places;  // the nodes of a tree on the way from the root to the leaf
+};
+
+// The columns of the questions, in the order key, time, places. From 1 on.
+using Columns = std::vector<std::size_t>;
+// By number, or by the names in a header. On failure none, and `missing` is the name not found.
+std::optional<Columns> find_columns(const RecordSyntax& syntax, const Questions& questions,
+                                    std::optional<std::string_view> header, std::string& missing);
+
+// The text without its line end, which is "\n", and for a table also "\r\n".
+std::string_view without_line_end(Format format, std::string_view record);
+
+std::optional<TimeMs> parse_time(std::string_view text);
+
+// The columns of one record after another.
+class ColumnSplitter {
+ public:
+  explicit ColumnSplitter(const RecordSyntax& syntax) : syntax_(syntax) {}
+  // The first columns, at most so many, without their quotes; valid until the next call.
+  const std::vector<std::string_view>& split(std::string_view record, std::size_t most);
+
+ private:
+  RecordSyntax syntax_;
+  std::vector<std::string_view> fields_;
+  std::string unquoted_;
+};
+
+// Answers the questions, for one thread.
+class RecordReader {
+ public:
+  struct Answers {
+    Digest key;
+    TimeMs time_ms;
+    std::vector<Digest> places;
+  };
+
+  RecordReader(const RecordSyntax& syntax, const Questions& questions, const Hasher& hasher);
+  RecordReader(RecordReader&&) noexcept;
+  ~RecordReader();
+
+  // What is wrong with the record; empty if nothing is.
+  // REQUIRES: kPadding bytes can be read behind the record; `columns` are of these questions.
+  std::string read(std::string_view record, const Columns& columns, Answers& answers);
+
+ private:
+  struct Json;
+
+  std::string read_columns(std::string_view record, const Columns& columns, Answers& answers);
+  std::string read_json(std::string_view record, Answers& answers);
+  // Answers from the values of the fields, in the order of Columns.
+  std::string answer(const std::vector<std::string_view>& values, Answers& answers);
+
+  RecordSyntax syntax_;
+  const Questions& questions_;
+  const Hasher& hasher_;
+  ColumnSplitter splitter_;
+  std::vector<std::string_view> values_;
+  std::string composed_;
+  std::unique_ptr<Json> json_;
+};
+
+}  // namespace semel::cli

@@ -1,0 +1,367 @@
+// semel size: how much memory a structure takes, how many ids it holds, or how much it errs: two of them
+// give the third, for every structure that could be meant.
+//
+// Contract  Nothing is estimated here. Shapes come from the functions that make the filters themselves;
+//           what has no such function is made, small, and measured, and its memory doubles with its ids.
+//           A structure that cannot answer (an error too low for it, memory too little) has no row.
+#include <algorithm>
+#include <cmath>
+#include <iomanip>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "cli/commands.h"
+#include "semel/core/arithmetic.h"
+#include "semel/core/limits.h"
+#include "semel/filter/bloom_math.h"
+#include "semel/filter/cuckoo_filter.h"
+#include "semel/window/client_window.h"
+#include "semel/window/endless_set.h"
+#include "semel/window/exact_window.h"
+#include "semel/window/forgetful_filter.h"
+#include "semel/window/sliding_filter.h"
+
+namespace semel::cli {
+namespace {
+
+constexpr char kName[] = "semel size";
+constexpr std::uint64_t kMostIds = limits::kFilterBits;
+constexpr double kLeastError = 1e-15, kMostError = 0.5;
+constexpr std::uint64_t kMeasuredIds = 4096;  // of an object that is made to be measured, or half
+constexpr std::uint64_t kClientIds = 1000;    // of a client in a window
+
+struct Settings {
+  std::optional<std::uint64_t> ids;
+  std::optional<double> rate;
+  std::optional<TimeMs> window_ms;
+  std::optional<double> error;
+  std::optional<std::uint64_t> memory;
+  bool json = false;
+};
+
+struct Plan {
+  std::uint64_t bytes;
+  double error;
+};
+
+struct Structure {
+  std::string name;
+  std::string use;
+  // For so many ids at no more than this error; none if that is impossible.
+  std::function<std::optional<Plan>(std::uint64_t ids, double error)> plan;
+};
+
+struct Row {
+  std::string name;
+  std::string use;
+  std::uint64_t ids;
+  Plan plan;
+
+  double bits_per_id() const {
+    return 8 * static_cast<double>(plan.bytes) / static_cast<double>(ids);
+  }
+};
+
+Digest numbered(std::uint64_t number) { return {mix(number), mix(~number)}; }
+
+// What measure(n) gives for the ids halved so often that few are left, and doubled as often again. What
+// an object takes apart from its ids is not doubled.
+template <class Measure>
+std::uint64_t scaled_up(std::uint64_t ids, Measure measure) {
+  int halvings = 0;
+  while (divide_up(ids, std::uint64_t{1} << halvings) > kMeasuredIds) ++halvings;
+  const std::uint64_t few = divide_up(ids, std::uint64_t{1} << halvings);
+  const std::uint64_t bytes = measure(few);
+  if (halvings == 0) return bytes;
+  const std::uint64_t more = measure(2 * few) - bytes;
+  return bytes + ((std::uint64_t{1} << halvings) - 1) * more;
+}
+
+// The most that a window takes once ids have come for longer than it lasts, evenly.
+template <class W, class IdOf>
+std::uint64_t most_bytes(W window, TimeMs window_ms, std::uint64_t ids, IdOf id_of) {
+  std::uint64_t most = 0;
+  for (std::uint64_t n = 0; n < 3 * ids; ++n) {
+    window.advance(static_cast<TimeMs>(n * static_cast<std::uint64_t>(window_ms) / ids));
+    (void)window.insert(id_of(n));
+    if (n >= 2 * ids) most = std::max(most, window.bytes());
+  }
+  return most;
+}
+
+Structure bloom(BloomLayout layout, const std::string& word) {
+  return {"bloom-" + word, "BloomFilter, layout " + word,
+          [layout](std::uint64_t ids, double error) -> std::optional<Plan> {
+            const auto shape = BloomShape::for_goal({.keys = ids, .fpr = error, .layout = layout});
+            if (!shape) return std::nullopt;
+            return Plan{shape->bits / 8, shape->expected_fpr(ids)};
+          }};
+}
+
+Structure cuckoo(std::uint32_t fingerprint_bits) {
+  const std::string bits = std::to_string(fingerprint_bits);
+  return {"cuckoo-" + bits, "CuckooFilter, fingerprints of " + bits + " bits; ids can be removed",
+          [fingerprint_bits](std::uint64_t ids, double error) -> std::optional<Plan> {
+            auto shape = CuckooShape::for_goal({.keys = ids, .fpr = kMostError});
+            if (!shape) return std::nullopt;
+            shape->fingerprint_bits = fingerprint_bits;
+            const double expected = shape->expected_fpr(ids);
+            if (!shape->valid() || expected > error) return std::nullopt;
+            return Plan{divide_up(shape->slots() * fingerprint_bits, 8), expected};
+          }};
+}
+
+Structure exact_set() {
+  return {"exact-set", "semel sift --exact, EndlessSet", [](std::uint64_t ids, double) {
+            const auto bytes = scaled_up(ids, [](std::uint64_t few) {
+              EndlessSet set({}, 0);
+              for (std::uint64_t n = 0; n < few; ++n) (void)set.insert(numbered(n));
+              return set.bytes();
+            });
+            return std::optional(Plan{bytes, 0});
+          }};
+}
+
+Structure forgetful(BloomLayout layout, const std::string& word, std::uint32_t lanes) {
+  const std::string past = std::to_string(lanes - 1);
+  return {
+      "forgetful-" + word + '-' + std::to_string(lanes),
+      "ForgetfulFilter, layout " + word + ", past_lanes " + past + ", grows false",
+      [layout, lanes](std::uint64_t ids, double error) -> std::optional<Plan> {
+        const ForgetfulFilter::Goal small{.window_ms = 1000,
+                                          .fpr = 0.1,
+                                          .ids = 1,
+                                          .past_lanes = lanes - 1,
+                                          .layout = layout,
+                                          .grows = false};
+        const std::uint64_t lane_ids = divide_up(ids, periods_covered(small.rule, small.lanes()));
+        const auto shape = forgetful_math::shape_for(layout, lanes, small.rule, lane_ids, error);
+        if (!shape) return std::nullopt;
+        // All that is not the table is the same for any size.
+        const auto filter = ForgetfulFilter::make(small, 0);
+        const std::uint64_t rest = filter->bytes() - filter->tables().front().shape().bytes();
+        return Plan{shape->bytes() + rest,
+                    forgetful_math::full_rate(*shape, small.rule, static_cast<double>(lane_ids))};
+      }};
+}
+
+Structure sliding(TimeMs window_ms, std::uint32_t timer_bits) {
+  const std::string bits = std::to_string(timer_bits);
+  return {"sliding-" + bits, "SlidingFilter, timer_bits " + bits + "; for events that come late",
+          [=](std::uint64_t ids, double error) -> std::optional<Plan> {
+            const auto shape = SlidingShape::for_goal(
+                {.window_ms = window_ms, .fpr = error, .ids = ids, .timer_bits = timer_bits});
+            if (!shape) return std::nullopt;
+            return Plan{shape->filter_bytes(),
+                        bloom_math::plain_expected_fpr(shape->cells(), shape->probes, ids)};
+          }};
+}
+
+Structure exact_window() {
+  return {"exact-window", "semel sift --exact --window, ExactWindow",
+          [](std::uint64_t ids, double) {
+            const auto bytes = scaled_up(ids, [](std::uint64_t few) {
+              constexpr TimeMs kWindowMs = 1 << 20;
+              return most_bytes(*ExactWindow::make({.window_ms = kWindowMs, .ids = few}, 0),
+                                kWindowMs, few, numbered);
+            });
+            return std::optional(Plan{bytes, 0});
+          }};
+}
+
+Structure client_window() {
+  return {"client-window",
+          "ClientWindow, if clients number their ids and have " + std::to_string(kClientIds) +
+              " each in a window",
+          [](std::uint64_t ids, double) {
+            constexpr TimeMs kWindowMs = 1 << 20;
+            const ClientWindow window = *ClientWindow::make({.window_ms = kWindowMs}, 0);
+            const std::uint64_t each = std::min(ids, kClientIds);
+            const std::uint64_t client = most_bytes(window, kWindowMs, each,
+                                                    [](std::uint64_t n) {
+                                                      return ClientOperation{{1, 1}, n};
+                                                    }) -
+                                         window.bytes();
+            return std::optional(Plan{window.bytes() + divide_up(ids, each) * client, 0});
+          }};
+}
+
+std::vector<Structure> structures(const std::optional<TimeMs>& window_ms) {
+  std::vector<Structure> all;
+  if (!window_ms) {
+    all = {bloom(BloomLayout::plain, "plain"), bloom(BloomLayout::blocked, "blocked"),
+           bloom(BloomLayout::blocked2, "blocked2"), bloom(BloomLayout::blocked3, "blocked3")};
+    for (const std::uint32_t bits : {8u, 12u, 16u, 32u}) all.push_back(cuckoo(bits));
+    all.push_back(exact_set());
+    return all;
+  }
+  for (const std::uint32_t lanes : {8u, 16u}) {
+    all.push_back(forgetful(BloomLayout::plain, "plain", lanes));
+    all.push_back(forgetful(BloomLayout::blocked2, "blocked2", lanes));
+    all.push_back(forgetful(BloomLayout::blocked3, "blocked3", lanes));
+  }
+  for (const std::uint32_t bits : {4u, 8u, 16u}) all.push_back(sliding(*window_ms, bits));
+  all.push_back(exact_window());
+  all.push_back(client_window());
+  return all;
+}
+
+// The most ids for which fits(ids), which holds up to somewhere; none if not for one.
+template <class Fits>
+std::optional<std::uint64_t> most_ids(Fits fits) {
+  std::uint64_t good = 0, bad = kMostIds + 1;
+  for (std::uint64_t step = 1; step < bad; step *= 2) (fits(step) ? good : bad) = step;
+  while (bad - good > 1) {
+    const std::uint64_t middle = good + (bad - good) / 2;
+    (fits(middle) ? good : bad) = middle;
+  }
+  return good == 0 ? std::nullopt : std::optional(good);
+}
+
+// The least error for which fits(error), to a part in a thousand; none if not for the greatest.
+template <class Fits>
+std::optional<double> least_error(Fits fits) {
+  if (!fits(kMostError)) return std::nullopt;
+  if (fits(kLeastError)) return kLeastError;
+  double bad = kLeastError, good = kMostError;
+  while (good > 1.001 * bad) {
+    const double middle = std::sqrt(bad * good);
+    (fits(middle) ? good : bad) = middle;
+  }
+  return good;
+}
+
+// REQUIRES: two of ids, error and memory are given.
+std::optional<Row> solve(const Structure& structure, const Settings& given) {
+  const auto fits = [&](std::uint64_t ids, double error) {
+    const std::optional<Plan> plan = structure.plan(ids, error);
+    return plan && plan->bytes <= given.memory.value_or(plan->bytes);
+  };
+  std::optional<std::uint64_t> ids = given.ids;
+  std::optional<double> error = given.error;
+  if (!ids) ids = most_ids([&](std::uint64_t n) { return fits(n, *error); });
+  if (!error) error = least_error([&](double e) { return fits(*ids, e); });
+  if (!ids || !error) return std::nullopt;
+  const std::optional<Plan> plan = structure.plan(*ids, *error);
+  if (!plan) return std::nullopt;
+  return Row{structure.name, structure.use, *ids, *plan};
+}
+
+std::string rounded(double number, int digits) {
+  std::ostringstream out;
+  out << std::setprecision(digits) << number;
+  return out.str();
+}
+
+std::string fixed(double number) {
+  std::ostringstream out;
+  out << std::fixed << std::setprecision(1) << number;
+  return out.str();
+}
+
+std::string json(const Row& row) {
+  std::ostringstream out;
+  out << R"({"structure":")" << row.name << R"(","ids":)" << row.ids << R"(,"bytes":)"
+      << row.plan.bytes << R"(,"bits_per_id":)" << rounded(row.bits_per_id(), 6) << R"(,"error":)"
+      << rounded(row.plan.error, 6) << R"(,"use":")" << row.use << "\"}\n";
+  return out.str();
+}
+
+// Numbers to the right, words to the left; the last column is not padded.
+std::string table(const std::vector<Row>& rows) {
+  std::vector<std::vector<std::string>> cells = {
+      {"structure", "ids", "bytes", "bits/id", "error", "use"}};
+  for (const Row& row : rows) {
+    cells.push_back({row.name, std::to_string(row.ids), std::to_string(row.plan.bytes),
+                     fixed(row.bits_per_id()), rounded(row.plan.error, 3), row.use});
+  }
+  std::ostringstream out;
+  const std::size_t last = cells.front().size() - 1;
+  for (const auto& line : cells) {
+    for (std::size_t column = 0; column < last; ++column) {
+      std::size_t width = 0;
+      for (const auto& other : cells) width = std::max(width, other[column].size());
+      out << (column == 0 ? std::left : std::right) << std::setw(static_cast<int>(width))
+          << line[column] << "  ";
+    }
+    out << line[last] << '\n';
+  }
+  return out.str();
+}
+
+// What is wrong with the options together; empty if nothing.
+std::string refusal(const Settings& s) {
+  if (s.ids && s.rate) return "--ids and --rate exclude each other; allowed: one of them";
+  if (s.rate && !s.window_ms) return "--rate needs --window; allowed: both";
+  if (s.window_ms == TimeMs{0}) return "--window cannot be '0'; allowed: 1ms or more";
+  const int given = (s.ids || s.rate ? 1 : 0) + (s.error ? 1 : 0) + (s.memory ? 1 : 0);
+  if (given != 2) {
+    return "two of --ids (or --rate), --error and --memory are needed, not " +
+           std::to_string(given) + ": the third is worked out";
+  }
+  return "";
+}
+
+Exit size(Settings settings) {
+  if (const std::string wrong = refusal(settings); !wrong.empty()) {
+    complain(kName, wrong);
+    return Exit::usage;
+  }
+  if (settings.rate) {
+    const double ids = std::ceil(*settings.rate * static_cast<double>(*settings.window_ms) / 1000);
+    if (!(ids >= 1 && ids <= static_cast<double>(kMostIds))) {
+      complain(kName, "--rate and --window make " + rounded(ids, 3) +
+                          " ids in a window; allowed: 1 to " + std::to_string(kMostIds));
+      return Exit::usage;
+    }
+    settings.ids = static_cast<std::uint64_t>(ids);
+  }
+  std::vector<Row> rows;
+  for (const Structure& structure : structures(settings.window_ms)) {
+    if (std::optional<Row> row = solve(structure, settings)) rows.push_back(*std::move(row));
+  }
+  if (rows.empty()) {
+    complain(kName, "no structure can do this; more memory, fewer ids or a higher error may help");
+    return Exit::failure;
+  }
+  if (!settings.json) return print(kName, table(rows));
+  std::string lines;
+  for (const Row& row : rows) lines += json(row);
+  return print(kName, lines);
+}
+
+}  // namespace
+
+Command size_command() {
+  auto settings = std::make_shared<Settings>();
+  Syntax syntax{
+      kName,
+      "Tells how much memory so many ids take at this error, or the reverse",
+      "Give two of the number of ids, the error and the memory: the third is worked out, for every "
+      "structure that fits. Without a window these are sets that never forget; with one the number "
+      "of ids is that in a window.",
+      {{"ids", 'n', count_value("N", settings->ids, 1, kMostIds), "how many ids to recognise"},
+       {"rate", 'r',
+        number_value("R", settings->rate, "a number above 0",
+                     [](double rate) { return rate > 0 && std::isfinite(rate); }),
+        "so many new ids in a second, in place of --ids; needs --window"},
+       {"window", 'w', duration_value("TIME", settings->window_ms),
+        "forget an id after this time: 90s, 10m, 1h"},
+       {"error", 'e',
+        number_value("E", settings->error, "a number from 1e-15 to 0.5",
+                     [](double error) { return error >= kLeastError && error <= kMostError; }),
+        "the probability, at most, that a new id is taken for a known one"},
+       {"memory", 'm', bytes_value("SIZE", settings->memory, 1, std::uint64_t{1} << 60),
+        "the memory that there is"},
+       {"json", 'j', flag_value(settings->json), "a JSON object on a line for each structure"}}};
+  syntax.examples = {
+      {"semel size --ids 1M --error 1e-6", "memory for a set of a million"},
+      {"semel size --rate 5000 --window 1h --error 1e-3", "memory for a window"},
+      {"semel size --memory 1G --error 1e-6", "how many ids fit a gibibyte"},
+      {"semel size --memory 64M --ids 20M --window 10m", "the error that this leaves"}};
+  return {"size", std::move(syntax), [settings] { return size(*settings); }};
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,154 @@
+// Judges over the slices of the library: vertical and diced layouts, one chunk at a time.
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <iomanip>
+#include <limits>
+#include <mutex>
+#include <sstream>
+
+#include "cli/judge.h"
+#include "cli/turnstile.h"
+#include "cli/windows.h"
+#include "semel/sift/sliced_filter.h"
+#include "semel/sift/window_slice.h"
+
+namespace semel::cli {
+namespace {
+
+template <Window W>
+class SlicedJudge final : public Judge {
+ public:
+  SlicedJudge(const Placement& placement, std::vector<W> windows) {
+    // One producer claims nothing: nothing is kept.
+    for (W& window : windows) {
+      slices_.push_back(std::make_unique<WindowSlice<W>>(std::move(window), 0));
+    }
+    std::vector<Slice*> slices;
+    for (const auto& slice : slices_) slices.push_back(slice.get());
+    auto filter = SlicedFilter::make(placement, std::move(slices), {});
+    SEMEL_ASSERT(filter);
+    filter_.emplace(*std::move(filter));
+    measure();
+  }
+
+  bool judge(Chunk& chunk) override {
+    turn_.wait(chunk.number);
+    const bool room = judge_in_turn(chunk);
+    if (wanted_.exchange(false, std::memory_order_relaxed)) measure();
+    turn_.pass();
+    return room;
+  }
+
+  Trust recent() const override {
+    const std::lock_guard lock(recent_lock_);
+    return recent_;
+  }
+  void refresh() override { wanted_.store(true, std::memory_order_relaxed); }
+  Trust trust() const override {
+    measure();
+    return recent();
+  }
+
+  TimeMs now() const override {
+    TimeMs latest = std::numeric_limits<TimeMs>::min();
+    for (const auto& slice : slices_) latest = std::max(latest, slice->window().now());
+    return latest;
+  }
+  std::size_t sections() const override { return slices_.size(); }
+  void encode(std::size_t section, Bytes& out) const override {
+    slices_[section]->window().encode(out);
+  }
+  Result<void> decode(std::size_t section, ByteView in) override {
+    auto window = decode_like(slices_[section]->window(), in);
+    if (!window) return window.error();
+    slices_[section]->replace(*std::move(window));
+    return {};
+  }
+
+  std::string details() const override {
+    std::ostringstream out;
+    out << std::setprecision(3) << "load             fairness " << filter_->load().fairness()
+        << ", the busiest slice has " << 100 * filter_->load().maximum_share() << " %\n";
+    return out.str();
+  }
+  std::string json_details() const override {
+    std::ostringstream out;
+    out << ",\"fairness\":" << filter_->load().fairness()
+        << ",\"maximum_share\":" << filter_->load().maximum_share();
+    return out.str();
+  }
+
+ private:
+  void measure() const {
+    const Trust trust{filter_->false_positive_rate(), filter_->bytes(), slices_.size()};
+    const std::lock_guard lock(recent_lock_);
+    recent_ = trust;
+  }
+
+  bool judge_in_turn(Chunk& chunk) {
+    records_.clear();
+    keys_.clear();
+    for (std::size_t i = 0; i < chunk.records.size(); ++i) {
+      if (chunk.fates[i] == Fate::unknown) records_.push_back(i);
+    }
+    bool room = true;
+    // What is known at one time goes in one call.
+    const bool timed = chunk.timed;
+    for (std::size_t begin = 0; begin < records_.size();) {
+      const TimeMs now_ms = timed ? chunk.now_ms[records_[begin]] : chunk.read_ms;
+      keys_.clear();
+      at_ms_.clear();
+      std::size_t end = begin;
+      for (; end < records_.size() && (!timed || chunk.now_ms[records_[end]] == now_ms); ++end) {
+        keys_.push_back(chunk.keys[records_[end]]);
+        if (timed) at_ms_.push_back(chunk.times_ms[records_[end]]);
+      }
+      verdicts_.resize(keys_.size());
+      filter_->test_and_set(keys_, at_ms_, verdicts_, now_ms);
+      for (std::size_t i = 0; i < keys_.size(); ++i) {
+        chunk.fates[records_[begin + i]] =
+            verdicts_[i] == Verdict::fresh ? Fate::first : Fate::duplicate;
+        room = room && verdicts_[i] != Verdict::full;
+      }
+      begin = end;
+    }
+    return room;
+  }
+
+  std::vector<std::unique_ptr<WindowSlice<W>>> slices_;
+  std::optional<SlicedFilter> filter_;
+
+  Turnstile turn_;
+  std::vector<std::size_t> records_;
+  std::vector<Digest> keys_;
+  std::vector<TimeMs> at_ms_;
+  std::vector<Verdict> verdicts_;
+
+  std::atomic<bool> wanted_ = false;
+  mutable std::mutex recent_lock_;
+  mutable Trust recent_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Judge>> make_sliced_judge(const Memory& memory,
+                                                 const Placement::Shape& shape) {
+  const auto placement = Placement::make(shape);
+  if (!placement) return placement.error();
+  return with_window(memory, [&](auto maker) -> Result<std::unique_ptr<Judge>> {
+    using W = std::decay_t<decltype(*maker(1.0, 1.0))>;
+    std::vector<W> windows;
+    const double spread = placement->spread();
+    for (std::size_t i = 0; i < placement->slices(); ++i) {
+      // Every function of an id has to err before the id does.
+      auto window = maker(spread / static_cast<double>(placement->slices()),
+                          std::pow(memory.error, 1 / spread));
+      if (!window) return window.error();
+      windows.push_back(*std::move(window));
+    }
+    return std::unique_ptr<Judge>(std::make_unique<SlicedJudge<W>>(*placement, std::move(windows)));
+  });
+}
+
+}  // namespace semel::cli

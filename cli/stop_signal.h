@@ -1,0 +1,22 @@
+// StopSignal: SIGINT and SIGTERM as something to wait for, while this lives. The second one kills.
+#pragma once
+
+namespace semel::cli {
+
+class StopSignal {
+ public:
+  StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+  ~StopSignal();
+
+  int fd()
+      const;  // becomes readable with the signal, and stays so; -1 if the system has no more of them
+  int received() const;  // the signal, or 0
+  void wake() const;     // makes fd() readable without one
+};
+
+// Ends this process as the signal would have done.
+void die_of(int signal);
+
+}  // namespace semel::cli

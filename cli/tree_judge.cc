@@ -1,0 +1,278 @@
+// A judge over a tree of filters. Nodes come into being with the first record that names them.
+#include <algorithm>
+#include <atomic>
+#include <iomanip>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <sstream>
+
+#include "cli/judge.h"
+#include "cli/sift_report.h"
+#include "cli/turnstile.h"
+#include "cli/windows.h"
+#include "semel/core/arithmetic.h"
+#include "semel/sift/bloom_tree.h"
+#include "semel/sift/sliced_filter.h"
+#include "semel/sift/sliced_node.h"
+#include "semel/sift/window_slice.h"
+
+namespace semel::cli {
+namespace {
+
+// Of all keys, how many a node below the root is made for at first. It grows.
+constexpr double kNodeShare = 1.0 / 256;
+
+// The way to a node: the places that a record comes through, in one digest.
+Digest path_through(Digest parent, Digest place) {
+  return {mix(parent.lo + place.lo), mix(parent.hi ^ place.hi)};
+}
+
+template <class Maker>
+class TreeJudge final : public Judge {
+ public:
+  using W = std::decay_t<decltype(*std::declval<Maker>()(1.0, 1.0))>;
+
+  TreeJudge(TreePlan plan, double error, Maker maker)
+      : plan_(std::move(plan)),
+        // A new key is asked for on every level.
+        error_(error / static_cast<double>(plan_.levels.size())),
+        maker_(std::move(maker)) {}
+
+  Result<void> begin() {
+    auto slice = make_node(0);
+    if (!slice) return slice.error();
+    const std::size_t none = TreeShape::kNone;
+    auto shape = TreeShape::make({&none, 1});
+    auto tree = BloomTree::make(*std::move(shape), {*slice},
+                                {.rules = {.kind = plan_.kind, .confirm_at = plan_.confirm_at},
+                                 .first_owner = 0,
+                                 .pause = {}});
+    if (!tree) return tree.error();
+    tree_.emplace(*std::move(tree));
+    nodes_.push_back({TreeShape::kNone, {0, 0}});
+    measure();
+    return {};
+  }
+
+  bool judge(Chunk& chunk) override {
+    turn_.wait(chunk.number);
+    const bool room = judge_in_turn(chunk);
+    if (wanted_.exchange(false, std::memory_order_relaxed)) measure();
+    turn_.pass();
+    return room;
+  }
+
+  Trust recent() const override {
+    const std::lock_guard lock(recent_lock_);
+    return recent_;
+  }
+  void refresh() override { wanted_.store(true, std::memory_order_relaxed); }
+  Trust trust() const override {
+    measure();
+    return recent();
+  }
+
+  TimeMs now() const override {
+    TimeMs latest = std::numeric_limits<TimeMs>::min();
+    for (const auto& slice : windows_) latest = std::max(latest, slice->window().now());
+    return latest;
+  }
+
+  // The first section is the shape, then comes each window.
+  std::size_t sections() const override { return 1 + windows_.size(); }
+  void encode(std::size_t section, Bytes& out) const override {
+    if (section > 0) return windows_[section - 1]->window().encode(out);
+    Writer w(out);
+    for (std::size_t i = 1; i < nodes_.size(); ++i) {
+      w.u64(nodes_[i].parent);
+      w.u64(nodes_[i].path.lo);
+      w.u64(nodes_[i].path.hi);
+    }
+  }
+  bool prepare(std::uint64_t sections) override {
+    expected_ = sections;
+    return sections > 0;
+  }
+  Result<void> decode(std::size_t section, ByteView in) override {
+    if (section == 0) return decode_shape(in);
+    auto window = decode_like(windows_[section - 1]->window(), in);
+    if (!window) return window.error();
+    windows_[section - 1]->replace(*std::move(window));
+    return {};
+  }
+
+  std::string details() const override {
+    std::ostringstream out;
+    const std::vector<TreeLevel> levels = tree_->levels();
+    for (std::size_t i = 0; i < levels.size(); ++i) {
+      const TreeLevel& level = levels[i];
+      out << "level            " << plan_.levels[i].name << ": " << grouped(level.nodes)
+          << (level.nodes == 1 ? " node, " : " nodes, ") << in_units(level.bytes) << ", asked "
+          << grouped(level.load.accesses()) << " times, " << grouped(level.load.hits) << " hits";
+      if (level.load.refuted > 0) out << ", " << grouped(level.load.refuted) << " refuted";
+      out << '\n';
+    }
+    return out.str();
+  }
+  std::string json_details() const override {
+    std::ostringstream out;
+    const std::vector<TreeLevel> levels = tree_->levels();
+    for (std::size_t i = 0; i < levels.size(); ++i) {
+      const TreeLevel& level = levels[i];
+      out << (i == 0 ? ",\"levels\":[{" : ",{") << "\"nodes\":" << level.nodes
+          << ",\"memory_bytes\":" << level.bytes << ",\"accesses\":" << level.load.accesses()
+          << ",\"hits\":" << level.load.hits << ",\"refuted\":" << level.load.refuted << '}';
+    }
+    return out.str() + ']';
+  }
+
+ private:
+  struct Node {
+    std::size_t parent;
+    Digest path;
+  };
+  struct Less {
+    bool operator()(Digest a, Digest b) const { return a.lo != b.lo ? a.lo < b.lo : a.hi < b.hi; }
+  };
+
+  // One for a node, or one for each of its slices.
+  Result<Slice*> make_node(std::size_t level) {
+    const std::uint32_t slices = plan_.levels[level].slices;
+    const double share = (level == 0 ? 1 : kNodeShare) / slices;
+    std::vector<Slice*> made;
+    for (std::uint32_t i = 0; i < slices; ++i) {
+      auto window = maker_(share, error_);
+      if (!window) return window.error();
+      windows_.push_back(std::make_unique<WindowSlice<W>>(*std::move(window), 0));
+      made.push_back(windows_.back().get());
+    }
+    if (slices == 1) return made.front();
+    const auto placement = Placement::make({SliceLayout::horizontal, slices});
+    if (!placement) return placement.error();
+    auto filter = SlicedFilter::make(*placement, made, {});
+    if (!filter) return filter.error();
+    sliced_.push_back(std::make_unique<SlicedNode>(*std::move(filter), std::move(made)));
+    return sliced_.back().get();
+  }
+
+  Result<std::size_t> add(std::size_t parent, Digest path) {
+    auto slice = make_node(tree_->shape().level(parent) + 1);
+    if (!slice) return slice.error();
+    auto node = tree_->add_leaf(parent, *slice);
+    if (!node) return node.error();
+    nodes_.push_back({parent, path});
+    by_path_.emplace(path, *node);
+    return *node;
+  }
+
+  // The leaf at the end of the places; none if there is no room for it.
+  std::optional<std::size_t> leaf_of(const std::vector<Digest>& places) {
+    std::size_t node = tree_->shape().root();
+    Digest path{0, 0};
+    for (const Digest& place : places) {
+      path = path_through(path, place);
+      if (const auto known = by_path_.find(path); known != by_path_.end()) {
+        node = known->second;
+        continue;
+      }
+      const auto added = add(node, path);
+      if (!added) return std::nullopt;
+      node = *added;
+    }
+    return node;
+  }
+
+  // What comes one after another to one leaf at one time goes in one call.
+  bool judge_in_turn(Chunk& chunk) {
+    for (std::size_t begin = 0; begin < chunk.records.size();) {
+      if (chunk.fates[begin] != Fate::unknown) {
+        ++begin;
+        continue;
+      }
+      const auto leaf = leaf_of(chunk.places[begin]);
+      if (!leaf) return false;
+      const TimeMs now_ms = chunk.timed ? chunk.now_ms[begin] : chunk.read_ms;
+      std::size_t end = begin;
+      while (end < chunk.records.size() && chunk.fates[end] == Fate::unknown &&
+             chunk.places[end] == chunk.places[begin] &&
+             (!chunk.timed || chunk.now_ms[end] == now_ms)) {
+        ++end;
+      }
+      verdicts_.resize(end - begin);
+      const std::span<const Digest> keys(chunk.keys);
+      const std::span<const TimeMs> times(chunk.times_ms);
+      tree_->test_and_set(*leaf, keys.subspan(begin, end - begin),
+                          chunk.timed ? times.subspan(begin, end - begin) : times, verdicts_,
+                          now_ms);
+      for (const Verdict verdict : verdicts_) {
+        if (verdict == Verdict::full) return false;
+        chunk.fates[begin++] = verdict == Verdict::fresh ? Fate::first : Fate::duplicate;
+      }
+    }
+    return true;
+  }
+
+  void measure() const {
+    Trust trust;
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+      if (!tree_->shape().leaf(node)) continue;
+      trust.error_now = std::max(trust.error_now, tree_->false_positive_rate(node));
+    }
+    trust.bytes = tree_->bytes();
+    trust.windows = nodes_.size();
+    trust.kind = "node";
+    const std::lock_guard lock(recent_lock_);
+    recent_ = trust;
+  }
+
+  Result<void> decode_shape(ByteView in) {
+    constexpr std::size_t kNode = 24;
+    const Error damaged{Errc::corrupt, "tree: nodes"};
+    if (in.size() % kNode != 0) return damaged;
+    Reader r(in);
+    while (r.rest() > 0) {
+      const std::uint64_t parent = r.u64();
+      const std::uint64_t lo = r.u64();
+      const Digest path{lo, r.u64()};
+      if (parent >= nodes_.size() || by_path_.count(path) > 0 ||
+          tree_->shape().level(parent) + 1 >= plan_.levels.size()) {
+        return damaged;
+      }
+      // Not more windows than there are sections to fill them.
+      if (sections() + plan_.levels[tree_->shape().level(parent) + 1].slices > expected_) {
+        return damaged;
+      }
+      if (const auto added = add(parent, path); !added) return added.error();
+    }
+    return sections() == expected_ ? Result<void>() : damaged;
+  }
+
+  TreePlan plan_;
+  double error_;
+  Maker maker_;
+  std::vector<std::unique_ptr<WindowSlice<W>>> windows_;
+  std::vector<std::unique_ptr<SlicedNode>> sliced_;
+  std::optional<BloomTree> tree_;
+  std::vector<Node> nodes_;
+  std::map<Digest, std::size_t, Less> by_path_;
+  std::uint64_t expected_ = 0;  // sections
+
+  Turnstile turn_;
+  std::vector<Verdict> verdicts_;
+  std::atomic<bool> wanted_ = false;
+  mutable std::mutex recent_lock_;
+  mutable Trust recent_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Judge>> make_tree_judge(const Memory& memory, const TreePlan& plan) {
+  return with_window(memory, [&](auto maker) -> Result<std::unique_ptr<Judge>> {
+    auto judge = std::make_unique<TreeJudge<decltype(maker)>>(plan, memory.error, maker);
+    if (const auto begun = judge->begin(); !begun) return begun.error();
+    return std::unique_ptr<Judge>(std::move(judge));
+  });
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,28 @@
+// Turnstile: lets the holders of the numbers 0, 1, 2, ... through one after another, whatever thread
+// each of them is on. What a thread did before pass() is seen by the one whose wait() ends by it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace semel::cli {
+
+class Turnstile {
+ public:
+  void wait(std::uint64_t number) const {
+    for (std::uint64_t turn = turn_.load(std::memory_order_acquire); turn != number;
+         turn = turn_.load(std::memory_order_acquire)) {
+      turn_.wait(turn, std::memory_order_acquire);
+    }
+  }
+  // REQUIRES: wait() was for the number whose turn it is.
+  void pass() {
+    turn_.fetch_add(1, std::memory_order_release);
+    turn_.notify_all();
+  }
+
+ private:
+  std::atomic<std::uint64_t> turn_ = 0;
+};
+
+}  // namespace semel::cli

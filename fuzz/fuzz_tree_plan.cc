@@ -1,0 +1,15 @@
+// Any text is refused with a line, or is a plan that can be written down.
+#include <cstdlib>
+
+#include "cli/tree_plan.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace semel::cli;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  for (const Format format : {Format::csv, Format::json}) {
+    TreePlan plan;
+    const std::string wrong = parse_tree(text, {format, ','}, plan);
+    if (wrong.empty() && (plan.levels.size() < 2 || plan.text().empty())) std::abort();
+  }
+  return 0;
+}
