@@ -19,11 +19,11 @@ NOT_IN_TESTS = -clang-analyzer-*,-bugprone-implicit-widening-*,-bugprone-redunda
 LINK_COMMAND = ln -sfn release/bin/semel build/semel
 
 .NOTPARALLEL: # ninja and ctest are parallel themselves, and apt serves one caller at a time
-.PHONY: help run test build install bench figures fuzz test-asan test-tsan coverage format check clean
+.PHONY: help run test build install bench bench-sift figures fuzz test-asan test-tsan coverage format check clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
 
 run: build ## build, then sift the duplicates out of a generated stream
 	build/semel generate $(STREAM) | build/semel sift > build/sifted.txt
@@ -43,6 +43,11 @@ install: build ## install under PREFIX (/usr/local), below DESTDIR if that is se
 bench: need-build-bench build/bench/build.ninja ## measure beside the peers: build/bench.tsv
 	@$(BUILD) bench
 	build/bench/bin/bench/semel_bench --tsv build/bench.tsv
+
+bench-sift: need-build-bench build/bench/build.ninja ## semel sift beside awk, sort and a hash set: 1.6 GB
+	@$(BUILD) bench
+	@mkdir -p build/streams
+	build/bench/bin/bench/sift_peers build/bench/bin/semel build/bench/bin/bench/hash_set_lines build/streams
 
 figures: need-build-bench-figures build/bench/build.ninja ## draw the figures: build/figures
 	@$(BUILD) bench
