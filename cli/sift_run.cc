@@ -87,7 +87,8 @@ class SiftRun {
   }
 
   bool read(Chunk& chunk) {
-    const std::lock_guard lock(reading_);
+    std::unique_lock lock(reading_, std::defer_lock);
+    if (!spin_until([&] { return lock.try_lock(); })) lock.lock();
     if (!sound_ || stopped_ || !reader_.next(chunk)) return false;
     chunk.read_ms = clock_.now_ms();
     ++chunks_;

@@ -7,9 +7,24 @@
 
 namespace semel::cli {
 
+// Looks again and again, for some 20 microseconds, before it gives up: what threads here wait for is
+// short, and to sleep and be woken takes longer.
+template <class Done>
+bool spin_until(Done done) {
+  constexpr int kSpins = 500;
+  for (int i = 0; i < kSpins; ++i) {
+    if (done()) return true;
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+  return false;
+}
+
 class Turnstile {
  public:
   void wait(std::uint64_t number) const {
+    if (spin_until([&] { return turn_.load(std::memory_order_acquire) == number; })) return;
     for (std::uint64_t turn = turn_.load(std::memory_order_acquire); turn != number;
          turn = turn_.load(std::memory_order_acquire)) {
       turn_.wait(turn, std::memory_order_acquire);
