@@ -171,14 +171,18 @@ class SiftRun {
   void tell_time(Chunk& chunk) {
     chunk.now_ms.resize(chunk.records.size());
     std::vector<Problem> late;
+    std::uint64_t line = 0;  // of the last one that is late
+    const char* counted = chunk.buffer.data();
     for (std::size_t i = 0; i < chunk.records.size(); ++i) {
       if (chunk.fates[i] == Fate::unknown) {
         const TimeMs at_ms = chunk.times_ms[i];
         now_ms_ = std::max(now_ms_, at_ms);
         if (plan_.window_ms && older_than(at_ms, *plan_.window_ms, now_ms_)) {
           chunk.fates[i] = plan_.on_error == OnError::pass ? Fate::passed : Fate::skipped;
-          late.push_back({i, lines_before(chunk, i),
-                          "its time is older than the window, and cannot be judged"});
+          const char* const begin = chunk.records[i].data();
+          line += static_cast<std::uint64_t>(std::count(counted, begin, '\n'));
+          counted = begin;
+          late.push_back({i, line, "its time is older than the window, and cannot be judged"});
         }
       }
       chunk.now_ms[i] = now_ms_;
@@ -199,11 +203,6 @@ class SiftRun {
     chunk.keys.resize(record);
     if (chunk.timed) chunk.times_ms.resize(record);
     if (!chunk.places.empty()) chunk.places.resize(record);
-  }
-
-  static std::uint64_t lines_before(const Chunk& chunk, std::size_t record) {
-    const char* const end = chunk.records[record].data();
-    return static_cast<std::uint64_t>(std::count(chunk.buffer.data(), end, '\n'));
   }
 
   // Neighbours of the same fate go in one piece: they are adjacent in memory.

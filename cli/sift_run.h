@@ -38,8 +38,7 @@ struct SiftPlan {
   ChunkReader::Plan input;
   OnError on_error = OnError::stop;
   std::optional<TimeMs> window_ms;  // with times in the records: what is older cannot be judged
-  HashId hash = {};
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;           // of the digests
   std::size_t threads = 1;
   TimeMs checkpoint_ms = 0;
   bool progress = false;

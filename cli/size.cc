@@ -1,8 +1,8 @@
 // semel size: how much memory a structure takes, how many ids it holds, or how much it errs: two of them
 // give the third, for every structure that could be meant.
 //
-// Contract  Nothing is estimated here. Shapes come from the functions that make the filters themselves;
-//           what has no such function is made, small, and measured, and its memory doubles with its ids.
+// Contract  Shapes come from the functions that make the filters themselves. What has no such function is
+//           made, small, and measured, and its memory doubles with its ids: that is within a tenth.
 //           A structure that cannot answer (an error too low for it, memory too little) has no row.
 #include <algorithm>
 #include <cmath>
@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/windows.h"
 #include "semel/core/arithmetic.h"
 #include "semel/core/limits.h"
 #include "semel/filter/bloom_math.h"
@@ -97,6 +98,17 @@ Structure bloom(BloomLayout layout, const std::string& word) {
             const auto shape = BloomShape::for_goal({.keys = ids, .fpr = error, .layout = layout});
             if (!shape) return std::nullopt;
             return Plan{shape->bits / 8, shape->expected_fpr(ids)};
+          }};
+}
+
+Structure sifted() {
+  return {"sift", "semel sift, which need not know the number of ids",
+          [](std::uint64_t ids, double error) -> std::optional<Plan> {
+            const auto bytes =
+                BloomSeries::bytes_for({.fpr = error, .first_keys = kFirstKeys / kDefaultSlices},
+                                       divide_up(ids, kDefaultSlices));
+            if (!bytes) return std::nullopt;
+            return Plan{kDefaultSlices * *bytes, error};
           }};
 }
 
@@ -193,6 +205,7 @@ std::vector<Structure> structures(const std::optional<TimeMs>& window_ms) {
   if (!window_ms) {
     all = {bloom(BloomLayout::plain, "plain"), bloom(BloomLayout::blocked, "blocked"),
            bloom(BloomLayout::blocked2, "blocked2"), bloom(BloomLayout::blocked3, "blocked3")};
+    all.push_back(sifted());
     for (const std::uint32_t bits : {8u, 12u, 16u, 32u}) all.push_back(cuckoo(bits));
     all.push_back(exact_set());
     return all;

@@ -13,14 +13,16 @@
 
 namespace semel::cli {
 
+// What all windows together have room for at first, without an end. Fewer would save little, and a longer
+// series of filters costs bits: at ten million keys 68 MiB in 4 filters, where 1 << 16 takes 80 in 8.
+inline constexpr std::uint32_t kFirstKeys = 1 << 20;
+// The same in a window, which follows the load.
+inline constexpr std::uint32_t kFirstIds = 1 << 18;
+
 // Calls make(maker) with a function that makes windows of one type, each for a share of the keys and
 // with the error given to it: maker(share, error) is a Result<Window>.
 template <class Make>
 auto with_window(const Memory& memory, Make make) {
-  // For the whole stream. Fewer would save little, and a longer series of filters costs bits: at ten
-  // million keys 68 MiB in 4 filters, where 1 << 16 takes 80 MiB in 8.
-  constexpr double kFirstKeys = 1 << 20;
-  constexpr double kFirstIds = 1 << 18;  // in a window, which follows the load
   const auto keys = [](double all, double share) {
     return std::max<std::uint64_t>(64, static_cast<std::uint64_t>(all * share));
   };

@@ -87,28 +87,42 @@ Result<BloomSeries> BloomSeries::make(const Goal& goal) {
   return series;
 }
 
-double BloomSeries::share_of_next() const {
-  const auto i = static_cast<double>(links_.size() + 1);
-  return goal_.fpr * 6 / (std::numbers::pi * std::numbers::pi * i * i);
+double BloomSeries::share_of(const Goal& goal, std::size_t link) {
+  const auto i = static_cast<double>(link + 1);
+  return goal.fpr * 6 / (std::numbers::pi * std::numbers::pi * i * i);
 }
 
-Result<std::uint64_t> BloomSeries::capacity_of_next() const {
-  if (links_.empty()) return goal_.first_keys;
-  const std::uint64_t last = links_.back().capacity;
-  if (last > std::numeric_limits<std::uint64_t>::max() / 2) {
+Result<std::uint64_t> BloomSeries::capacity_of(const Goal& goal, std::size_t link) {
+  if (link >= 64 || goal.first_keys > std::numeric_limits<std::uint64_t>::max() >> link) {
     return Error{Errc::limit, "a filter for more than 2^64 keys"};
   }
-  return 2 * last;
+  return goal.first_keys << link;
+}
+
+Result<BloomShape> BloomSeries::shape_of(const Goal& goal, std::size_t link) {
+  const double fpr = share_of(goal, link);
+  const Result<std::uint64_t> capacity = capacity_of(goal, link);
+  if (!capacity) return capacity.error();
+  return BloomShape::for_goal({*capacity, fpr, BloomShape::blocked_for(fpr), goal.hash});
+}
+
+Result<std::uint64_t> BloomSeries::bytes_for(const Goal& goal, std::uint64_t keys) {
+  if (Result<void> sound = check(goal); !sound) return sound.error();
+  std::uint64_t bytes = 0;
+  std::uint64_t room = 0;
+  for (std::size_t link = 0; link == 0 || room < keys; ++link) {
+    const Result<BloomShape> shape = shape_of(goal, link);
+    if (!shape) return shape.error();
+    bytes += shape->bits / 8;
+    room += *capacity_of(goal, link);
+  }
+  return bytes;
 }
 
 Result<void> BloomSeries::grow() {
-  const double fpr = share_of_next();
-  const Result<std::uint64_t> capacity = capacity_of_next();
-  if (!capacity) return capacity.error();
-  const Result<BloomShape> shape =
-      BloomShape::for_goal({*capacity, fpr, BloomShape::blocked_for(fpr), goal_.hash});
+  const Result<BloomShape> shape = shape_of(goal_, links_.size());
   if (!shape) return shape.error();
-  links_.push_back({BloomFilter(*shape), *capacity});
+  links_.push_back({BloomFilter(*shape), *capacity_of(goal_, links_.size())});
   return {};
 }
 
@@ -229,7 +243,7 @@ Result<BloomSeries> BloomSeries::decode(ByteView in) {
     }
     const std::uint64_t keys = r.u64(), size = r.u64();
     if (size > r.rest() - kTrailerSize) return Error{Errc::corrupt, "series: size of a filter"};
-    const Result<std::uint64_t> capacity = series.capacity_of_next();
+    const Result<std::uint64_t> capacity = capacity_of(goal, series.links_.size());
     if (!capacity || keys > *capacity || (i + 1 < links && keys < *capacity)) {
       return Error{Errc::corrupt, "series: keys of a filter"};
     }
@@ -237,7 +251,8 @@ Result<BloomSeries> BloomSeries::decode(ByteView in) {
     if (!filter) return Error{Errc::corrupt, filter.error().what};
     r.skip(size);
     if (filter->shape().hash != goal.hash) return Error{Errc::corrupt, "series: hash of a filter"};
-    if (filter->shape().expected_fpr(*capacity) > series.share_of_next() * kRounding) {
+    if (filter->shape().expected_fpr(*capacity) >
+        share_of(goal, series.links_.size()) * kRounding) {
       return Error{Errc::corrupt, "series: a filter too small for its keys"};
     }
     series.links_.push_back({*std::move(filter), *capacity, keys});

@@ -41,6 +41,10 @@ class BloomSeries {
   // impossible (see BloomShape::for_goal).
   static Result<BloomSeries> make(const Goal& goal);
 
+  // bytes() of a series with so many keys. Errors as those of make, and Errc::limit if it cannot become so
+  // large.
+  static Result<std::uint64_t> bytes_for(const Goal& goal, std::uint64_t keys);
+
   // True if the key was certainly not there before; false if it was, or seemed to be.
   // Errc::limit, and no change, when the next filter would be impossible (see BloomShape::for_goal).
   // REQUIRES: the digest was made by the hash of the goal.
@@ -79,8 +83,11 @@ class BloomSeries {
   };
 
   explicit BloomSeries(const Goal& goal) : goal_(goal) {}
-  double share_of_next() const;  // of the error that the next filter may take
-  Result<std::uint64_t> capacity_of_next() const;
+
+  // What filter `link` of a series is made for, from 0 on.
+  static double share_of(const Goal& goal, std::size_t link);  // of the error
+  static Result<std::uint64_t> capacity_of(const Goal& goal, std::size_t link);
+  static Result<BloomShape> shape_of(const Goal& goal, std::size_t link);
   Result<void> grow();
 
   Goal goal_;

@@ -156,6 +156,18 @@ TEST(BloomSeries, RefusesBytesThatNoSeriesWrites) {
   EXPECT_EQ(refusal(second, 21), "series: keys of a filter");
 }
 
+TEST(BloomSeries, TakesTheBytesThatAreTold) {
+  const BloomSeries::Goal goal{.fpr = 0.01, .first_keys = 100, .hash = {HashKind::fast, kTestSeed}};
+  BloomSeries series = *BloomSeries::make(goal);
+  EXPECT_EQ(*BloomSeries::bytes_for(goal, 0), series.bytes());
+  for (std::uint64_t n = 0; n < 5000; ++n) {
+    ASSERT_TRUE(series.add(key(n)));
+    ASSERT_EQ(*BloomSeries::bytes_for(goal, series.keys()), series.bytes()) << n;
+  }
+  EXPECT_EQ(BloomSeries::bytes_for(goal, ~0ull).error().code, Errc::limit);
+  EXPECT_EQ(BloomSeries::bytes_for({.fpr = 0}, 1).error().code, Errc::invalid);
+}
+
 TEST(BloomSeries, RefusesAnImpossibleGoal) {
   EXPECT_EQ(BloomSeries::make({.fpr = 0}).error().code, Errc::invalid);
   EXPECT_EQ(BloomSeries::make({.fpr = 1}).error().code, Errc::invalid);

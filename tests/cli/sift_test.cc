@@ -234,6 +234,20 @@ TEST(Sift, WritesWhatIsDecidedBeforeItWaits) {
   EXPECT_EQ(outcome.out, "");
 }
 
+TEST(Sift, ShowsItsProgressOnATerminalAlone) {
+  const std::string slowly = "($SEMEL generate -n 1000; sleep 0.7; $SEMEL generate -n 1000 -s 2)";
+  const Outcome terminal =
+      run_shell("script -qec '" + slowly + " | $SEMEL sift >/dev/null' /dev/null </dev/null");
+  EXPECT_NE(terminal.out.find(" lines, "), std::string::npos) << terminal.out;
+  EXPECT_NE(terminal.out.find(" % duplicates, error "), std::string::npos) << terminal.out;
+  EXPECT_NE(terminal.out.find("\r\033[K"), std::string::npos) << terminal.out;
+  const Outcome quiet =
+      run_shell("script -qec '" + slowly + " | $SEMEL sift -q >/dev/null' /dev/null </dev/null");
+  EXPECT_EQ(quiet.out, "");
+  const Outcome pipe = run_shell(slowly + " | $SEMEL sift >/dev/null");
+  EXPECT_EQ(pipe.err.find('\r'), std::string::npos) << pipe.err;
+}
+
 TEST(Sift, EndsQuietlyWhenItsReaderHasEnough) {
   const std::string died = std::to_string(128 + SIGPIPE) + "\n";
   const Outcome outcome = run_shell(
