@@ -79,6 +79,7 @@ format: need-check ## put the sources into the house style
 	@clang-format -i $(SOURCES)
 
 check: need-build-test-check build/release/with-tests ## format, clang-tidy and layering
+	@cmake build/release >/dev/null # the list of files to look at
 	@clang-format --dry-run --Werror $(SOURCES)
 	@$(TIDY) '^$(CURDIR)/(semel|cli|client|module|examples|fuzz)/(?!.*_test\.cc$$)'
 	@$(TIDY) -checks='$(NOT_IN_TESTS)' '_test\.cc$$' '^$(CURDIR)/tests/'

@@ -42,25 +42,25 @@ const std::vector<std::pair<std::string, Layout>> kLayouts = {{"horizontal", Lay
 
 struct Settings {
   std::vector<std::string> files;
-  Format format = Format::lines;
   std::optional<std::string> key;
-  bool header = false;
   std::optional<std::string> delimiter;
-  std::optional<TimeMs> window_ms;
   std::optional<std::string> time_field;
-  std::optional<double> error;
-  bool exact = false;
   std::optional<std::string> state;
-  std::optional<TimeMs> checkpoint_ms;
   std::optional<std::string> duplicates_to;
-  bool count = false;
-  OnError on_error = OnError::stop;
+  std::optional<std::string> tree;
+  std::optional<TimeMs> window_ms;
+  std::optional<TimeMs> checkpoint_ms;
+  std::optional<double> error;
   std::optional<std::uint64_t> threads;
-  std::optional<Layout> layout;
   std::optional<std::uint64_t> slices;
   std::optional<std::uint64_t> spread;
-  std::optional<std::string> tree;
   std::uint64_t seed = 0;
+  std::optional<Layout> layout;
+  Format format = Format::lines;
+  OnError on_error = OnError::stop;
+  bool header = false;
+  bool exact = false;
+  bool count = false;
   bool quiet = false;
   bool json = false;
 

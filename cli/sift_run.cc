@@ -52,7 +52,7 @@ class SiftRun {
     for (std::size_t i = 1; i < plan_.threads; ++i) others.emplace_back([this] { work(); });
     work();
     for (std::thread& other : others) other.join();
-    if (plan_.progress && shown_) (void)write_all(STDERR_FILENO, "\r\033[K");
+    hide_progress();
     if (problems_ > kProblemsShown) {
       complain(kName, std::to_string(problems_ - kProblemsShown) + " more lines like these");
     }
@@ -254,6 +254,7 @@ class SiftRun {
     input_lines_ += chunk.header_lines;
     for (const Problem& problem : chunk.problems) {
       if (problems_++ >= kProblemsShown) continue;
+      hide_progress();
       const std::string& path = plan_.input.inputs[chunk.input];
       complain(kName, (path == "-" ? "standard input" : quoted(path)) + " line " +
                           std::to_string(input_lines_ + problem.line + 1) + ": " + problem.text);
@@ -283,10 +284,15 @@ class SiftRun {
     const auto now = steady_clock::now();
     const std::chrono::duration<double> elapsed = now - start_;
     report_.seconds = elapsed.count();
-    (void)write_all(STDERR_FILENO, "\r" + report_.progress(judge_.recent()) + "\033[K");
+    (void)write_all(STDERR_FILENO, report_.progress(judge_.recent()) + "\033[K\r");
     judge_.refresh();
     shown_ = true;
     next_progress_ = now + kProgressEvery;
+  }
+
+  // Before anything else is written there.
+  void hide_progress() {
+    if (std::exchange(shown_, false)) (void)write_all(STDERR_FILENO, "\033[K");
   }
 
   // REQUIRES: all that was read is written.

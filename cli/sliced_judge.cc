@@ -1,14 +1,11 @@
 // Judges over the slices of the library: vertical and diced layouts, one chunk at a time.
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <iomanip>
 #include <limits>
-#include <mutex>
 #include <sstream>
 
-#include "cli/judge.h"
-#include "cli/turnstile.h"
+#include "cli/serial_judge.h"
 #include "cli/windows.h"
 #include "semel/sift/sliced_filter.h"
 #include "semel/sift/window_slice.h"
@@ -17,7 +14,7 @@ namespace semel::cli {
 namespace {
 
 template <Window W>
-class SlicedJudge final : public Judge {
+class SlicedJudge final : public SerialJudge {
  public:
   SlicedJudge(const Placement& placement, std::vector<W> windows) {
     // One producer claims nothing: nothing is kept.
@@ -29,25 +26,6 @@ class SlicedJudge final : public Judge {
     auto filter = SlicedFilter::make(placement, std::move(slices), {});
     SEMEL_ASSERT(filter);
     filter_.emplace(*std::move(filter));
-    measure();
-  }
-
-  bool judge(Chunk& chunk) override {
-    turn_.wait(chunk.number);
-    const bool room = judge_in_turn(chunk);
-    if (wanted_.exchange(false, std::memory_order_relaxed)) measure();
-    turn_.pass();
-    return room;
-  }
-
-  Trust recent() const override {
-    const std::lock_guard lock(recent_lock_);
-    return recent_;
-  }
-  void refresh() override { wanted_.store(true, std::memory_order_relaxed); }
-  Trust trust() const override {
-    measure();
-    return recent();
   }
 
   TimeMs now() const override {
@@ -80,13 +58,11 @@ class SlicedJudge final : public Judge {
   }
 
  private:
-  void measure() const {
-    const Trust trust{filter_->false_positive_rate(), filter_->bytes(), slices_.size()};
-    const std::lock_guard lock(recent_lock_);
-    recent_ = trust;
+  Trust measure() const override {
+    return {filter_->false_positive_rate(), filter_->bytes(), slices_.size()};
   }
 
-  bool judge_in_turn(Chunk& chunk) {
+  bool judge_in_turn(Chunk& chunk) override {
     records_.clear();
     keys_.clear();
     for (std::size_t i = 0; i < chunk.records.size(); ++i) {
@@ -119,15 +95,10 @@ class SlicedJudge final : public Judge {
   std::vector<std::unique_ptr<WindowSlice<W>>> slices_;
   std::optional<SlicedFilter> filter_;
 
-  Turnstile turn_;
   std::vector<std::size_t> records_;
   std::vector<Digest> keys_;
   std::vector<TimeMs> at_ms_;
   std::vector<Verdict> verdicts_;
-
-  std::atomic<bool> wanted_ = false;
-  mutable std::mutex recent_lock_;
-  mutable Trust recent_;
 };
 
 }  // namespace

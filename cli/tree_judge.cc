@@ -1,15 +1,12 @@
 // A judge over a tree of filters. Nodes come into being with the first record that names them.
 #include <algorithm>
-#include <atomic>
 #include <iomanip>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <sstream>
 
-#include "cli/judge.h"
+#include "cli/serial_judge.h"
 #include "cli/sift_report.h"
-#include "cli/turnstile.h"
 #include "cli/windows.h"
 #include "semel/core/arithmetic.h"
 #include "semel/sift/bloom_tree.h"
@@ -20,8 +17,8 @@
 namespace semel::cli {
 namespace {
 
-// Of all keys, how many a node below the root is made for at first. It grows.
-constexpr double kNodeShare = 1.0 / 256;
+// Of all keys, how many a node below the root is made for at first: 256, which take a KiB. It grows.
+constexpr double kNodeShare = 256.0 / kFirstKeys;
 
 // The way to a node: the places that a record comes through, in one digest.
 Digest path_through(Digest parent, Digest place) {
@@ -29,7 +26,7 @@ Digest path_through(Digest parent, Digest place) {
 }
 
 template <class Maker>
-class TreeJudge final : public Judge {
+class TreeJudge final : public SerialJudge {
  public:
   using W = std::decay_t<decltype(*std::declval<Maker>()(1.0, 1.0))>;
 
@@ -51,26 +48,7 @@ class TreeJudge final : public Judge {
     if (!tree) return tree.error();
     tree_.emplace(*std::move(tree));
     nodes_.push_back({TreeShape::kNone, {0, 0}});
-    measure();
     return {};
-  }
-
-  bool judge(Chunk& chunk) override {
-    turn_.wait(chunk.number);
-    const bool room = judge_in_turn(chunk);
-    if (wanted_.exchange(false, std::memory_order_relaxed)) measure();
-    turn_.pass();
-    return room;
-  }
-
-  Trust recent() const override {
-    const std::lock_guard lock(recent_lock_);
-    return recent_;
-  }
-  void refresh() override { wanted_.store(true, std::memory_order_relaxed); }
-  Trust trust() const override {
-    measure();
-    return recent();
   }
 
   TimeMs now() const override {
@@ -184,7 +162,7 @@ class TreeJudge final : public Judge {
   }
 
   // What comes one after another to one leaf at one time goes in one call.
-  bool judge_in_turn(Chunk& chunk) {
+  bool judge_in_turn(Chunk& chunk) override {
     for (std::size_t begin = 0; begin < chunk.records.size();) {
       if (chunk.fates[begin] != Fate::unknown) {
         ++begin;
@@ -213,17 +191,16 @@ class TreeJudge final : public Judge {
     return true;
   }
 
-  void measure() const {
+  // Of a leaf in the mean: a new key is asked for once on every level.
+  Trust measure() const override {
     Trust trust;
-    for (std::size_t node = 0; node < nodes_.size(); ++node) {
-      if (!tree_->shape().leaf(node)) continue;
-      trust.error_now = std::max(trust.error_now, tree_->false_positive_rate(node));
+    for (const TreeLevel& level : tree_->levels()) {
+      trust.error_now += level.false_positive_rate;
+      trust.bytes += level.bytes;
     }
-    trust.bytes = tree_->bytes();
     trust.windows = nodes_.size();
     trust.kind = "node";
-    const std::lock_guard lock(recent_lock_);
-    recent_ = trust;
+    return trust;
   }
 
   Result<void> decode_shape(ByteView in) {
@@ -258,11 +235,7 @@ class TreeJudge final : public Judge {
   std::map<Digest, std::size_t, Less> by_path_;
   std::uint64_t expected_ = 0;  // sections
 
-  Turnstile turn_;
   std::vector<Verdict> verdicts_;
-  std::atomic<bool> wanted_ = false;
-  mutable std::mutex recent_lock_;
-  mutable Trust recent_;
 };
 
 }  // namespace

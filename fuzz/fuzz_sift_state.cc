@@ -22,7 +22,8 @@ std::unique_ptr<Judge> make(std::uint8_t kind) {
   if (kind < 4) return *make_judge(memory, 2);
   if (kind < 8) return *make_sliced_judge(memory, {SliceLayout::vertical, 2, 1, 2});
   TreePlan plan;
-  if (!parse_tree("level a slices 2\nlevel b key 1\n", {Format::csv, ','}, plan).empty()) std::abort();
+  if (!parse_tree("level a slices 2\nlevel b key 1\n", {Format::csv, ','}, plan).empty())
+    std::abort();
   return *make_tree_judge(memory, plan);
 }
 

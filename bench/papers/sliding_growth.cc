@@ -182,7 +182,8 @@ int print_all() {
       "#   are needed both change alike.\n"
       "# why they differ: the paper gives neither the rate nor the size of a filter, and its "
       "numbers\n"
-      "#   of cells for the web log (14300, 105000, 89000) fit 16,900 ids, with a zero added to the first.\n");
+      "#   of cells for the web log (14300, 105000, 89000) fit 16,900 ids, with a zero added to "
+      "the first.\n");
   bool holds = true;
   for (const auto growth : {SlidingGrowth::density, SlidingGrowth::cardinality}) {
     for (const std::uint64_t burst : {2, 5}) {

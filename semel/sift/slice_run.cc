@@ -1,23 +1,13 @@
 #include "semel/sift/slice_run.h"
 
 #include <algorithm>
-#include <limits>
-#include <numeric>
+#include <optional>
 #include <utility>
 
 #include "semel/core/assert.h"
-#include "semel/window/digest_table.h"
 
 namespace semel {
 namespace {
-
-constexpr std::size_t kActions = 7;
-
-TimeMs later(TimeMs time_ms, TimeMs by_ms) {
-  TimeMs sum_ms = 0;
-  return __builtin_add_overflow(time_ms, by_ms, &sum_ms) ? std::numeric_limits<TimeMs>::max()
-                                                         : sum_ms;
-}
 
 // What several slices say of one id that was set: refused by one is refused, new to one is new.
 Verdict together(Verdict a, Verdict b) {
@@ -38,14 +28,16 @@ SliceRun::SliceRun(const Placement& placement, const SliceRules& rules,
       items_(job_.ids.size()),
       known_(job_.ids.size() * placement.spread()),
       verdicts_(job_.ids.size()),
-      left_(job_.ids.size()),
-      open_(placement.slices() * kActions, kNone) {
+      left_(job_.ids.size()) {
   SEMEL_ASSERT(states_.size() == placement_.slices());
   SEMEL_ASSERT(rules_.needed <= placement_.spread());
   SEMEL_ASSERT(rules_.claim_ms >= 0);
   SEMEL_ASSERT(job_.at_ms.empty() || job_.at_ms.size() == job_.ids.size());
   place();
-  if (job_.operation == SliceOperation::test_and_set && placement_.spread() > 1) find_repetitions();
+  if (job_.operation == SliceOperation::test_and_set && placement_.spread() > 1) {
+    const std::vector<std::size_t> before = repetitions(job_.ids);
+    for (std::size_t item = 0; item < items_.size(); ++item) items_[item].before = before[item];
+  }
   for (std::size_t item = 0; item < items_.size(); ++item) advance(item);
   write_messages();
 }
@@ -91,34 +83,15 @@ void SliceRun::place() {
   }
 }
 
-void SliceRun::find_repetitions() {
-  std::vector<std::size_t> order(items_.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return job_.ids[a] == job_.ids[b] ? a < b : comes_before(job_.ids[a], job_.ids[b]);
-  });
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    if (job_.ids[order[i]] == job_.ids[order[i - 1]]) items_[order[i]].before = order[i - 1];
-  }
-}
-
 void SliceRun::read_answers() {
-  for (std::size_t m = 0; m < messages_.size(); ++m) {
-    const auto& [slice, call] = messages_[m];
-    if (call.failed) {
-      states_[slice] = SliceState::failed;
-      continue;
-    }
-    SEMEL_ASSERT(call.verdicts.size() == call.keys.size());
-    for (std::size_t i = 0; i < call.keys.size(); ++i) {
-      const Route& route = routes_[m][i];
-      if (call.action == SliceAction::test) {
-        known_[route.probe] = call.verdicts[i] == Verdict::duplicate ? Known::yes : Known::no;
-      } else {
-        read(items_[route.item], call.verdicts[i], call.action);
-      }
-    }
-  }
+  mailbox_.read([&](std::size_t slice) { states_[slice] = SliceState::failed; },
+                [&](std::size_t, SliceAction action, const Route& route, Verdict verdict) {
+                  if (action == SliceAction::test) {
+                    known_[route.probe] = verdict == Verdict::duplicate ? Known::yes : Known::no;
+                  } else {
+                    read(items_[route.item], verdict, action);
+                  }
+                });
 }
 
 void SliceRun::read(Item& item, Verdict verdict, SliceAction action) {
@@ -245,8 +218,7 @@ Verdict SliceRun::verdict_without_slices() const {
 }
 
 void SliceRun::write_messages() {
-  messages_.clear();
-  routes_.clear();
+  mailbox_.clear();
   waits_ = !done();
   for (std::size_t i = 0; i < items_.size(); ++i) {
     Item& item = items_[i];
@@ -258,9 +230,6 @@ void SliceRun::write_messages() {
     if (item.phase == Phase::claim) write_claim(i, SliceAction::claim);
   }
   for (std::size_t i = 0; i < items_.size(); ++i) write(i);
-  for (const SliceMessage& message : messages_) {
-    open_[message.slice * kActions + static_cast<std::size_t>(message.call.action)] = kNone;
-  }
 }
 
 void SliceRun::write(std::size_t i) {
@@ -309,22 +278,10 @@ void SliceRun::write_claim(std::size_t i, SliceAction action) {
 
 void SliceRun::send(std::size_t slice, SliceAction action, Digest key, std::size_t item,
                     std::size_t probe) {
-  std::size_t& open = open_[slice * kActions + static_cast<std::size_t>(action)];
-  if (open == kNone) {
-    open = messages_.size();
-    messages_.push_back({slice, {}});
-    SliceCall& call = messages_.back().call;
-    call.action = action;
-    call.now_ms = job_.now_ms;
-    call.owner = job_.owner;
-    call.claim_until_ms = later(job_.now_ms, rules_.claim_ms);
-    routes_.emplace_back();
-  }
-  SliceCall& call = messages_[open].call;
-  call.keys.push_back(key);
-  routes_[open].push_back({item, probe});
-  const bool sets = action == SliceAction::set || action == SliceAction::test_and_set;
-  if (sets && !job_.at_ms.empty()) call.at_ms.push_back(job_.at_ms[item]);
+  const std::optional<TimeMs> at_ms =
+      job_.at_ms.empty() ? std::nullopt : std::optional(job_.at_ms[item]);
+  mailbox_.put(slice, action, {job_.now_ms, job_.owner, later_by(job_.now_ms, rules_.claim_ms)},
+               key, at_ms, {item, probe});
 }
 
 }  // namespace semel

@@ -51,6 +51,7 @@
 
 #include "semel/core/clock.h"
 #include "semel/hash/digest.h"
+#include "semel/sift/mailbox.h"
 #include "semel/sift/placement.h"
 #include "semel/sift/slice.h"
 #include "semel/window/window.h"
@@ -86,7 +87,7 @@ class SliceRun {
 
   bool done() const { return left_ == 0; }
   // To be answered now. They stay where they are until step().
-  std::span<SliceMessage> messages() { return messages_; }
+  std::span<SliceMessage> messages() { return mailbox_.messages(); }
   // Whether all that is left was held by other producers when it was asked last: no hurry.
   bool waits() const { return waits_; }
   // REQUIRES: !done(), and all messages() are answered.
@@ -117,7 +118,7 @@ class SliceRun {
     std::size_t before = kNone;  // the item with the same id before it
     std::size_t home = kNone;
   };
-  static constexpr std::size_t kNone = ~std::size_t{0};
+  static constexpr std::size_t kNone = kNoRepetition;
 
   std::span<const SliceProbe> probes_of(std::size_t item) const;
   std::span<Known> known_of(std::size_t item);
@@ -125,7 +126,6 @@ class SliceRun {
   bool claims() const;
 
   void place();
-  void find_repetitions();
 
   void read_answers();
   void read(Item& item, Verdict verdict, SliceAction action);
@@ -158,9 +158,7 @@ class SliceRun {
     std::size_t item;
     std::size_t probe;  // kNone if the key is the id
   };
-  std::vector<SliceMessage> messages_;
-  std::vector<std::vector<Route>> routes_;  // of each key of each message
-  std::vector<std::size_t> open_;           // the message of each slice and action, or kNone
+  Mailbox<Route> mailbox_;
 };
 
 }  // namespace semel

@@ -2,22 +2,13 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
+#include <optional>
 #include <utility>
 
 #include "semel/core/assert.h"
-#include "semel/window/digest_table.h"
 
 namespace semel {
 namespace {
-
-constexpr std::size_t kActions = 7;
-
-TimeMs later(TimeMs time_ms, TimeMs by_ms) {
-  TimeMs sum_ms = 0;
-  return __builtin_add_overflow(time_ms, by_ms, &sum_ms) ? std::numeric_limits<TimeMs>::max()
-                                                         : sum_ms;
-}
 
 bool refused(Verdict verdict) { return verdict == Verdict::full || verdict == Verdict::stale; }
 
@@ -57,8 +48,7 @@ TreeRun::TreeRun(const TreeShape& shape, const TreeRules& rules, std::vector<Sli
       items_(job_.ids.size()),
       verdicts_(job_.ids.size()),
       load_(shape.levels()),
-      left_(job_.ids.size()),
-      open_(shape.nodes() * kActions, kNone) {
+      left_(job_.ids.size()) {
   SEMEL_ASSERT(rules_.valid());
   SEMEL_ASSERT(states_.size() == shape.nodes());
   SEMEL_ASSERT(shape.leaf(job_.leaf));
@@ -67,7 +57,10 @@ TreeRun::TreeRun(const TreeShape& shape, const TreeRules& rules, std::vector<Sli
     path_.push_back(node);
   }
   needs_.resize(items_.size() * path_.size());
-  if (!job_.only_test) find_repetitions();
+  if (!job_.only_test) {
+    const std::vector<std::size_t> before = repetitions(job_.ids);
+    for (std::size_t item = 0; item < items_.size(); ++item) items_[item].before = before[item];
+  }
   for (std::size_t item = 0; item < items_.size(); ++item) advance(item);
   write_messages();
 }
@@ -103,29 +96,11 @@ std::uint8_t& TreeRun::needs(std::size_t item, std::size_t place) {
   return needs_[item * path_.size() + place];
 }
 
-void TreeRun::find_repetitions() {
-  std::vector<std::size_t> order(items_.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return job_.ids[a] == job_.ids[b] ? a < b : comes_before(job_.ids[a], job_.ids[b]);
-  });
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    if (job_.ids[order[i]] == job_.ids[order[i - 1]]) items_[order[i]].before = order[i - 1];
-  }
-}
-
 void TreeRun::read_answers() {
-  for (std::size_t m = 0; m < messages_.size(); ++m) {
-    const auto& [node, call] = messages_[m];
-    if (call.failed) {
-      states_[node] = SliceState::failed;
-      continue;
-    }
-    SEMEL_ASSERT(call.verdicts.size() == call.keys.size());
-    for (std::size_t i = 0; i < call.keys.size(); ++i) {
-      read(items_[routes_[m][i]], node, call.action, call.verdicts[i]);
-    }
-  }
+  mailbox_.read([&](std::size_t node) { states_[node] = SliceState::failed; },
+                [&](std::size_t node, SliceAction action, std::size_t item, Verdict verdict) {
+                  read(items_[item], node, action, verdict);
+                });
 }
 
 void TreeRun::read(Item& item, std::size_t node, SliceAction action, Verdict verdict) {
@@ -311,8 +286,7 @@ void TreeRun::finish(std::size_t i, Verdict verdict) {
 }
 
 void TreeRun::write_messages() {
-  messages_.clear();
-  routes_.clear();
+  mailbox_.clear();
   waits_ = !done();
   for (std::size_t i = 0; i < items_.size(); ++i) {
     Item& item = items_[i];
@@ -324,9 +298,6 @@ void TreeRun::write_messages() {
     if (item.phase == Phase::claim) send(path_.back(), SliceAction::claim, i);
   }
   for (std::size_t i = 0; i < items_.size(); ++i) write(i);
-  for (const SliceMessage& message : messages_) {
-    open_[message.slice * kActions + static_cast<std::size_t>(message.call.action)] = kNone;
-  }
 }
 
 void TreeRun::write(std::size_t i) {
@@ -362,24 +333,12 @@ void TreeRun::write(std::size_t i) {
 }
 
 void TreeRun::send(std::size_t node, SliceAction action, std::size_t item) {
-  std::size_t& open = open_[node * kActions + static_cast<std::size_t>(action)];
+  const std::optional<TimeMs> at_ms =
+      job_.at_ms.empty() ? std::nullopt : std::optional(job_.at_ms[item]);
   TreeLoad& load = load_of(node);
-  if (open == kNone) {
-    open = messages_.size();
-    messages_.push_back({node, {}});
-    SliceCall& call = messages_.back().call;
-    call.action = action;
-    call.now_ms = job_.now_ms;
-    call.owner = job_.owner;
-    call.claim_until_ms = later(job_.now_ms, rules_.claim_ms);
-    routes_.emplace_back();
-    ++load.messages;
-  }
-  SliceCall& call = messages_[open].call;
-  call.keys.push_back(job_.ids[item]);
-  routes_[open].push_back(item);
-  const bool sets = action == SliceAction::set || action == SliceAction::test_and_set;
-  if (sets && !job_.at_ms.empty()) call.at_ms.push_back(job_.at_ms[item]);
+  load.messages +=
+      mailbox_.put(node, action, {job_.now_ms, job_.owner, later_by(job_.now_ms, rules_.claim_ms)},
+                   job_.ids[item], at_ms, item);
   if (action == SliceAction::set) {
     ++load.sets;
   } else if (action == SliceAction::test || action == SliceAction::test_and_set) {

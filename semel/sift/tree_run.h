@@ -53,6 +53,7 @@
 
 #include "semel/core/clock.h"
 #include "semel/hash/digest.h"
+#include "semel/sift/mailbox.h"
 #include "semel/sift/slice.h"
 #include "semel/sift/slice_run.h"
 #include "semel/sift/tree_shape.h"
@@ -110,7 +111,7 @@ class TreeRun {
 
   bool done() const { return left_ == 0; }
   // To be answered now. They stay where they are until step(). `slice` is the node.
-  std::span<SliceMessage> messages() { return messages_; }
+  std::span<SliceMessage> messages() { return mailbox_.messages(); }
   // Whether all that is left was held by other producers when it was asked last: no hurry.
   bool waits() const { return waits_; }
   // REQUIRES: !done(), and all messages() are answered.
@@ -148,7 +149,7 @@ class TreeRun {
     std::vector<std::size_t> asked = {},
                              next = {};  // nodes that confirm, now and in the next round
   };
-  static constexpr std::size_t kNone = ~std::size_t{0};
+  static constexpr std::size_t kNone = kNoRepetition;
 
   bool live(std::size_t node) const { return states_[node] == SliceState::live; }
   bool failed(std::size_t node) const { return states_[node] == SliceState::failed; }
@@ -160,7 +161,6 @@ class TreeRun {
   TreeLoad& load_of(std::size_t node) { return load_[shape_->level(node)]; }
   TreeLoad& load_at(std::size_t item) { return load_of(path_[items_[item].place]); }
 
-  void find_repetitions();
   void read_answers();
   void read(Item& item, std::size_t node, SliceAction action, Verdict verdict);
 
@@ -195,9 +195,7 @@ class TreeRun {
   std::size_t left_;  // items that are not done
   bool waits_ = false;
 
-  std::vector<SliceMessage> messages_;
-  std::vector<std::vector<std::size_t>> routes_;  // the item of each key of each message
-  std::vector<std::size_t> open_;                 // the message of each node and action, or kNone
+  Mailbox<std::size_t> mailbox_;  // whose routes are items
 };
 
 }  // namespace semel

@@ -16,6 +16,11 @@ inline Outcome run_semel(std::vector<std::string> arguments, std::string input =
   return run({.command = std::move(arguments), .input = std::move(input)});
 }
 
+inline Outcome sift_quietly(std::vector<std::string> options, std::string input) {
+  options.insert(options.begin(), {"sift", "-q"});
+  return run_semel(std::move(options), std::move(input));
+}
+
 // A shell line in which $SEMEL is the command.
 inline Outcome run_shell(std::string line, std::string directory = "") {
   return run({.command = {"bash", "-c", std::move(line)},

@@ -11,18 +11,13 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Outcome sift(Words options, const std::string& input) {
-  options.insert(options.begin(), {"sift", "-q"});
-  return run_semel(options, input);
-}
-
 TEST(SiftRecords, KeepsTheFirstOfEachColumnByteForByte) {
   const std::string csv = "1,\"a\r\nb\",x\r\n2,c,y\n3,\"a\r\nb\",z\n4,\"c\",\n";
-  EXPECT_EQ(sift({"-f", "csv", "-k", "2"}, csv).out, "1,\"a\r\nb\",x\r\n2,c,y\n");
-  EXPECT_EQ(sift({"-f", "csv"}, "a,b\r\na,b\n\"a\",b\n").out, "a,b\r\n\"a\",b\n");
-  EXPECT_EQ(sift({"-f", "tsv", "-k", "1,3"}, "a\tx\tb\na\ty\tb\na\tx\tc\n").out,
+  EXPECT_EQ(sift_quietly({"-f", "csv", "-k", "2"}, csv).out, "1,\"a\r\nb\",x\r\n2,c,y\n");
+  EXPECT_EQ(sift_quietly({"-f", "csv"}, "a,b\r\na,b\n\"a\",b\n").out, "a,b\r\n\"a\",b\n");
+  EXPECT_EQ(sift_quietly({"-f", "tsv", "-k", "1,3"}, "a\tx\tb\na\ty\tb\na\tx\tc\n").out,
             "a\tx\tb\na\tx\tc\n");
-  EXPECT_EQ(sift({"-f", "csv", "-D", ";", "-k", "2"}, "1;a,b\n2;a,b\n").out, "1;a,b\n");
+  EXPECT_EQ(sift_quietly({"-f", "csv", "-D", ";", "-k", "2"}, "1;a,b\n2;a,b\n").out, "1;a,b\n");
 }
 
 TEST(SiftRecords, TakesColumnsByNameFromTheHeaderOfEachFile) {
@@ -30,13 +25,13 @@ TEST(SiftRecords, TakesColumnsByNameFromTheHeaderOfEachFile) {
   const std::string a = directory.write("a", "id,name\n1,x\n1,y\n");
   const std::string b = directory.write("b", "name,id\nz,1\nz,2\n");
   const std::string dropped = directory.path() / "dropped";
-  EXPECT_EQ(sift({"-f", "csv", "-H", "-k", "id", "-d", dropped, a, b}, "").out,
+  EXPECT_EQ(sift_quietly({"-f", "csv", "-H", "-k", "id", "-d", dropped, a, b}, "").out,
             "id,name\n1,x\nz,2\n");
   EXPECT_EQ(read_file(dropped), "id,name\n1,y\nz,1\n");
-  EXPECT_EQ(sift({"-f", "csv", "-H", "-k", "id"}, "id\n").out, "id\n");
-  EXPECT_EQ(sift({"-f", "csv", "-H", "-k", "id"}, "").out, "");
+  EXPECT_EQ(sift_quietly({"-f", "csv", "-H", "-k", "id"}, "id\n").out, "id\n");
+  EXPECT_EQ(sift_quietly({"-f", "csv", "-H", "-k", "id"}, "").out, "");
 
-  const Outcome missing = sift({"-f", "csv", "-H", "-k", "nr", a}, "");
+  const Outcome missing = sift_quietly({"-f", "csv", "-H", "-k", "nr", a}, "");
   EXPECT_EQ(missing.status, 1);
   EXPECT_EQ(missing.out, "");
   EXPECT_EQ(missing.err, "semel sift: the header of '" + a + "' has no column 'nr'\n");
@@ -46,9 +41,11 @@ TEST(SiftRecords, TakesFieldsOfJson) {
   const std::string json =
       "{\"user\":{\"id\":7},\"n\":1}\n{\"user\":{\"id\":\"7\"}}\r\n{ \"n\":2, "
       "\"user\":{\"id\":7}}\n";
-  EXPECT_EQ(sift({"-f", "json", "-k", "user.id"}, json).out,
+  EXPECT_EQ(sift_quietly({"-f", "json", "-k", "user.id"}, json).out,
             "{\"user\":{\"id\":7},\"n\":1}\n{\"user\":{\"id\":\"7\"}}\r\n");
-  EXPECT_EQ(sift({"-f", "json", "-k", "/user/id,n"}, "{\"user\":{\"id\":1},\"n\":1}\n").status, 0);
+  EXPECT_EQ(
+      sift_quietly({"-f", "json", "-k", "/user/id,n"}, "{\"user\":{\"id\":1},\"n\":1}\n").status,
+      0);
 }
 
 // The message has the line, the rest is unharmed.
@@ -56,36 +53,38 @@ TEST(SiftRecords, StopsAtWhatItCannotReadUnlessToldOtherwise) {
   const std::string csv = "1,a\n2,b\n3\n4,a\n5,c\n";
   const std::string message =
       "semel sift: standard input line 3: there is no column 2, the last one is 1\n";
-  const Outcome stopped = sift({"-f", "csv", "-k", "2"}, csv);
+  const Outcome stopped = sift_quietly({"-f", "csv", "-k", "2"}, csv);
   EXPECT_EQ(stopped.status, 1);
   EXPECT_EQ(stopped.out, "1,a\n2,b\n");
   EXPECT_EQ(stopped.err, message);
-  const Outcome skipped = sift({"-f", "csv", "-k", "2", "--on-error", "skip"}, csv);
+  const Outcome skipped = sift_quietly({"-f", "csv", "-k", "2", "--on-error", "skip"}, csv);
   EXPECT_EQ(skipped.status, 0);
   EXPECT_EQ(skipped.out, "1,a\n2,b\n5,c\n");
   EXPECT_EQ(skipped.err, message);
-  const Outcome passed = sift({"-f", "csv", "-k", "2", "--on-error", "pass"}, csv);
+  const Outcome passed = sift_quietly({"-f", "csv", "-k", "2", "--on-error", "pass"}, csv);
   EXPECT_EQ(passed.status, 0);
   EXPECT_EQ(passed.out, "1,a\n2,b\n3\n5,c\n");
   EXPECT_EQ(passed.err, message);
-  EXPECT_EQ(sift({"-c", "-f", "csv", "-k", "2", "-E", "skip"}, csv).out,
+  EXPECT_EQ(sift_quietly({"-c", "-f", "csv", "-k", "2", "-E", "skip"}, csv).out,
             "lines 5\nfirst 3\nduplicates 1\nunreadable 1\n");
 }
 
 TEST(SiftRecords, CountsTheLinesOfRecordsThatTakeSeveral) {
-  const Outcome outcome = sift({"-f", "csv", "-H", "-k", "2"}, "\"a\nb\",c\n\"1\n2\n3\",x\n4\n");
+  const Outcome outcome =
+      sift_quietly({"-f", "csv", "-H", "-k", "2"}, "\"a\nb\",c\n\"1\n2\n3\",x\n4\n");
   EXPECT_EQ(outcome.err,
             "semel sift: standard input line 6: there is no column 2, the last one is 1\n");
 }
 
 TEST(SiftRecords, TellsOfBrokenJsonAndQuotes) {
-  const Outcome json = sift({"-f", "json", "-k", "id", "-E", "skip"},
-                            "{\"id\":1}\n{\"id\":\n\n{\"no\":1}\n\0\n{\"id\":1}\n{\"id\":2}\n");
+  const Outcome json =
+      sift_quietly({"-f", "json", "-k", "id", "-E", "skip"},
+                   "{\"id\":1}\n{\"id\":\n\n{\"no\":1}\n\0\n{\"id\":1}\n{\"id\":2}\n");
   EXPECT_EQ(json.out, "{\"id\":1}\n");
   EXPECT_NE(json.err.find("line 2: this is not JSON"), std::string::npos) << json.err;
   EXPECT_NE(json.err.find("line 3: this is not JSON"), std::string::npos) << json.err;
   EXPECT_NE(json.err.find("line 4: there is no field 'id'"), std::string::npos) << json.err;
-  const Outcome csv = sift({"-f", "csv", "-k", "1", "-E", "pass"}, "a\n\"b\na\nc\n");
+  const Outcome csv = sift_quietly({"-f", "csv", "-k", "1", "-E", "pass"}, "a\n\"b\na\nc\n");
   EXPECT_EQ(csv.out, "a\n\"b\nc\n");
   EXPECT_EQ(csv.err, "semel sift: standard input line 2: a quote is not closed\n");
 }
@@ -93,22 +92,23 @@ TEST(SiftRecords, TellsOfBrokenJsonAndQuotes) {
 TEST(SiftRecords, ShowsTheFirstTenProblemsAndTheirNumber) {
   std::string input;
   for (int i = 0; i < 5000; ++i) input += "x\n";
-  const Outcome outcome = sift({"-f", "json", "-k", "id", "-E", "skip"}, input);
+  const Outcome outcome = sift_quietly({"-f", "json", "-k", "id", "-E", "skip"}, input);
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 11);
   EXPECT_NE(outcome.err.find("semel sift: 4990 more lines like these\n"), std::string::npos);
 }
 
 TEST(SiftRecords, TakesNulBytesLongLinesAndAnEmptyFile) {
   using std::string_literals::operator""s;
-  EXPECT_EQ(sift({"-f", "csv", "-k", "1"}, "a\0b,1\na\0b,2\na\0c,3\n"s).out, "a\0b,1\na\0c,3\n"s);
+  EXPECT_EQ(sift_quietly({"-f", "csv", "-k", "1"}, "a\0b,1\na\0b,2\na\0c,3\n"s).out,
+            "a\0b,1\na\0c,3\n"s);
   const std::string value(100'000'000, 'x');
   const std::string json = "{\"id\":\"" + value + "\"}\n";
-  EXPECT_TRUE(sift({"-f", "json", "-k", "id"}, json + json + "{\"id\":1}\n").out ==
+  EXPECT_TRUE(sift_quietly({"-f", "json", "-k", "id"}, json + json + "{\"id\":1}\n").out ==
               json + "{\"id\":1}\n");
   const std::string csv = "1,\"" + value + "\"\n";
-  EXPECT_TRUE(sift({"-f", "csv", "-k", "2"}, csv + csv + "3,4\n").out == csv + "3,4\n");
+  EXPECT_TRUE(sift_quietly({"-f", "csv", "-k", "2"}, csv + csv + "3,4\n").out == csv + "3,4\n");
   for (const char* format : {"csv", "tsv", "json"}) {
-    const Outcome outcome = sift({"-f", format, "-k", "1"}, "");
+    const Outcome outcome = sift_quietly({"-f", format, "-k", "1"}, "");
     EXPECT_EQ(outcome.status, 0);
     EXPECT_EQ(outcome.out, "");
   }
@@ -121,17 +121,18 @@ TEST(SiftRecords, AreTheSameWithAnyNumberOfThreads) {
     input += std::to_string(i * 7919 % 50'000) + ",\"" + std::string(i % 40, 'y') + "\"\n";
     if (i % 30'011 == 30'010) input += "broken\n";
   }
-  const Outcome one = sift({"-f", "csv", "-k", "1,2", "-E", "pass", "-t", "1"}, input);
+  const Outcome one = sift_quietly({"-f", "csv", "-k", "1,2", "-E", "pass", "-t", "1"}, input);
   EXPECT_EQ(one.status, 0);
   for (const char* threads : {"2", "5"}) {
-    const Outcome many = sift({"-f", "csv", "-k", "1,2", "-E", "pass", "-t", threads}, input);
+    const Outcome many =
+        sift_quietly({"-f", "csv", "-k", "1,2", "-E", "pass", "-t", threads}, input);
     EXPECT_TRUE(many.out == one.out);
     EXPECT_EQ(many.err, one.err);
   }
-  const Outcome stopped = sift({"-f", "csv", "-k", "1,2", "-t", "1"}, input);
+  const Outcome stopped = sift_quietly({"-f", "csv", "-k", "1,2", "-t", "1"}, input);
   EXPECT_EQ(stopped.status, 1);
   for (const char* threads : {"2", "5"}) {
-    const Outcome many = sift({"-f", "csv", "-k", "1,2", "-t", threads}, input);
+    const Outcome many = sift_quietly({"-f", "csv", "-k", "1,2", "-t", threads}, input);
     EXPECT_TRUE(many.out == stopped.out);
     EXPECT_EQ(many.err, stopped.err);
     EXPECT_EQ(many.status, 1);

@@ -240,7 +240,7 @@ TEST(Sift, ShowsItsProgressOnATerminalAlone) {
       run_shell("script -qec '" + slowly + " | $SEMEL sift >/dev/null' /dev/null </dev/null");
   EXPECT_NE(terminal.out.find(" lines, "), std::string::npos) << terminal.out;
   EXPECT_NE(terminal.out.find(" % duplicates, error "), std::string::npos) << terminal.out;
-  EXPECT_NE(terminal.out.find("\r\033[K"), std::string::npos) << terminal.out;
+  EXPECT_NE(terminal.out.find("\033[K\r"), std::string::npos) << terminal.out;
   const Outcome quiet =
       run_shell("script -qec '" + slowly + " | $SEMEL sift -q >/dev/null' /dev/null </dev/null");
   EXPECT_EQ(quiet.out, "");

@@ -18,24 +18,19 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-Outcome sift(Words options, const std::string& input) {
-  options.insert(options.begin(), {"sift", "-q"});
-  return run_semel(options, input);
-}
-
 TEST(SiftWindow, ForgetsByTheTimeInTheRecords) {
   const std::string input = "a,1000\nb,1010\na,1059\na,1060\na,1200\nb,1201\na,1210\n";
   for (const Words& mode : {Words{}, Words{"--exact"}, Words{"--layout", "vertical"}}) {
     Words options = {"-f", "csv", "-k", "1", "-w", "1m", "-T", "2"};
     options.insert(options.end(), mode.begin(), mode.end());
-    EXPECT_EQ(sift(options, input).out, "a,1000\nb,1010\na,1200\nb,1201\n");
+    EXPECT_EQ(sift_quietly(options, input).out, "a,1000\nb,1010\na,1200\nb,1201\n");
   }
 }
 
 TEST(SiftWindow, CannotJudgeWhatIsOlderThanTheWindow) {
   const std::string input = "a,1000\nb,1100\nc,1039\nd,1040\n";
   const Words options = {"-f", "csv", "-k", "1", "-w", "1m", "-T", "2"};
-  const Outcome stopped = sift(options, input);
+  const Outcome stopped = sift_quietly(options, input);
   EXPECT_EQ(stopped.status, 1);
   EXPECT_EQ(stopped.out, "a,1000\nb,1100\n");
   EXPECT_EQ(stopped.err,
@@ -43,7 +38,7 @@ TEST(SiftWindow, CannotJudgeWhatIsOlderThanTheWindow) {
             "judged\n");
   Words passing = options;
   passing.insert(passing.end(), {"-E", "pass"});
-  EXPECT_EQ(sift(passing, input).out, input);
+  EXPECT_EQ(sift_quietly(passing, input).out, input);
 }
 
 TEST(SiftWindow, ForgetsByTheClock) {
@@ -75,7 +70,7 @@ RC_GTEST_PROP(SiftWindow, KeepsItsPromiseWithEventTimes, ()) {
   const bool exact = random.below(2) == 0;
   Words options = {"-f", "csv", "-k", "1", "-w", "1s", "-T", "2", "-t", "3"};
   if (exact) options.emplace_back("-x");
-  const Outcome outcome = sift(options, input);
+  const Outcome outcome = sift_quietly(options, input);
   RC_ASSERT(outcome.status == 0);
   std::map<std::string, TimeMs> kept;
   TimeMs latest = 0;
@@ -98,7 +93,7 @@ RC_GTEST_PROP(SiftWindow, KeepsItsPromiseWithEventTimes, ()) {
 
 TEST(SiftLayouts, GiveTheSameAnswersWhenExact) {
   const std::string input = run_semel({"generate", "-n", "100k", "-b", "17"}).out;
-  const std::string expected = sift({"--exact", "-n", "1"}, input).out;
+  const std::string expected = sift_quietly({"--exact", "-n", "1"}, input).out;
   for (const Words& layout :
        {Words{"-n", "7"}, Words{"-L", "vertical"}, Words{"-L", "vertical", "-n", "3", "-p", "8"},
         Words{"-L", "diced", "-n", "12"}, Words{"-L", "diced-vh", "-p", "2"},
@@ -106,7 +101,7 @@ TEST(SiftLayouts, GiveTheSameAnswersWhenExact) {
     for (const char* threads : {"1", "3"}) {
       Words options = {"--exact", "-t", threads};
       options.insert(options.end(), layout.begin(), layout.end());
-      EXPECT_TRUE(sift(options, input).out == expected) << layout[1];
+      EXPECT_TRUE(sift_quietly(options, input).out == expected) << layout[1];
     }
   }
 }
@@ -116,7 +111,7 @@ TEST(SiftLayouts, KeepTheErrorAndLetNoDuplicateThrough) {
   const std::string input =
       run_semel({"generate", "-n", std::to_string(2 * kDifferent), "-b", "17"}).out;
   for (const char* layout : {"horizontal", "vertical", "diced", "diced-vh"}) {
-    const Outcome outcome = sift({"-L", layout, "-e", "0.001"}, input);
+    const Outcome outcome = sift_quietly({"-L", layout, "-e", "0.001"}, input);
     std::vector<std::string> lines = lines_of(outcome.out);
     EXPECT_GE(lines.size(), static_cast<std::size_t>(kDifferent * 0.999 - 75)) << layout;
     std::sort(lines.begin(), lines.end());
@@ -135,7 +130,7 @@ TEST(SiftThreads, GiveTheSameBytesOnALongStream) {
   const TemporaryDirectory directory;
   const auto run_with = [&](const char* threads) {
     const std::string dropped = directory.path() / threads;
-    const std::string first = sift({"-e", "0.01", "-t", threads, "-d", dropped}, input).out;
+    const std::string first = sift_quietly({"-e", "0.01", "-t", threads, "-d", dropped}, input).out;
     return std::pair(first, read_file(dropped));
   };
   const auto one = run_with("1");
