@@ -39,6 +39,8 @@ ByteView take(Reader& r, ByteView body, bool& ok) {
 
 std::string text_of(ByteView bytes) { return {bytes.begin(), bytes.end()}; }
 
+StateProblem damaged() { return {"it is damaged"}; }
+
 std::string given(const std::string& name, const std::string& value) {
   return value.empty() ? "without " + name : "with " + name + ' ' + value;
 }
@@ -103,12 +105,11 @@ bool encode_state(const StateOptions& options, const Judge& judge,
 }
 
 StateProblem decode_state(ByteView in, const StateOptions& options, Judge& judge) {
-  const StateProblem damaged{"it is damaged"};
   if (in.size() < kHeaderSize + kTrailerSize) return {"it is too short"};
   const ByteView body = in.first(in.size() - kTrailerSize);
   Reader r(body);
   if (r.u32() != kMagic) return {"it is no state of this version of semel sift"};
-  if (load_u64(in.data() + body.size()) != checksum(body) || r.u32() != 0) return damaged;
+  if (load_u64(in.data() + body.size()) != checksum(body) || r.u32() != 0) return damaged();
   const std::uint64_t option_count = r.u64();
   const std::uint64_t sections = r.u64();
   bool ok = true;
@@ -117,22 +118,22 @@ StateProblem decode_state(ByteView in, const StateOptions& options, Judge& judge
     std::string name = text_of(take(r, body, ok));
     written.emplace_back(std::move(name), text_of(take(r, body, ok)));
   }
-  if (!ok) return damaged;
-  if (written.size() != options.size()) return damaged;
+  if (!ok) return damaged();
+  if (written.size() != options.size()) return damaged();
   for (std::size_t i = 0; i < options.size(); ++i) {
     const auto& [name, value] = options[i];
     const auto& [written_name, before] = written[i];
-    if (written_name != name) return damaged;
+    if (written_name != name) return damaged();
     if (before == value) continue;
     return {"it was made " + given(name, before) + ", and cannot go on " + given(name, value),
             true};
   }
-  if (!judge.prepare(sections)) return damaged;
+  if (!judge.prepare(sections)) return damaged();
   for (std::uint64_t i = 0; i < sections; ++i) {
     const ByteView section = take(r, body, ok);
-    if (!ok || !judge.decode(i, section)) return damaged;
+    if (!ok || !judge.decode(i, section)) return damaged();
   }
-  return r.rest() == 0 ? StateProblem{} : damaged;
+  return r.rest() == 0 ? StateProblem{} : damaged();
 }
 
 std::string StateFile::open(const std::string& path) {
