@@ -4,8 +4,7 @@
 //           of each in order, whatever the threads do: output never depends on their number.
 // Slices    Keys are spread over windows of their own (semel/sift/placement.h). With horizontal slices
 //           a chunk goes from one to the next while another chunk follows it: as many threads work as
-//           there are slices, and each window is small enough for a cache. Other layouts and trees are
-//           taken by one chunk at a time.
+//           there are slices. Other layouts and trees are taken by one chunk at a time.
 // State     The windows can be written and read, a section each, while no chunk is on its way.
 #pragma once
 
