@@ -94,7 +94,7 @@ TEST(SliceMath, AgreesWithFailuresDrawnAtRandom) {
         negatives[x] += alive < x;
       }
     }
-    constexpr double q = 1.0 * kFailed / kSlices;
+    const double q = 1.0 * kFailed / kSlices;
     const ProbeRates rates = probe_rates(kSet, q);
     for (std::uint32_t x = 0; x <= functions; ++x) {
       const auto expect = [&](double measured, double rate) {

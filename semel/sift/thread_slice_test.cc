@@ -52,9 +52,9 @@ TEST(ThreadSlice, ServesCallsInTheOrderOfTheirStartWhateverTheOrderOfTheirFinish
   ThreadSlice slice(exact_slice());
   std::vector<SliceCall> calls(50, call_of(SliceAction::test_and_set, {key(1)}));
   for (SliceCall& call : calls) slice.start(call);
-  for (auto call = calls.rbegin(); call != calls.rend(); ++call) slice.finish(*call);
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    EXPECT_EQ(calls[i].verdicts[0], i == 0 ? Verdict::fresh : Verdict::duplicate);
+  for (std::size_t i = calls.size(); i-- > 0;) slice.finish(calls[i]);
+  for (const SliceCall& call : calls) {
+    EXPECT_EQ(call.verdicts[0], &call == &calls.front() ? Verdict::fresh : Verdict::duplicate);
   }
 }
 

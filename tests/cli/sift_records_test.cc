@@ -77,13 +77,15 @@ TEST(SiftRecords, CountsTheLinesOfRecordsThatTakeSeveral) {
 }
 
 TEST(SiftRecords, TellsOfBrokenJsonAndQuotes) {
+  using std::string_literals::operator""s;
   const Outcome json =
       sift_quietly({"-f", "json", "-k", "id", "-E", "skip"},
-                   "{\"id\":1}\n{\"id\":\n\n{\"no\":1}\n\0\n{\"id\":1}\n{\"id\":2}\n");
-  EXPECT_EQ(json.out, "{\"id\":1}\n");
+                   "{\"id\":1}\n{\"id\":\n\n{\"no\":1}\n\0\n{\"id\":1}\n{\"id\":2}\n"s);
+  EXPECT_EQ(json.out, "{\"id\":1}\n{\"id\":2}\n");
   EXPECT_NE(json.err.find("line 2: this is not JSON"), std::string::npos) << json.err;
   EXPECT_NE(json.err.find("line 3: this is not JSON"), std::string::npos) << json.err;
   EXPECT_NE(json.err.find("line 4: there is no field 'id'"), std::string::npos) << json.err;
+  EXPECT_NE(json.err.find("line 5: this is not JSON"), std::string::npos) << json.err;
   const Outcome csv = sift_quietly({"-f", "csv", "-k", "1", "-E", "pass"}, "a\n\"b\na\nc\n");
   EXPECT_EQ(csv.out, "a\n\"b\nc\n");
   EXPECT_EQ(csv.err, "semel sift: standard input line 2: a quote is not closed\n");
@@ -101,7 +103,8 @@ TEST(SiftRecords, TakesNulBytesLongLinesAndAnEmptyFile) {
   using std::string_literals::operator""s;
   EXPECT_EQ(sift_quietly({"-f", "csv", "-k", "1"}, "a\0b,1\na\0b,2\na\0c,3\n"s).out,
             "a\0b,1\na\0c,3\n"s);
-  const std::string value(100'000'000, 'x');
+  std::string value;
+  value.resize(100'000'000, 'x');
   const std::string json = "{\"id\":\"" + value + "\"}\n";
   EXPECT_TRUE(sift_quietly({"-f", "json", "-k", "id"}, json + json + "{\"id\":1}\n").out ==
               json + "{\"id\":1}\n");

@@ -109,7 +109,8 @@ TEST_F(SiftState, RefusesADamagedStateAndLeavesIt) {
   for (int i = 0; i < 20; ++i) {
     std::string bad = good;
     if (i % 2 == 0) {
-      bad[random.below(bad.size())] ^= static_cast<char>(1 << random.below(8));
+      char& byte = bad[random.below(bad.size())];
+      byte = static_cast<char>(byte ^ (1 << random.below(8)));
     } else {
       bad.resize(1 + random.below(bad.size() - 1));
     }
@@ -221,7 +222,7 @@ TEST_F(SiftState, LosesNothingWhenItIsKilledAgainAndAgain) {
       const std::vector<std::string> unknown = lines_of(fresh);
       const std::set<std::string> not_saved(unknown.begin(), unknown.end());
       for (const std::string& each : lines_of(input)) {
-        if (not_saved.count(each) == 0) safe.insert(each);
+        if (!not_saved.contains(each)) safe.insert(each);
       }
       for (const std::string& each : safe) ASSERT_GE(written.count(each), 1u) << each;
     }

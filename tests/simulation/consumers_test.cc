@@ -139,7 +139,7 @@ Sum exhaust(const Plan& plan) {
   for (int message = 0; message < kMessages; ++message) {
     for (const Fate& fate :
          {Fate{0, 0, 0}, Fate{2, kLatencyMs, 3 * kClaimMs / 2}, Fate{1, 3 * kClaimMs / 2, 0}}) {
-      mishaps.push_back(Mishap{message, fate});
+      mishaps.emplace_back(Mishap{message, fate});
     }
   }
   std::vector<std::vector<Crash>> crashes = {{}};
