@@ -76,8 +76,7 @@ class SliceJudge final : public Judge {
       begin = end;
     }
     for (std::size_t i = 0; i < sorted.records.size(); ++i) {
-      chunk.fates[sorted.records[i]] =
-          sorted.verdicts[i] == Verdict::fresh ? Fate::first : Fate::duplicate;
+      chunk.fates[sorted.records[i]] = fate_of(sorted.verdicts[i]);
     }
     return room;
   }

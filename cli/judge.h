@@ -17,6 +17,7 @@
 
 #include "cli/chunk.h"
 #include "cli/tree_plan.h"
+#include "semel/core/assert.h"
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/hash/digest.h"
@@ -72,6 +73,12 @@ class Judge {
 };
 
 inline constexpr std::uint32_t kDefaultSlices = 16;
+
+// REQUIRES: the record was not too old to be judged; those have a fate before they come to a judge.
+inline Fate fate_of(Verdict verdict) {
+  SEMEL_ASSERT(verdict != Verdict::stale);
+  return verdict == Verdict::fresh ? Fate::first : Fate::duplicate;
+}
 
 // Horizontal slices, as many threads as there are of them. REQUIRES: 0 < slices.
 Result<std::unique_ptr<Judge>> make_judge(const Memory& memory, std::uint32_t slices);

@@ -175,6 +175,11 @@ std::string StateFile::save(const StateOptions& options, const Judge& judge) {
   // Locked before it has the name: nobody gets in between.
   if (!error && ::flock(file.fd(), LOCK_EX | LOCK_NB) != 0) error = last_error();
   if (!error) error = empty(file.fd());
+  // Who may read the state is up to the user.
+  struct stat before {};
+  if (!error && (::fstat(file_.fd(), &before) != 0 || ::fchmod(file.fd(), before.st_mode) != 0)) {
+    error = last_error();
+  }
   const auto put = [&](ByteView bytes) {
     error = write_all(file.fd(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     return !error;

@@ -83,8 +83,7 @@ class SlicedJudge final : public SerialJudge {
       verdicts_.resize(keys_.size());
       filter_->test_and_set(keys_, at_ms_, verdicts_, now_ms);
       for (std::size_t i = 0; i < keys_.size(); ++i) {
-        chunk.fates[records_[begin + i]] =
-            verdicts_[i] == Verdict::fresh ? Fate::first : Fate::duplicate;
+        chunk.fates[records_[begin + i]] = fate_of(verdicts_[i]);
         room = room && verdicts_[i] != Verdict::full;
       }
       begin = end;

@@ -185,7 +185,7 @@ class TreeJudge final : public SerialJudge {
                           now_ms);
       for (const Verdict verdict : verdicts_) {
         if (verdict == Verdict::full) return false;
-        chunk.fates[begin++] = verdict == Verdict::fresh ? Fate::first : Fate::duplicate;
+        chunk.fates[begin++] = fate_of(verdict);
       }
     }
     return true;

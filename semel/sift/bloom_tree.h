@@ -57,7 +57,7 @@ class BloomTree {
   // The number of the new leaf. Errc::invalid if there is no such parent, or no node.
   Result<std::size_t> add_leaf(std::size_t parent, Slice* node);
 
-  // REQUIRES, of both: `leaf` is one; spans of equal size; `at_ms` may be empty for now.
+  // REQUIRES, of both: `leaf` is one; spans of equal size; without `at_ms` all happened at now_ms.
   void test(std::size_t leaf, std::span<const Digest> ids, std::span<Verdict> verdicts,
             TimeMs now_ms);
   void test_and_set(std::size_t leaf, std::span<const Digest> ids, std::span<const TimeMs> at_ms,

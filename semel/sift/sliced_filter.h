@@ -58,7 +58,7 @@ class SlicedFilter {
   static Result<SlicedFilter> make(const Placement& placement, std::vector<Slice*> slices,
                                    Options options);
 
-  // REQUIRES, of all: spans of equal size; `at_ms` may be empty for now.
+  // REQUIRES, of all: spans of equal size; without `at_ms` all happened at now_ms.
   void test(std::span<const Digest> ids, std::span<Verdict> verdicts, TimeMs now_ms);
   void set(std::span<const Digest> ids, std::span<const TimeMs> at_ms, std::span<Verdict> verdicts,
            TimeMs now_ms);

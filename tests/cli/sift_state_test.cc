@@ -230,6 +230,27 @@ TEST_F(SiftState, LosesNothingWhenItIsKilledAgainAndAgain) {
   for (const std::string& each : lines_of(input)) ASSERT_GE(written.count(each), 1u) << each;
 }
 
+TEST_F(SiftState, KeepsItsPermissions) {
+  using std::filesystem::perms;
+  EXPECT_EQ(sift({}, "a\n").status, 0);
+  std::filesystem::permissions(state_, perms::owner_read | perms::owner_write);
+  EXPECT_EQ(sift({}, "b\n").status, 0);
+  EXPECT_EQ(std::filesystem::status(state_).permissions(), perms::owner_read | perms::owner_write);
+}
+
+TEST_F(SiftState, TellsWhenItCannotBeSaved) {
+  const std::filesystem::path folder = directory_.path() / "folder";
+  std::filesystem::create_directory(folder);
+  Process process({.command = {SEMEL_COMMAND, "sift", "-q", "-S", folder / "state"}});
+  process.write("a\n");
+  EXPECT_EQ(process.read(2), "a\n");
+  std::filesystem::remove_all(folder);
+  const Outcome outcome = process.finish();
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.err, "semel sift: cannot write '" + (folder / "state.new").string() +
+                             "': No such file or directory\n");
+}
+
 TEST_F(SiftState, IsNotSavedWhenTheOutputFails) {
   EXPECT_EQ(sift({}, "a\n").out, "a\n");
   const std::string before = read_file(state_);
