@@ -189,6 +189,26 @@ TEST_F(SiftState, KeepsWhatWasSavedBeforeAKill) {
   }
 }
 
+// A reader that does not read: the first piece, all duplicates, is written, and its thread comes to save
+// the state while the pieces behind it, which take no time to judge, wait to be written.
+TEST_F(SiftState, KnowsNothingThatIsNotWritten) {
+  std::string input;
+  for (int i = 0; i < 1 << 18; ++i) input += "x\n";
+  for (int i = 0; i < 2000; ++i) input += std::to_string(i) + std::string(1000, 'y') + '\n';
+  const std::string in = directory_.write("in", input);
+  Process process(
+      {.command = {SEMEL_COMMAND, "sift", "-q", "-x", "-S", state_, "-C", "1ms", "-t", "3", in}});
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  process.signal(SIGKILL);
+  const std::vector<std::string> before = lines_of(process.finish().out);
+  const std::vector<std::string> after = lines_of(sift({"-x"}, input).out);
+  std::set<std::string> written(before.begin(), before.end());
+  written.insert(after.begin(), after.end());
+  for (const std::string& each : lines_of(input)) {
+    ASSERT_TRUE(written.contains(each)) << each.substr(0, 10);
+  }
+}
+
 // Killed at any moment, over and over: every line comes out, and no line that an earlier run saved comes
 // out again.
 TEST_F(SiftState, LosesNothingWhenItIsKilledAgainAndAgain) {
