@@ -18,10 +18,9 @@ void demand(bool condition) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace semel;
   if (size < 3) return 0;
-  constexpr std::uint32_t kWidths[] = {8, 12, 16, 32};
   const std::uint32_t payload_bits = data[1] % 65;
-  CuckooFilter filter({data[0] % 2 == 0 ? 4u : 8u, kWidths[data[0] / 2 % 4], payload_bits,
-                       1 + data[2] % 8u, HashId{}});
+  CuckooFilter filter({data[0] % 2 == 0 ? 4u : 8u, cuckoo_bucket::kWidths[data[0] / 2 % 16],
+                       payload_bits, 1 + data[2] % 8u, HashId{}});
   const std::uint64_t most = payload_bits == 64 ? ~0ull : (1ull << payload_bits) - 1;
   std::map<std::pair<unsigned, std::uint64_t>, int>
       twin;  // how often each (key, payload) is inside

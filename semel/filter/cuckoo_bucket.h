@@ -1,8 +1,9 @@
-// The fingerprints of one bucket, compared all at once: the inner part of CuckooFilter.
+// The fingerprints of one bucket, compared all at once: the inner part of CuckooTable.
 //
 // A bucket is loaded as one or more 64-bit words of several lanes, XORed with the fingerprint in
-// every lane, and searched for a lane that is zero, without a branch. Eight kinds of bucket, four
-// widths times two sizes, are compiled apart; visit() chooses once for a whole batch.
+// every lane, and searched for a lane that is zero, without a branch. Every kind of bucket, a width
+// and a size, is compiled apart; visit() chooses once for a whole batch. Widths are such that a load
+// never spans more than eight bytes.
 #pragma once
 
 #include <array>
@@ -15,7 +16,8 @@
 
 namespace semel::cuckoo_bucket {
 
-inline constexpr std::array<std::uint32_t, 4> kWidths = {8, 12, 16, 32};
+inline constexpr std::array<std::uint32_t, 16> kWidths = {8,  9,  10, 11, 12, 13, 14, 15,
+                                                          16, 20, 24, 28, 32, 40, 48, 56};
 
 // The other bucket of an entry: an involution, because h - (h - b) = b. FROZEN with the format.
 inline std::uint64_t other(std::uint64_t bucket, std::uint64_t fingerprint, std::uint64_t buckets) {
@@ -28,19 +30,17 @@ inline std::uint64_t fingerprint_of(Digest key, std::uint32_t width) {
   return 1 + scale(key.hi, (std::uint64_t{1} << width) - 1);
 }
 
-// Where a key may lie.
-struct Place {
-  const std::uint8_t* first;  // bucket
-  const std::uint8_t* second;
-  std::uint64_t fingerprint;
-};
-
 template <std::uint32_t kWidth, std::uint32_t kSize>
 struct Kind {
-  static constexpr std::uint32_t kLanes = kWidth == 32 ? 2 : kWidth == 8 ? kSize : 4;
+  static constexpr std::uint32_t kSlots = kSize;
+  static constexpr std::uint32_t kLanes = kWidth > 32   ? 1
+                                          : kWidth > 16 ? 2
+                                          : kWidth == 8 ? kSize
+                                                        : 4;
   static constexpr std::uint32_t kLoads = kSize / kLanes;
-  static constexpr std::size_t kLoadBytes = kLanes * kWidth / 8;
-  static constexpr std::uint64_t kBytes = kSize * kWidth / 8;
+  static constexpr std::uint64_t kLoadBits = kLanes * kWidth;
+  static constexpr std::uint64_t kBits = kSize * kWidth;
+  static_assert(kLoadBits % 4 == 0 && (kLoadBits % 8 == 0 ? kLoadBits : kLoadBits + 4) <= 64);
 
   // A word with `lane` in each of the lanes.
   static constexpr std::uint64_t in_all(std::uint64_t lane) {
@@ -52,40 +52,62 @@ struct Kind {
   static constexpr std::uint64_t kHigh = kLow << (kWidth - 1);
   static constexpr std::uint64_t kRest = kHigh - kLow;  // all but the high bit of each lane
 
-  static const std::uint8_t* address(const std::uint8_t* table, std::uint64_t bucket) {
-    return table + bucket * kBytes;
-  }
+  // Where a key may lie.
+  struct Place {
+    std::uint64_t first;  // bucket
+    std::uint64_t second;
+    std::uint64_t fingerprint;
+  };
 
-  static Place place(const std::uint8_t* table, std::uint64_t buckets, Digest key) {
+  static Place place(std::uint64_t buckets, Digest key) {
     const std::uint64_t bucket = scale(key.lo, buckets);
     const std::uint64_t fingerprint = fingerprint_of(key, kWidth);
-    return {address(table, bucket), address(table, other(bucket, fingerprint, buckets)),
-            fingerprint};
+    return {bucket, other(bucket, fingerprint, buckets), fingerprint};
+  }
+
+  static const std::uint8_t* address(const std::uint8_t* table, std::uint64_t bucket) {
+    return table + bucket * kBits / 8;
+  }
+
+  // Some lanes of a bucket; what lies above them is of no account.
+  static std::uint64_t load(const std::uint8_t* table, std::uint64_t bucket, std::uint32_t i) {
+    const std::uint64_t bit = bucket * kBits + i * kLoadBits;
+    const std::uint64_t word = load_u64(table + bit / 8);
+    if constexpr (kLoadBits % 8 == 0) return word;
+    return word >> (bit % 8);
+  }
+
+  static std::uint64_t get(const std::uint8_t* table, std::uint64_t bucket, std::uint32_t slot) {
+    const std::uint64_t word = load(table, bucket, slot / kLanes);
+    return word >> (slot % kLanes * kWidth) & ((std::uint64_t{1} << kWidth) - 1);
   }
 
   // Not zero if a slot of the bucket holds the fingerprint. The borrow of a zero lane can set the high
   // bit of lanes above it, which does no harm where only 'any' is asked.
-  static std::uint64_t any(const std::uint8_t* bucket, std::uint64_t fingerprint) {
+  static std::uint64_t any(const std::uint8_t* table, std::uint64_t bucket,
+                           std::uint64_t fingerprint) {
     const std::uint64_t wanted = fingerprint * kLow;
     std::uint64_t zero = 0;
     for (std::uint32_t i = 0; i < kLoads; ++i) {
-      const std::uint64_t x = load_u64(bucket + i * kLoadBytes) ^ wanted;
+      const std::uint64_t x = load(table, bucket, i) ^ wanted;
       zero |= (x - kLow) & ~x & kHigh;
     }
     return zero;
   }
 
   // Both buckets at once and without a branch, so that the two loads do not wait for each other.
-  static bool holds(const Place& place) {
-    return (any(place.first, place.fingerprint) | any(place.second, place.fingerprint)) != 0;
+  static bool holds(const std::uint8_t* table, const Place& place) {
+    return (any(table, place.first, place.fingerprint) |
+            any(table, place.second, place.fingerprint)) != 0;
   }
 
   // One bit for each slot of the bucket that holds the fingerprint, exactly.
-  static std::uint32_t matches(const std::uint8_t* bucket, std::uint64_t fingerprint) {
+  static std::uint32_t matches(const std::uint8_t* table, std::uint64_t bucket,
+                               std::uint64_t fingerprint) {
     const std::uint64_t wanted = fingerprint * kLow;
     std::uint32_t slots = 0;
     for (std::uint32_t i = 0; i < kLoads; ++i) {
-      const std::uint64_t x = load_u64(bucket + i * kLoadBytes) ^ wanted;
+      const std::uint64_t x = load(table, bucket, i) ^ wanted;
       const std::uint64_t zero = ~(((x & kRest) + kRest) | x) & kHigh;
       for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
         const auto hit = static_cast<std::uint32_t>(zero >> (lane * kWidth + kWidth - 1) & 1);
@@ -96,27 +118,49 @@ struct Kind {
   }
 };
 
+template <std::uint32_t kWidth, class Shape, class Fn>
+inline auto of_size(const Shape& shape, Fn fn) {
+  return shape.bucket_size == 8 ? fn(Kind<kWidth, 8>()) : fn(Kind<kWidth, 4>());
+}
+
 // Calls fn(Kind<width, size>()) for the kind of the shape.
 template <class Shape, class Fn>
 inline auto visit(const Shape& shape, Fn fn) {
-  const bool wide = shape.bucket_size == 8;
   switch (shape.fingerprint_bits) {
     case 8:
-      return wide ? fn(Kind<8, 8>()) : fn(Kind<8, 4>());
+      return of_size<8>(shape, fn);
+    case 9:
+      return of_size<9>(shape, fn);
+    case 10:
+      return of_size<10>(shape, fn);
+    case 11:
+      return of_size<11>(shape, fn);
     case 12:
-      return wide ? fn(Kind<12, 8>()) : fn(Kind<12, 4>());
+      return of_size<12>(shape, fn);
+    case 13:
+      return of_size<13>(shape, fn);
+    case 14:
+      return of_size<14>(shape, fn);
+    case 15:
+      return of_size<15>(shape, fn);
     case 16:
-      return wide ? fn(Kind<16, 8>()) : fn(Kind<16, 4>());
+      return of_size<16>(shape, fn);
+    case 20:
+      return of_size<20>(shape, fn);
+    case 24:
+      return of_size<24>(shape, fn);
+    case 28:
+      return of_size<28>(shape, fn);
+    case 32:
+      return of_size<32>(shape, fn);
+    case 40:
+      return of_size<40>(shape, fn);
+    case 48:
+      return of_size<48>(shape, fn);
     default:
-      SEMEL_ASSERT(shape.fingerprint_bits == 32);
-      return wide ? fn(Kind<32, 8>()) : fn(Kind<32, 4>());
+      SEMEL_ASSERT(shape.fingerprint_bits == 56);
+      return of_size<56>(shape, fn);
   }
-}
-
-template <class Shape>
-inline const std::uint8_t* address(const Shape& shape, const std::uint8_t* table,
-                                   std::uint64_t bucket) {
-  return table + bucket * (shape.bucket_size * shape.fingerprint_bits / 8);
 }
 
 }  // namespace semel::cuckoo_bucket

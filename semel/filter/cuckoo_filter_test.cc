@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include "semel/core/limits.h"
 #include "semel/core/random.h"
@@ -69,9 +71,10 @@ struct Golden16 : Case<8, 16, 37> {
   static constexpr char kFile[] = "cuckoo_v1_8x16_payload37.bin";
 };
 
-using BytesCases = ::testing::Types<Case<4, 8, 0>, Case<4, 12, 7>, Case<8, 16, 64>, Case<8, 32, 1>>;
-using TwinCases =
-    ::testing::Types<TwinCase<4, 8>, TwinCase<8, 12>, TwinCase<4, 16>, TwinCase<8, 32>>;
+using BytesCases =
+    ::testing::Types<Case<4, 8, 0>, Case<4, 9, 3>, Case<4, 12, 7>, Case<8, 16, 64>, Case<8, 32, 1>>;
+using TwinCases = ::testing::Types<TwinCase<4, 8>, TwinCase<4, 11>, TwinCase<8, 12>,
+                                   TwinCase<4, 16>, TwinCase<8, 32>>;
 using GoldenCases = ::testing::Types<Golden12, Golden16>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Cuckoo, HostileBytes, BytesCases);
 INSTANTIATE_TYPED_TEST_SUITE_P(Cuckoo, SetTwin, TwinCases);
@@ -95,8 +98,8 @@ TEST(CuckooBucket, FindsExactlyTheSlotsThatHoldAFingerprint) {
           expected |= std::uint32_t{table.get(bucket * size + slot) == wanted} << slot;
         }
         cuckoo_bucket::visit(shape, [&](auto kind) {
-          ASSERT_EQ(kind.matches(kind.address(table.data(), bucket), wanted), expected);
-          ASSERT_EQ(kind.any(kind.address(table.data(), bucket), wanted) != 0, expected != 0);
+          ASSERT_EQ(kind.matches(table.data(), bucket, wanted), expected);
+          ASSERT_EQ(kind.any(table.data(), bucket, wanted) != 0, expected != 0);
         });
       }
     }
@@ -133,9 +136,10 @@ TEST(CuckooShape, TakesTheShortestFingerprintThatWillDo) {
     return CuckooShape::for_goal({100'000, fpr})->fingerprint_bits;
   };
   EXPECT_EQ(bits(0.03), 8u);
-  EXPECT_EQ(bits(0.02), 12u);
-  EXPECT_EQ(bits(0.0015), 16u);
-  EXPECT_EQ(bits(1e-4), 32u);
+  EXPECT_EQ(bits(0.02), 9u);
+  EXPECT_EQ(bits(0.0015), 13u);
+  EXPECT_EQ(bits(1e-4), 20u);
+  EXPECT_EQ(bits(1e-12), 48u);
 }
 
 TEST(CuckooShape, RefusesAnImpossibleGoal) {
@@ -151,7 +155,45 @@ TEST(CuckooShape, RefusesAnImpossibleGoal) {
   }
   EXPECT_EQ(CuckooShape::for_goal({~0ull, 0.01}).error().code, Errc::limit);
   EXPECT_EQ(CuckooShape::for_goal({limits::kFilterBits / 8, 0.01}).error().code, Errc::limit);
-  EXPECT_EQ(CuckooShape::for_goal({1000, 1e-12}).error().code, Errc::limit);
+  EXPECT_EQ(CuckooShape::for_goal({1000, 1e-18}).error().code, Errc::limit);
+}
+
+TEST(CuckooShape, NumbersEveryPairOfBucketsOnceAndWastesNoNumber) {
+  for (const std::uint64_t buckets : {1, 2, 3, 4, 5, 8, 13, 64, 101}) {
+    const CuckooShape shape{4, 8, 0, buckets, kTestHash};
+    for (std::uint64_t f = 1; f < 256; ++f) {
+      std::map<std::uint64_t, std::set<std::uint64_t>> pairs;
+      for (std::uint64_t bucket = 0; bucket < buckets; ++bucket) {
+        const CuckooSpot spot{bucket, f};
+        const std::uint64_t pair = shape.pair_of(spot);
+        ASSERT_LT(pair, shape.pairs());
+        ASSERT_TRUE(shape.is_pair(pair, f));
+        ASSERT_EQ(shape.pair_of(shape.other(spot)), pair);
+        pairs[pair].insert({bucket, shape.other(spot).bucket});
+        const std::uint64_t lesser = shape.spot_of(pair, f).bucket;
+        ASSERT_EQ(lesser, std::min(bucket, shape.other(spot).bucket));
+      }
+      for (std::uint64_t pair = 0; pair < shape.pairs() + 2; ++pair) {
+        ASSERT_EQ(shape.is_pair(pair, f), pairs.contains(pair));
+        ASSERT_TRUE(!pairs.contains(pair) || pairs[pair].size() <= 2);
+      }
+      ASSERT_GE(pairs.size() + 1, shape.pairs());  // one number at most is of no pair
+    }
+  }
+}
+
+TEST(CuckooShape, HasTheCapacityThatItWasMadeFor) {
+  for (const std::uint32_t size : {4u, 8u}) {
+    for (std::uint64_t keys = 1; keys < 1'000'000'000; keys += keys / 7 + 1) {
+      const CuckooShape shape =
+          *CuckooShape::for_goal({.keys = keys, .fpr = 0.01, .bucket_size = size});
+      ASSERT_GE(shape.capacity(), keys);
+      if (keys < 10) continue;  // no table has fewer than three buckets
+      const auto more =
+          CuckooShape::for_goal({.keys = shape.capacity() + 1, .fpr = 0.01, .bucket_size = size});
+      ASSERT_GT(more->buckets, shape.buckets);
+    }
+  }
 }
 
 TEST(CuckooFilter, NeverForgetsAKeyUpToALoadOf95Percent) {
@@ -305,7 +347,7 @@ TEST(CuckooFilter, RefusesBytesThatNoFilterWrites) {
 
 TEST(CuckooFilterDeathTest, RefusesAnInvalidShapeAndTooWideAPayload) {
   EXPECT_DEATH(CuckooFilter({5, 8, 0, 10, {}}), "shape.valid");
-  EXPECT_DEATH(CuckooFilter({4, 9, 0, 10, {}}), "shape.valid");
+  EXPECT_DEATH(CuckooFilter({4, 17, 0, 10, {}}), "shape.valid");
   EXPECT_DEATH(CuckooFilter({4, 8, 0, 0, {}}), "shape.valid");
   CuckooFilter filter({4, 8, 3, 10, kTestHash});
   EXPECT_DEATH((void)filter.insert(key(1), 8), "payload");

@@ -1,0 +1,134 @@
+#include "semel/filter/cuckoo_table.h"
+
+#include <algorithm>
+#include <array>
+
+#include "semel/core/assert.h"
+
+namespace semel {
+
+CuckooTable::CuckooTable(const CuckooShape& shape)
+    : shape_((SEMEL_ASSERT(shape.valid()), shape)),
+      fingerprints_(shape.slots(), shape.fingerprint_bits),
+      payloads_(shape.slots(), shape.payload_bits) {}
+
+void CuckooTable::set(std::uint64_t slot, std::uint64_t fingerprint, std::uint64_t payload) {
+  fingerprints_.set(slot, fingerprint);
+  payloads_.set(slot, payload);
+}
+
+void CuckooTable::clear(std::uint64_t slot) {
+  SEMEL_ASSERT(fingerprint(slot) != 0);
+  set(slot, 0, 0);
+  --size_;
+}
+
+bool CuckooTable::place_here(const CuckooSpot& spot, std::uint64_t payload) {
+  const std::uint32_t free = matches({spot.bucket, 0});
+  if (free == 0) return false;
+  const auto slot = static_cast<std::uint32_t>(std::countr_zero(free));
+  set(spot.bucket * shape_.bucket_size + slot, spot.fingerprint, payload);
+  ++size_;
+  return true;
+}
+
+bool CuckooTable::place(const CuckooSpot& spot, std::uint64_t payload, std::uint64_t& quota) {
+  return place_here(spot, payload) || place_here(shape_.other(spot), payload) ||
+         place_by_moves(spot, payload, quota);
+}
+
+// Breadth-first over the buckets that entries could move to. The first free slot found ends the
+// shortest chain, which visits no bucket twice: a second visit could only find what the first would
+// have found earlier. So the moves, made from the free slot back, do not disturb each other.
+template <class Kind>
+bool CuckooTable::search(Kind kind, const CuckooSpot& spot, std::uint64_t payload,
+                         std::uint64_t& quota) {
+  struct Step {
+    std::uint64_t bucket;
+    std::uint32_t parent;  // the step whose entry would move here
+    std::uint32_t slot;    // of that entry, within the parent's bucket
+  };
+  constexpr std::uint32_t kRoots = 2;
+  const std::uint8_t* const table = fingerprints_.data();
+  const std::size_t most = std::min({kSearch, 4 * shape_.slots(), quota});
+  if (most < kRoots) return false;
+  std::array<Step, kSearch> steps;
+  steps[0] = {spot.bucket, 0, 0};
+  steps[1] = {shape_.other(spot).bucket, 0, 0};
+  std::size_t known = kRoots;
+
+  for (std::uint32_t at = 0; at < known; ++at) {
+    const std::uint64_t bucket = steps[at].bucket;
+    if (const std::uint32_t free = kind.matches(table, bucket, 0); free != 0) {
+      auto hole = bucket * kind.kSlots + static_cast<std::uint32_t>(std::countr_zero(free));
+      while (at >= kRoots) {
+        const Step& step = steps[at];
+        const std::uint64_t from = steps[step.parent].bucket * kind.kSlots + step.slot;
+        set(hole, fingerprints_.get(from), payloads_.get(from));
+        hole = from;
+        at = step.parent;
+      }
+      set(hole, spot.fingerprint, payload);
+      ++size_;
+      quota -= known;
+      return true;
+    }
+    for (std::uint32_t slot = 0; slot < kind.kSlots && known < most; ++slot) {
+      const std::uint64_t f = kind.get(table, bucket, slot);
+      const std::uint64_t next = cuckoo_bucket::other(bucket, f, shape_.buckets);
+      if (next == steps[0].bucket || next == steps[1].bucket) continue;  // so copies fail at once
+      semel::prefetch(kind.address(table, next));
+      steps[known++] = {next, at, slot};
+    }
+  }
+  quota -= known;
+  return false;
+}
+
+bool CuckooTable::place_by_moves(const CuckooSpot& spot, std::uint64_t payload,
+                                 std::uint64_t& quota) {
+  return cuckoo_bucket::visit(shape_,
+                              [&](auto kind) { return search(kind, spot, payload, quota); });
+}
+
+// Places are worked out once, when they are touched, and wait in a ring for their lines to come.
+void CuckooTable::contains(std::span<const Digest> keys, std::span<bool> found) const {
+  SEMEL_ASSERT(keys.size() == found.size());
+  const std::uint8_t* const table = fingerprints_.data();
+  const std::uint64_t buckets = shape_.buckets;
+  cuckoo_bucket::visit(shape_, [&](auto kind) {
+    constexpr std::size_t kRing = 64;
+    static_assert(kAhead < kRing);
+    std::array<typename decltype(kind)::Place, kRing> ring;
+    for_each_ahead(
+        keys.size(),
+        [&](std::size_t i) {
+          const auto place = kind.place(buckets, keys[i]);
+          semel::prefetch(kind.address(table, place.first));
+          semel::prefetch(kind.address(table, place.second));
+          ring[i % kRing] = place;
+        },
+        [&](std::size_t i) { found[i] = kind.holds(table, ring[i % kRing]); });
+  });
+}
+
+void CuckooTable::encode(Bytes& out) const {
+  fingerprints_.encode(out);
+  payloads_.encode(out);
+}
+
+const char* CuckooTable::decode(Reader& in) {
+  SEMEL_ASSERT(size_ == 0);
+  if (!fingerprints_.decode(in)) return "cuckoo filter: bits past the last fingerprint";
+  if (!payloads_.decode(in)) return "cuckoo filter: bits past the last payload";
+  for (std::uint64_t slot = 0; slot < shape_.slots(); ++slot) {
+    if (fingerprints_.get(slot) != 0) {
+      ++size_;
+    } else if (payloads_.get(slot) != 0) {
+      return "cuckoo filter: a payload in a free slot";
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace semel

@@ -1,0 +1,131 @@
+// CuckooTable: slots for entries, each in one of two buckets, and the moves that make room.
+//
+// Contract  place() finds a slot for an entry in either of its buckets, if need be by moving others to
+//           their other bucket, and fails before anything has moved. Nothing else moves an entry.
+// Layout      fingerprints   | f f f f | f f f 0 | ...      bucket_size to a bucket, packed; 0: free
+//             payloads       | p p p p | p p p 0 | ...      apart, so that lookups stay dense
+// Cost      contains: two cache misses at once. place: as much while one of the two buckets has a free
+//           slot, then a breadth-first search for the shortest chain of moves, which is at most five
+//           moves long. A table fills up at 97 % of load with buckets of 4, 99 % with 8.
+// Memory    slots * (fingerprint_bits + payload_bits) / 8 bytes, fixed.
+// Threads   const members may run at once; any other call needs the object to itself.
+// Source    Fan, Andersen, Kaminsky & Mitzenmacher, CoNEXT 2014; search after Li, Andersen, Kaminsky
+//           & Freedman, EuroSys 2014.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "semel/bits/packed_array.h"
+#include "semel/core/codec.h"
+#include "semel/filter/cuckoo_shape.h"
+#include "semel/hash/digest.h"
+
+namespace semel {
+
+class CuckooTable {
+ public:
+  // Buckets that a search looks at before it gives up: five moves deep with buckets of 4, and enough
+  // for a load of 97 %. Beyond, each further percent costs several times as much as the one before.
+  static constexpr std::uint64_t kSearch = 2048;
+
+  // REQUIRES: shape.valid().
+  explicit CuckooTable(const CuckooShape& shape);
+
+  // False, and no change, if no chain of moves makes room within min(kSearch, quota) buckets. What a
+  // search looks at is taken from the quota; an entry that needs no search takes nothing.
+  bool place(const CuckooSpot& spot, std::uint64_t payload, std::uint64_t& quota);
+  bool place(const CuckooSpot& spot, std::uint64_t payload) {
+    std::uint64_t quota = kSearch;
+    return place(spot, payload, quota);
+  }
+
+  // Places it in the bucket of the spot; false, and no change, if that has no free slot.
+  bool place_here(const CuckooSpot& spot, std::uint64_t payload);
+
+  bool contains(Digest key) const {
+    return cuckoo_bucket::visit(shape_, [&](auto kind) {
+      return kind.holds(fingerprints_.data(), kind.place(shape_.buckets, key));
+    });
+  }
+  void contains(std::span<const Digest> keys, std::span<bool> found) const;
+
+  // One bit for each slot of the bucket that holds the fingerprint; 0 finds free slots.
+  std::uint32_t matches(const CuckooSpot& spot) const {
+    return cuckoo_bucket::visit(shape_, [&](auto kind) {
+      return kind.matches(fingerprints_.data(), spot.bucket, spot.fingerprint);
+    });
+  }
+
+  // The first slot of either bucket with the fingerprint that accept(slot) takes.
+  template <class Accept>
+  std::optional<std::uint64_t> find(const CuckooSpot& spot, Accept accept) const;
+
+  // REQUIRES, of all that take a slot: slot < shape().slots().
+  std::uint64_t fingerprint(std::uint64_t slot) const { return fingerprints_.get(slot); }
+  std::uint64_t payload(std::uint64_t slot) const { return payloads_.get(slot); }
+  // REQUIRES: the slot is not free.
+  void clear(std::uint64_t slot);
+
+  // Calls visit(spot, slot) for every entry, bucket by bucket.
+  template <class Visit>
+  void for_each(Visit visit) const;
+
+  [[gnu::always_inline]] void prefetch(std::uint64_t bucket) const {
+    const std::uint64_t bit = bucket * shape_.bucket_size * shape_.fingerprint_bits;
+    semel::prefetch(fingerprints_.data() + bit / 8);
+  }
+  [[gnu::always_inline]] void prefetch_payloads(std::uint64_t bucket) const {
+    const std::uint64_t bit = bucket * shape_.bucket_size * shape_.payload_bits;
+    semel::prefetch(payloads_.data() + bit / 8);
+  }
+
+  const CuckooShape& shape() const { return shape_; }
+  std::uint64_t size() const { return size_; }
+  std::uint64_t bytes() const { return fingerprints_.byte_size() + payloads_.byte_size(); }
+
+  // The slots as they are, without a header.
+  void encode(Bytes& out) const;
+  // An error in words, or nullptr. REQUIRES: `in` holds bytes() bytes, and the table is empty.
+  [[nodiscard]] const char* decode(Reader& in);
+
+ private:
+  bool place_by_moves(const CuckooSpot& spot, std::uint64_t payload, std::uint64_t& quota);
+  template <class Kind>
+  bool search(Kind kind, const CuckooSpot& spot, std::uint64_t payload, std::uint64_t& quota);
+  void set(std::uint64_t slot, std::uint64_t fingerprint, std::uint64_t payload);
+
+  CuckooShape shape_;         // valid(), and never changes
+  PackedArray fingerprints_;  // 0: free
+  PackedArray payloads_;      // 0 where free
+  std::uint64_t size_ = 0;
+};
+
+template <class Accept>
+std::optional<std::uint64_t> CuckooTable::find(const CuckooSpot& spot, Accept accept) const {
+  const CuckooSpot other = shape_.other(spot);
+  for (const CuckooSpot& at : {spot, other}) {
+    for (std::uint32_t left = matches(at); left != 0; left &= left - 1) {
+      const std::uint64_t slot =
+          at.bucket * shape_.bucket_size + static_cast<std::uint32_t>(std::countr_zero(left));
+      if (accept(slot)) return slot;
+    }
+    if (other.bucket == spot.bucket) break;  // the two are one: its slots are not to be seen twice
+  }
+  return std::nullopt;
+}
+
+template <class Visit>
+void CuckooTable::for_each(Visit visit) const {
+  std::uint64_t slot = 0;
+  for (std::uint64_t bucket = 0; bucket < shape_.buckets; ++bucket) {
+    for (std::uint32_t i = 0; i < shape_.bucket_size; ++i, ++slot) {
+      const std::uint64_t f = fingerprints_.get(slot);
+      if (f != 0) visit(CuckooSpot{bucket, f}, slot);
+    }
+  }
+}
+
+}  // namespace semel
