@@ -1,0 +1,140 @@
+; The laws of a state-based CRDT (thesis, section 4.1), for any type that defines
+;
+;   State, bottom
+;   (well_formed x)   what every state that a site can reach keeps; true where no law needs more
+;   (equal x y)       the states answer alike for ever
+;   (leq x y)         compare
+;   (merge x y)
+;
+; A law is proved when its negation has no model. The states are arbitrary: nothing bounds them.
+
+(declare-const x State)
+(declare-const y State)
+(declare-const z State)
+(declare-const x2 State)
+(declare-const y2 State)
+(assert (well_formed x))
+(assert (well_formed y))
+(assert (well_formed z))
+(assert (well_formed x2))
+(assert (well_formed y2))
+
+(push)
+(echo "proved: equality is reflexive")
+(assert (not (equal x x)))
+(check-sat)
+(pop)
+
+(push)
+(echo "proved: equality is symmetric")
+(assert (equal x y))
+(assert (not (equal y x)))
+(check-sat)
+(pop)
+
+(push)
+(echo "proved: equality is transitive")
+(assert (equal x y))
+(assert (equal y z))
+(assert (not (equal x z)))
+(check-sat)
+(pop)
+
+(push)
+(echo "proved: compare is reflexive (4.1)")
+(assert (not (leq x x)))
+(check-sat)
+(pop)
+
+(push)
+(echo "proved: compare is antisymmetric (4.2)")
+(assert (leq x y))
+(assert (leq y x))
+(assert (not (equal x y)))
+(check-sat)
+(pop)
+
+(push)
+(echo "proved: compare is transitive (4.3)")
+(assert (leq x y))
+(assert (leq y z))
+(assert (not (leq x z)))
+(check-sat)
+(pop)
+
+(push)
+(echo "proved: equal states are below each other")
+(assert (equal x y))
+(assert (not (leq x y)))
+(check-sat)
+(pop)
+
+(push)
+(echo "proved: merge keeps states well-formed")
+(assert (not (well_formed (merge x y))))
+(check-sat)
+(pop)
+
+(push)
+(echo "proved: merge is an upper bound of its left side (4.4)")
+(assert (not (leq x (merge x y))))
+(check-sat)
+(pop)
+
+(push)
+(echo "proved: merge is an upper bound of its right side (4.4)")
+(assert (not (leq y (merge x y))))
+(check-sat)
+(pop)
+
+(push)
+(echo "proved: merge is the least upper bound (4.4)")
+(assert (leq x z))
+(assert (leq y z))
+(assert (not (leq (merge x y) z)))
+(check-sat)
+(pop)
+
+(push)
+(echo "proved: merge is idempotent (4.5)")
+(assert (not (equal (merge x x) x)))
+(check-sat)
+(pop)
+
+(push)
+(echo "proved: merge is commutative (4.6)")
+(assert (not (equal (merge x y) (merge y x))))
+(check-sat)
+(pop)
+
+(push)
+(echo "proved: merge is associative (4.7)")
+(assert (not (equal (merge (merge x y) z) (merge x (merge y z)))))
+(check-sat)
+(pop)
+
+(push)
+(echo "proved: merge changes nothing exactly where compare says so (4.8)")
+(assert (not (= (equal (merge x y) y) (leq x y))))
+(check-sat)
+(pop)
+
+(push)
+(echo "proved: merge of equal states gives equal states")
+(assert (equal x x2))
+(assert (equal y y2))
+(assert (not (equal (merge x y) (merge x2 y2))))
+(check-sat)
+(pop)
+
+(push)
+(echo "proved: bottom is well-formed")
+(assert (not (well_formed bottom)))
+(check-sat)
+(pop)
+
+(push)
+(echo "proved: bottom is below every state")
+(assert (not (leq bottom x)))
+(check-sat)
+(pop)
