@@ -24,6 +24,7 @@ enum class Errc : std::uint8_t {
   unsupported,  // well formed, but of a version or kind this build does not know
   limit,        // well formed, but larger than the caller allows
   mismatch,     // two sound objects that cannot be combined
+  gap,          // well formed, but something that came before it is missing here
   full,         // no room; the object is unchanged
   io,           // the store or the socket below failed
 };

@@ -20,6 +20,13 @@ namespace semel {
 struct Digest {
   std::uint64_t lo;
   std::uint64_t hi;
+
+  // The digest of a set is the XOR of those of its members.
+  Digest& operator^=(const Digest& other) {
+    lo ^= other.lo;
+    hi ^= other.hi;
+    return *this;
+  }
   bool operator==(const Digest&) const = default;
 };
 

@@ -3,8 +3,11 @@
 // It is either fast or keyed, and its id() goes into the shape of every structure that it feeds.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "semel/hash/digest.h"
 #include "semel/hash/keyed_digest.h"
@@ -18,6 +21,14 @@ class Hasher {
 
   Digest operator()(std::string_view key) const {
     return key_ ? (*key_)(key) : digest(key, id_.seed);
+  }
+  // The digest of some numbers: of their bytes, little-endian.
+  template <class... Numbers>
+  Digest of_numbers(Numbers... numbers) const {
+    std::array<std::uint8_t, 8 * sizeof...(numbers)> bytes;
+    std::uint8_t* to = bytes.data();
+    (store_u64(std::exchange(to, to + 8), static_cast<std::uint64_t>(numbers)), ...);
+    return (*this)({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
   HashId id() const { return id_; }
 
