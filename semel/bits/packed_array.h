@@ -41,6 +41,7 @@ class PackedArray {
     SEMEL_ASSERT(value <= mask_);
     const std::uint64_t bit = i * width_;
     std::uint8_t* at = bytes_.data() + bit / 8;
+    if (width_ == 64) return store_u64(at, value);  // without a load, which could miss the cache
     const std::uint32_t shift = bit % 8;
     store_u64(at, (load_u64(at) & ~(mask_ << shift)) | value << shift);
     if (shift + width_ > 64) {

@@ -1,0 +1,89 @@
+#include "semel/bits/elias_fano.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "semel/bits/packed_array.h"
+#include "semel/core/arithmetic.h"
+#include "semel/core/assert.h"
+
+namespace semel::elias_fano {
+namespace {
+
+struct Layout {
+  std::uint32_t low_bits;  // k
+  uint128 high_bits;       // of all numbers
+};
+
+// REQUIRES: n > 0.
+Layout layout_of(std::uint64_t n, std::uint64_t last) {
+  const uint128 distance =
+      (static_cast<uint128>(last) + 1) / n;  // rounded down, which k is as well
+  // 2^64 has 65 bits, of which the highest is not seen here; k stays below 64, so that shifts do.
+  const auto seen = static_cast<std::uint64_t>(std::min<uint128>(distance, ~std::uint64_t{0}));
+  const auto width = static_cast<std::uint32_t>(std::bit_width(seen));
+  const std::uint32_t low_bits = width == 0 ? 0 : width - 1;
+  return {low_bits, static_cast<uint128>(n) + (last >> low_bits)};
+}
+
+PackedArray low_parts(std::uint64_t n, const Layout& layout) { return {n, layout.low_bits}; }
+
+PackedArray high_parts(const Layout& layout) {
+  return {static_cast<std::uint64_t>(layout.high_bits), 1};
+}
+
+}  // namespace
+
+// At most 2^62 + 2^61: n * k is largest for k = 1 or 2, and there are at most 2^65 high bits.
+std::uint64_t byte_size(std::uint64_t n, std::uint64_t last) {
+  if (n == 0) return 0;
+  const Layout layout = layout_of(n, last);
+  const uint128 low = (static_cast<uint128>(n) * layout.low_bits + 7) / 8;
+  const uint128 high = (layout.high_bits + 7) / 8;
+  return static_cast<std::uint64_t>(low + high);
+}
+
+void encode(Bytes& out, std::span<const std::uint64_t> values, std::uint64_t last) {
+  if (values.empty()) return;
+  const Layout layout = layout_of(values.size(), last);
+  const std::uint64_t mask = (std::uint64_t{1} << layout.low_bits) - 1;
+  PackedArray low = low_parts(values.size(), layout);
+  PackedArray high = high_parts(layout);
+  std::uint64_t before = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint64_t value = values[i];
+    SEMEL_ASSERT(before <= value && value <= last);
+    low.set(i, value & mask);
+    high.set((value >> layout.low_bits) + i, 1);
+    before = value;
+  }
+  low.encode(out);
+  high.encode(out);
+}
+
+bool decode(Reader& in, std::uint64_t n, std::uint64_t last, std::vector<std::uint64_t>& values) {
+  SEMEL_ASSERT(in.rest() >= byte_size(n, last));
+  values.clear();
+  if (n == 0) return true;
+  const Layout layout = layout_of(n, last);
+  PackedArray low = low_parts(n, layout);
+  PackedArray high = high_parts(layout);
+  if (!low.decode(in) || !high.decode(in)) return false;
+
+  values.resize(n);
+  std::uint64_t found = 0, before = 0;
+  for (std::uint64_t at = 0; at < high.byte_size(); at += 8) {
+    // The last load may reach into the slack, which is zero.
+    for (std::uint64_t ones = load_u64(high.data() + at); ones != 0; ones &= ones - 1) {
+      if (found == n) return false;
+      const std::uint64_t place = at * 8 + static_cast<unsigned>(std::countr_zero(ones));
+      const std::uint64_t value = (place - found) << layout.low_bits | low.get(found);
+      if (value < before) return false;
+      values[found++] = value;
+      before = value;
+    }
+  }
+  return found == n && before <= last;
+}
+
+}  // namespace semel::elias_fano
