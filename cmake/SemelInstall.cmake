@@ -25,12 +25,12 @@ write_basic_package_version_file(semelConfigVersion.cmake COMPATIBILITY SameMino
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/semelConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/semelConfigVersion.cmake DESTINATION ${package_dir})
 
-# Who links the static library links libsodium too; who links the shared one need not know of it.
+# Who links the static library links what it uses too; who links the shared one need not know of it.
 if(BUILD_SHARED_LIBS)
   set_target_properties(semel_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   set(requires "")
 else()
-  set(requires libsodium)
+  set(requires "libsodium libzstd")
 endif()
 set(pkgconfig_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${pkgconfig_dir} OUTPUT_VARIABLE up)

@@ -58,6 +58,7 @@ constexpr std::array kLibraries = {
     Library{"sodium.h", "semel/hash"},
     Library{"sodium", "semel/hash"},
     Library{"simdjson.h", "cli/records.cc"},
+    Library{"zstd.h", "semel/crdt/zstd_frame.cc"},
     Library{"rocksdb", "semel/store/rocksdb_store.cc"},
     Library{"hiredis", "client"},
     Library{"redismodule.h", "module/host"},
