@@ -23,8 +23,8 @@ class BitArray {
   std::uint64_t size() const { return words_.size() * 64; }
   bool test(std::uint64_t i) const { return words_[i / 64] >> (i % 64) & 1; }
   void set(std::uint64_t i) { words_[i / 64] |= std::uint64_t{1} << (i % 64); }
-  std::uint64_t count() const;  // of the bits that are set
-  void unite(const BitArray& other);
+  std::uint64_t count() const;        // of the bits that are set
+  bool unite(const BitArray& other);  // true if that set a bit
 
   std::span<std::uint64_t> words() { return words_; }
   std::span<const std::uint64_t> words() const { return words_; }

@@ -25,10 +25,13 @@ RC_GTEST_PROP(BitArray, HoldsExactlyTheBitsThatWereSet, (std::set<std::uint8_t> 
 }
 
 RC_GTEST_PROP(BitArray, UnitesAsSetsDo, (std::set<std::uint64_t> a, std::set<std::uint64_t> b)) {
-  BitArray both = array_of(a);
-  both.unite(array_of(b));
+  const BitArray before = array_of(a);
+  BitArray both = before;
+  const bool changed = both.unite(array_of(b));
   a.insert(b.begin(), b.end());
   RC_ASSERT(both == array_of(a));
+  RC_ASSERT(changed == (both != before));
+  RC_ASSERT(!both.unite(before));
 }
 
 RC_GTEST_PROP(BitArray, DecodesWhatItEncoded, (std::set<std::uint64_t> bits)) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "semel/bits/lines.h"
 #include "semel/core/arithmetic.h"
@@ -152,12 +153,17 @@ struct Avx512 {
 using Avx512 = Portable;
 #endif
 
-// The block of section `line` that the key falls into.
+// The block of section `line` that the key falls into: where it begins, in words.
+[[gnu::always_inline]] inline std::uint64_t block_start(const Sections& sections, Digest key,
+                                                        std::uint32_t line) {
+  const std::uint64_t at = scale(word_of(key.lo, line), sections.blocks);
+  return (line * sections.blocks + at) * kBlockWords;
+}
+
 template <class Word>
 [[gnu::always_inline]] inline Word* block_of(Word* words, const Sections& sections, Digest key,
                                              std::uint32_t line) {
-  const std::uint64_t at = scale(word_of(key.lo, line), sections.blocks);
-  return words + (line * sections.blocks + at) * kBlockWords;
+  return words + block_start(sections, key, line);
 }
 
 // What follows is inlined into one caller for each kernel, and there, by `flatten`, the kernel too: it
@@ -361,6 +367,23 @@ void add(std::uint64_t* words, const Sections& sections, std::span<const Digest>
          std::span<bool> added) {
   return kHasAvx512 ? add_all_avx512(words, sections, keys, added)
                     : add_all_portable(words, sections, keys, added);
+}
+
+// What a key sets in an empty block are its bits.
+std::size_t bits_of(const Sections& sections, Digest key,
+                    std::span<std::uint64_t, kMostBits> bits) {
+  std::size_t n = 0;
+  for (std::uint32_t line = 0; line < sections.lines; ++line) {
+    std::array<std::uint64_t, kBlockWords> block{};
+    Portable::set(block.data(), key.hi, line, sections.probes);
+    const std::uint64_t start = block_start(sections, key, line);
+    for (std::size_t word = 0; word < kBlockWords; ++word) {
+      for (std::uint64_t ones = block[word]; ones != 0; ones &= ones - 1) {
+        bits[n++] = (start + word) * 64 + static_cast<unsigned>(std::countr_zero(ones));
+      }
+    }
+  }
+  return n;
 }
 
 bool test_portable(const std::uint64_t* block, std::uint64_t high, std::uint32_t line,

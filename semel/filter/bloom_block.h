@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <span>
 
+#include "semel/core/limits.h"
 #include "semel/hash/digest.h"
 
 namespace semel::bloom_block {
@@ -54,6 +55,11 @@ inline bool add(std::uint64_t* words, const Sections& sections, Digest key) {
 }
 void add(std::uint64_t* words, const Sections& sections, std::span<const Digest> keys,
          std::span<bool> added);
+
+// Writes the bits that add() sets, each once, to `bits`; how many they are.
+inline constexpr std::size_t kMostBits =
+    std::size_t{limits::kBlockedLines} * limits::kBlockedProbes;
+std::size_t bits_of(const Sections& sections, Digest key, std::span<std::uint64_t, kMostBits> bits);
 
 // The kernels, for the test that compares them. REQUIRES, of those for AVX-512: kHasAvx512.
 bool test_portable(const std::uint64_t* block, std::uint64_t high, std::uint32_t line,

@@ -103,6 +103,25 @@ BloomLayout BloomShape::blocked_for(double fpr) {
   return static_cast<BloomLayout>(std::clamp(lines, 1.0, double{limits::kBlockedLines}));
 }
 
+void BloomShape::encode(Bytes& out) const {
+  Writer w(out);
+  w.u8(static_cast<std::uint8_t>(layout));
+  w.u8(static_cast<std::uint8_t>(hash.kind));
+  w.u16(static_cast<std::uint16_t>(probes));
+  w.u64(bits);
+  w.u64(hash.seed);
+}
+
+BloomShape BloomShape::decode(Reader& in) {
+  BloomShape shape{};
+  shape.layout = static_cast<BloomLayout>(in.u8());
+  shape.hash.kind = static_cast<HashKind>(in.u8());
+  shape.probes = in.u16();
+  shape.bits = in.u64();
+  shape.hash.seed = in.u64();
+  return shape;
+}
+
 bool BloomShape::valid() const {
   if (bits == 0 || bits > limits::kFilterBits || probes == 0 || !hash.valid()) return false;
   if (layout == BloomLayout::plain) return bits % 64 == 0 && probes <= limits::kPlainProbes;
@@ -150,10 +169,30 @@ void BloomFilter::contains(std::span<const Digest> keys, std::span<bool> found) 
       [&](std::size_t i) { found[i] = plain_contains(words, shape_, keys[i]); });
 }
 
-Result<void> BloomFilter::merge(const BloomFilter& other) {
+Result<bool> BloomFilter::merge(const BloomFilter& other) {
   if (shape_ != other.shape_) return Error{Errc::mismatch, "Bloom filters of different shapes"};
-  array_.unite(other.array_);
-  return {};
+  return array_.unite(other.array_);
+}
+
+std::span<const std::uint64_t> BloomFilter::bits_of(Digest key, KeyBits& room) const {
+  static_assert(std::tuple_size_v<KeyBits> >= limits::kPlainProbes);
+  std::size_t n = 0;
+  if (plain()) {
+    for_each_plain_probe(shape_, key, [&](std::uint64_t bit) {
+      room[n++] = bit;
+      return true;
+    });
+  } else {
+    n = bloom_block::bits_of(sections_, key, room);
+  }
+  return std::span(room).first(n);
+}
+
+bool BloomFilter::set(std::uint64_t bit) {
+  SEMEL_ASSERT(bit < shape_.bits);
+  const bool clear = !array_.test(bit);
+  array_.set(bit);
+  return clear;
 }
 
 double BloomFilter::fill() const {
@@ -185,11 +224,7 @@ void BloomFilter::encode(Bytes& out) const {
   const std::size_t start = out.size();
   Writer w(out);
   w.u32(kMagic);
-  w.u8(static_cast<std::uint8_t>(shape_.layout));
-  w.u8(static_cast<std::uint8_t>(shape_.hash.kind));
-  w.u16(static_cast<std::uint16_t>(shape_.probes));
-  w.u64(shape_.bits);
-  w.u64(shape_.hash.seed);
+  shape_.encode(out);
   array_.encode(out);
   w.u64(checksum(ByteView(out).subspan(start)));
 }
@@ -197,12 +232,7 @@ void BloomFilter::encode(Bytes& out) const {
 Result<BloomFilter> BloomFilter::decode(ByteView in) {
   Reader r(in);
   const std::uint32_t magic = r.u32();
-  BloomShape shape{};
-  shape.layout = static_cast<BloomLayout>(r.u8());
-  shape.hash.kind = static_cast<HashKind>(r.u8());
-  shape.probes = r.u16();
-  shape.bits = r.u64();
-  shape.hash.seed = r.u64();
+  const BloomShape shape = BloomShape::decode(r);
   if (!r.ok()) return Error{Errc::truncated, "Bloom filter: header"};
   if (magic != kMagic) return Error{Errc::unsupported, "Bloom filter: magic"};
   if (!shape.valid()) return Error{Errc::corrupt, "Bloom filter: shape"};

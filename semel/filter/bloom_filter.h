@@ -24,6 +24,7 @@
 //           after Putze, Sanders & Singler, WEA 2007.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
@@ -66,6 +67,11 @@ struct BloomShape {
   // four lines where none does.
   static BloomLayout blocked_for(double fpr);
 
+  // The fields, a part of formats.
+  static constexpr std::size_t kEncodedSize = 20;
+  void encode(Bytes& out) const;
+  static BloomShape decode(Reader& in);  // not checked: it may not be valid()
+
   bool valid() const;
   std::uint32_t lines() const { return static_cast<std::uint32_t>(layout); }  // 0 if plain
   double expected_fpr(std::uint64_t keys) const;
@@ -89,8 +95,17 @@ class BloomFilter {
   void add(std::span<const Digest> keys, std::span<bool> added);
   void contains(std::span<const Digest> keys, std::span<bool> found) const;
 
-  // Adds every key of `other`. Errc::mismatch, and no change, if the shapes differ.
-  Result<void> merge(const BloomFilter& other);
+  // Adds every key of `other`; true if that changed anything. Errc::mismatch, and no change, if the
+  // shapes differ.
+  Result<bool> merge(const BloomFilter& other);
+
+  // Below the keys: the bits that add(key) sets (some perhaps twice, where probes meet), and all bits,
+  // bit i being bit i % 64 of word i / 64.
+  using KeyBits = std::array<std::uint64_t, bloom_block::kMostBits>;
+  std::span<const std::uint64_t> bits_of(Digest key, KeyBits& room) const;
+  std::span<const std::uint64_t> words() const { return array_.words(); }
+  // True if the bit was clear. REQUIRES: bit < shape().bits.
+  bool set(std::uint64_t bit);
 
   const BloomShape& shape() const { return shape_; }
   double fill() const;         // the share of bits that are set, in [0, 1]

@@ -289,11 +289,45 @@ TEST(BloomFilter, RefusesToMergeAnotherShapeAndStaysAsItWas) {
   const BloomFilter before = filter;
   for (const BloomShape& other : {shape_for(10'000, 0.02, blocked), shape_for(10'000, 0.01, plain),
                                   shape_for(10'000, 0.01, blocked, kTestSeed + 1)}) {
-    const Result<void> merged = filter.merge(BloomFilter(other));
+    const Result<bool> merged = filter.merge(BloomFilter(other));
     ASSERT_FALSE(merged);
     EXPECT_EQ(merged.error().code, Errc::mismatch);
     EXPECT_EQ(filter, before);
   }
+}
+
+TEST(BloomFilter, SaysWhetherAMergeChangedIt) {
+  for (const BloomLayout layout : kLayouts) {
+    BloomFilter filter = filter_of(0, 100, layout);
+    EXPECT_FALSE(*filter.merge(filter_of(0, 50, layout)));
+    EXPECT_TRUE(*filter.merge(filter_of(50, 150, layout)));
+    EXPECT_FALSE(*filter.merge(filter_of(0, 150, layout)));
+  }
+}
+
+// Of filters small and large, at errors that take one word of probes and several.
+TEST(BloomFilter, TellsTheBitsOfAKeyAsAddSetsThem) {
+  for (const BloomLayout layout : kLayouts) {
+    for (const double fpr : {0.5, 0.01, 1e-4, 1e-9}) {
+      for (const std::uint64_t room : {1, 1000}) {
+        const BloomShape shape = shape_for(room, fpr, layout);
+        BloomFilter added(shape), set(shape);
+        for (std::uint64_t n = 0; n < 200; ++n) {
+          BloomFilter::KeyBits bits;
+          bool changed = false;
+          for (const std::uint64_t bit : added.bits_of(key(n), bits)) changed |= set.set(bit);
+          ASSERT_EQ(added.add(key(n)), changed);
+          ASSERT_EQ(added, set);
+        }
+      }
+    }
+  }
+}
+
+TEST(BloomFilterDeathTest, RefusesABitBeyondItsLast) {
+  BloomFilter filter({plain, 1, 128, kTestHash});
+  EXPECT_TRUE(filter.set(127));
+  EXPECT_DEATH(filter.set(128), "bit < shape_.bits");
 }
 
 TEST(BloomFilterDeathTest, RefusesAnInvalidShape) {

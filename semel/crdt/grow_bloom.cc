@@ -1,0 +1,226 @@
+#include "semel/crdt/grow_bloom.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+#include "semel/bits/elias_fano.h"
+#include "semel/core/assert.h"
+#include "semel/filter/bloom_math.h"
+
+namespace semel {
+namespace {
+
+// docs/formats/bloom_delta_v1.md. All integers little-endian.
+//
+//    OFFSET     SIZE  FIELD
+//         0        4  magic, the bytes "SBD1"
+//         4       20  shape, as in bloom_v1
+//        24        8  number of bits
+//        32           the bits, ascending: bits/elias_fano.h
+//   end - 8        8  checksum of all the bytes before it
+constexpr std::uint32_t kMagic = 0x31444253;
+constexpr std::size_t kTrailerSize = 8;
+
+constexpr Error kOtherShape{Errc::mismatch, "Bloom filters of different shapes"};
+
+std::string_view as_text(ByteView bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+BloomDelta::BloomDelta(const BloomShape& shape) : shape_(shape) { SEMEL_ASSERT(shape.valid()); }
+
+// Bits are put in order when they have doubled: each is moved a few times in all.
+void BloomDelta::add(std::uint64_t bit) {
+  constexpr std::size_t kFewest = 64;
+  bits_.push_back(bit);
+  if (bits_.size() - settled_ > std::max(settled_, kFewest)) settle();
+}
+
+void BloomDelta::settle() {
+  if (settled_ == bits_.size()) return;
+  const auto fresh = bits_.begin() + static_cast<std::ptrdiff_t>(settled_);
+  std::sort(fresh, bits_.end());
+  std::inplace_merge(bits_.begin(), fresh, bits_.end());
+  bits_.erase(std::unique(bits_.begin(), bits_.end()), bits_.end());
+  settled_ = bits_.size();
+}
+
+std::vector<std::uint64_t> BloomDelta::bits_in_order() const {
+  BloomDelta copy = *this;
+  copy.settle();
+  return std::move(copy.bits_);
+}
+
+Result<void> BloomDelta::merge(const BloomDelta& other) {
+  if (shape_ != other.shape_) return kOtherShape;
+  if (this == &other) return {};
+  bits_.insert(bits_.end(), other.bits_.begin(), other.bits_.end());
+  settle();
+  return {};
+}
+
+void BloomDelta::encode(Bytes& out) const {
+  const std::vector<std::uint64_t> bits = bits_in_order();
+  const std::size_t start = out.size();
+  Writer w(out);
+  w.u32(kMagic);
+  shape_.encode(out);
+  w.u64(bits.size());
+  elias_fano::encode(out, bits, shape_.bits - 1);
+  w.u64(checksum(ByteView(out).subspan(start)));
+}
+
+Result<BloomDelta> BloomDelta::decode(ByteView in) {
+  Reader r(in);
+  const std::uint32_t magic = r.u32();
+  const BloomShape shape = BloomShape::decode(r);
+  const std::uint64_t bits = r.u64();
+  if (!r.ok()) return Error{Errc::truncated, "Bloom delta: header"};
+  if (magic != kMagic) return Error{Errc::unsupported, "Bloom delta: magic"};
+  if (!shape.valid()) return Error{Errc::corrupt, "Bloom delta: shape"};
+  if (r.rest() < kTrailerSize) return Error{Errc::truncated, "Bloom delta: bits"};
+  // Length before allocation: until here `bits` is only a claim.
+  const std::uint64_t last = shape.bits - 1;
+  if (bits > shape.bits || r.rest() - kTrailerSize != elias_fano::byte_size(bits, last)) {
+    return Error{Errc::corrupt, "Bloom delta: size"};
+  }
+  const ByteView body = in.first(in.size() - kTrailerSize);
+  if (load_u64(in.data() + body.size()) != checksum(body)) {
+    return Error{Errc::corrupt, "Bloom delta: checksum"};
+  }
+
+  BloomDelta delta(shape);
+  const bool ascend = elias_fano::decode(r, bits, last, delta.bits_);
+  if (!ascend || std::adjacent_find(delta.bits_.begin(), delta.bits_.end()) != delta.bits_.end()) {
+    return Error{Errc::corrupt, "Bloom delta: bits"};
+  }
+  delta.settled_ = bits;
+  return delta;
+}
+
+bool BloomDelta::operator==(const BloomDelta& other) const {
+  return shape_ == other.shape_ && bits_in_order() == other.bits_in_order();
+}
+
+Result<GrowBloom::Shape> GrowBloom::shape_for(std::uint64_t keys, double fpr, HashId hash) {
+  const bool possible = fpr > 0 && fpr < 1;  // if not, for_goal says so
+  const BloomLayout layout = possible ? BloomShape::blocked_for(fpr) : BloomLayout::plain;
+  return BloomShape::for_goal({keys, fpr, layout, hash});
+}
+
+bool GrowBloom::add(Digest key) {
+  const bool added = filter_.add(key);
+  keys_ += added;
+  return added;
+}
+
+bool GrowBloom::add(Digest key, Delta& delta) {
+  SEMEL_ASSERT(delta.shape_ == shape());
+  BloomFilter::KeyBits room;
+  bool added = false;
+  for (const std::uint64_t bit : filter_.bits_of(key, room)) {
+    if (!filter_.set(bit)) continue;
+    delta.add(bit);
+    added = true;
+  }
+  keys_ += added;
+  return added;
+}
+
+void GrowBloom::add(std::span<const Digest> keys, std::span<bool> added) {
+  filter_.add(keys, added);
+  keys_ += static_cast<std::uint64_t>(std::count(added.begin(), added.end(), true));
+}
+
+void GrowBloom::add(std::span<const Digest> keys, std::span<bool> added, Delta& delta) {
+  SEMEL_ASSERT(keys.size() == added.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) added[i] = add(keys[i], delta);
+}
+
+Result<bool> GrowBloom::merge(const GrowBloom& other) {
+  const Result<bool> changed = filter_.merge(other.filter_);
+  if (changed && *changed) counted_ = false;
+  return changed;
+}
+
+Result<bool> GrowBloom::merge(const Delta& delta) {
+  if (const Result<void> admitted = admits(delta); !admitted) return admitted.error();
+  bool changed = false;
+  for (const std::uint64_t bit : delta.bits_) changed |= filter_.set(bit);
+  if (changed) counted_ = false;
+  return changed;
+}
+
+Result<void> GrowBloom::admits(const Delta& delta) const {
+  if (delta.shape_ != shape()) return kOtherShape;
+  return {};
+}
+
+Result<std::partial_ordering> GrowBloom::compare(const GrowBloom& other) const {
+  if (shape() != other.shape()) return kOtherShape;
+  constexpr std::size_t kWordsAtOnce = 512;  // without a branch between them
+  const std::span<const std::uint64_t> here = filter_.words(), there = other.filter_.words();
+  std::uint64_t only_here = 0, only_there = 0;
+  for (std::size_t start = 0; start < here.size(); start += kWordsAtOnce) {
+    const std::size_t end = std::min(here.size(), start + kWordsAtOnce);
+    for (std::size_t i = start; i < end; ++i) {
+      only_here |= here[i] & ~there[i];
+      only_there |= there[i] & ~here[i];
+    }
+    if (only_here != 0 && only_there != 0) return std::partial_ordering::unordered;
+  }
+  if (only_here != 0) return std::partial_ordering::greater;
+  if (only_there != 0) return std::partial_ordering::less;
+  return std::partial_ordering::equivalent;
+}
+
+std::uint64_t GrowBloom::capacity() const {
+  const BloomShape& s = shape();
+  const double half = static_cast<double>(s.bits) / 2;
+  const double keys = s.layout == BloomLayout::plain
+                          ? bloom_math::plain_cardinality(s.bits, s.probes, half)
+                          : bloom_math::blocked_cardinality(s.bits / s.lines(),
+                                                            s.probes / s.lines(), half / s.lines());
+  return static_cast<std::uint64_t>(keys);
+}
+
+std::uint64_t GrowBloom::keys() {
+  if (!counted_) keys_ = static_cast<std::uint64_t>(std::llround(cardinality()));
+  counted_ = true;
+  return keys_;
+}
+
+// The digest of the shape, and those of the blocks that hold something, each with its number.
+Digest GrowBloom::digest(const Hasher& hasher) const {
+  Bytes encoded_shape;
+  shape().encode(encoded_shape);
+  Digest sum = hasher(as_text(encoded_shape));
+
+  constexpr std::size_t kBlockWords = kLineBytes / 8;
+  std::array<std::uint8_t, 8 + kLineBytes> numbered{};
+  const std::span<const std::uint64_t> words = filter_.words();
+  for (std::size_t start = 0; start < words.size(); start += kBlockWords) {
+    const auto block = words.subspan(start, std::min(kBlockWords, words.size() - start));
+    if (std::all_of(block.begin(), block.end(), [](std::uint64_t word) { return word == 0; })) {
+      continue;
+    }
+    numbered.fill(0);  // where the last block is short
+    store_u64(numbered.data(), start / kBlockWords);
+    for (std::size_t i = 0; i < block.size(); ++i) store_u64(&numbered[8 + 8 * i], block[i]);
+    const Digest digest = hasher(as_text(numbered));
+    sum = {sum.lo ^ digest.lo, sum.hi ^ digest.hi};
+  }
+  return sum;
+}
+
+Result<GrowBloom> GrowBloom::decode(ByteView in) {
+  Result<BloomFilter> filter = BloomFilter::decode(in);
+  if (!filter) return filter.error();
+  return GrowBloom(*std::move(filter));
+}
+
+}  // namespace semel
