@@ -112,16 +112,13 @@ Structure sifted() {
           }};
 }
 
-Structure cuckoo(std::uint32_t fingerprint_bits) {
-  const std::string bits = std::to_string(fingerprint_bits);
-  return {"cuckoo-" + bits, "CuckooFilter, fingerprints of " + bits + " bits; ids can be removed",
-          [fingerprint_bits](std::uint64_t ids, double error) -> std::optional<Plan> {
-            auto shape = CuckooShape::for_goal({.keys = ids, .fpr = kMostError});
+Structure cuckoo() {
+  return {"cuckoo", "CuckooFilter; ids can be removed",
+          [](std::uint64_t ids, double error) -> std::optional<Plan> {
+            const auto shape = CuckooShape::for_goal({.keys = ids, .fpr = error});
             if (!shape) return std::nullopt;
-            shape->fingerprint_bits = fingerprint_bits;
-            const double expected = shape->expected_fpr(ids);
-            if (!shape->valid() || expected > error) return std::nullopt;
-            return Plan{divide_up(shape->slots() * fingerprint_bits, 8), expected};
+            return Plan{divide_up(shape->slots() * shape->fingerprint_bits, 8),
+                        shape->expected_fpr(ids)};
           }};
 }
 
@@ -206,7 +203,7 @@ std::vector<Structure> structures(const std::optional<TimeMs>& window_ms) {
     all = {bloom(BloomLayout::plain, "plain"), bloom(BloomLayout::blocked, "blocked"),
            bloom(BloomLayout::blocked2, "blocked2"), bloom(BloomLayout::blocked3, "blocked3")};
     all.push_back(sifted());
-    for (const std::uint32_t bits : {8u, 12u, 16u, 32u}) all.push_back(cuckoo(bits));
+    all.push_back(cuckoo());
     all.push_back(exact_set());
     return all;
   }
