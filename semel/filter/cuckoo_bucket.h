@@ -2,8 +2,8 @@
 //
 // A bucket is loaded as one or more 64-bit words of several lanes, XORed with the fingerprint in
 // every lane, and searched for a lane that is zero, without a branch. Every kind of bucket, a width
-// and a size, is compiled apart; visit() chooses once for a whole batch. Widths are such that a load
-// never spans more than eight bytes.
+// and a size, is compiled apart; visit() chooses once for a whole batch. Widths are such that a
+// load never spans more than eight bytes.
 #pragma once
 
 #include <array>
@@ -82,8 +82,8 @@ struct Kind {
     return word >> (slot % kLanes * kWidth) & ((std::uint64_t{1} << kWidth) - 1);
   }
 
-  // Not zero if a slot of the bucket holds the fingerprint. The borrow of a zero lane can set the high
-  // bit of lanes above it, which does no harm where only 'any' is asked.
+  // Not zero if a slot of the bucket holds the fingerprint. The borrow of a zero lane can set the
+  // high bit of lanes above it, which does no harm where only 'any' is asked.
   static std::uint64_t any(const std::uint8_t* table, std::uint64_t bucket,
                            std::uint64_t fingerprint) {
     const std::uint64_t wanted = fingerprint * kLow;

@@ -1,13 +1,14 @@
 // CuckooFilter: a bag of keys that can be removed again, each with a payload if wanted.
 //
-// Contract  After insert(x), contains(x) holds until remove(x) has been called as often. contains(y)
-//           for a key y not inside is true at a rate near live_fpr(): an estimate, close because
-//           fingerprints are uniform (docs/math/cuckoo.md). A key inserted twice is inside twice; two
-//           buckets hold a key, so that at most 2 * bucket_size entries of equal fingerprint and
-//           buckets fit. insert fails with Errc::full before anything has moved.
+// Contract  After insert(x), contains(x) holds until remove(x) has been called as often.
+//           contains(y) for a key y not inside is true at a rate near live_fpr(): an estimate,
+//           close because fingerprints are uniform (docs/math/cuckoo.md). A key inserted twice is
+//           inside twice; two buckets hold a key, so that at most 2 * bucket_size entries of equal
+//           fingerprint and buckets fit. insert fails with Errc::full before anything has moved.
 // Cost      That of its table (filter/cuckoo_table.h): two cache misses at once for a lookup, and a
 //           search for a free slot when an insert finds both buckets full.
-// Memory    buckets * bucket_size * (fingerprint_bits + payload_bits) / 8 bytes, fixed. At 95 % load:
+// Memory    buckets * bucket_size * (fingerprint_bits + payload_bits) / 8 bytes, fixed. At 95 %
+//           load:
 //
 //             fingerprint_bits      8      12       16       32
 //             bits per key        8.4    12.6     16.8     33.7

@@ -1,11 +1,11 @@
 // CuckooShape: all that two cuckoo tables must agree on, and where it puts a key.
 //
-// A key has a fingerprint f of the digest's high half, 1 to 2^bits - 1, and two buckets: one from the
-// low half, b, and (h(f) - b) mod buckets. From either bucket and f follows the other, so that an entry
-// moves without its key; any number of buckets will do, not only powers of two.
+// A key has a fingerprint f of the digest's high half, 1 to 2^bits - 1, and two buckets: one from
+// the low half, b, and (h(f) - b) mod buckets. From either bucket and f follows the other, so that
+// an entry moves without its key; any number of buckets will do, not only powers of two.
 //
-// Which of the two an entry lies in says nothing. What says something is its pair, numbered so that no
-// number is wasted: the lesser bucket of a pair is at most h / 2, or in (h, (h + buckets) / 2].
+// Which of the two an entry lies in says nothing. What says something is its pair, numbered so that
+// no number is wasted: the lesser bucket of a pair is at most h / 2, or in (h, (h + buckets) / 2].
 #pragma once
 
 #include <algorithm>

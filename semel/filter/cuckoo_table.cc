@@ -23,18 +23,35 @@ void CuckooTable::clear(std::uint64_t slot) {
   --size_;
 }
 
-bool CuckooTable::place_here(const CuckooSpot& spot, std::uint64_t payload) {
-  const std::uint32_t free = matches({spot.bucket, 0});
-  if (free == 0) return false;
+void CuckooTable::place_in(const CuckooSpot& spot, std::uint32_t free, std::uint64_t payload) {
   const auto slot = static_cast<std::uint32_t>(std::countr_zero(free));
   set(spot.bucket * shape_.bucket_size + slot, spot.fingerprint, payload);
   ++size_;
-  return true;
+}
+
+bool CuckooTable::place_here(const CuckooSpot& spot, std::uint64_t payload) {
+  const std::uint32_t free = matches({spot.bucket, 0});
+  if (free != 0) place_in(spot, free, payload);
+  return free != 0;
 }
 
 bool CuckooTable::place(const CuckooSpot& spot, std::uint64_t payload, std::uint64_t& quota) {
   return place_here(spot, payload) || place_here(shape_.other(spot), payload) ||
          place_by_moves(spot, payload, quota);
+}
+
+bool CuckooTable::place_evenly(const CuckooSpot& spot, std::uint64_t payload,
+                               std::uint64_t& quota) {
+  const CuckooSpot other = shape_.other(spot);
+  const std::uint32_t here = matches({spot.bucket, 0});
+  const std::uint32_t there = matches({other.bucket, 0});
+  if ((here | there) == 0) return place_by_moves(spot, payload, quota);
+  if (std::popcount(here) >= std::popcount(there)) {
+    place_in(spot, here, payload);
+  } else {
+    place_in(other, there, payload);
+  }
+  return true;
 }
 
 // Breadth-first over the buckets that entries could move to. The first free slot found ends the
@@ -57,10 +74,14 @@ bool CuckooTable::search(Kind kind, const CuckooSpot& spot, std::uint64_t payloa
   steps[1] = {shape_.other(spot).bucket, 0, 0};
   std::size_t known = kRoots;
 
-  for (std::uint32_t at = 0; at < known; ++at) {
-    const std::uint64_t bucket = steps[at].bucket;
-    if (const std::uint32_t free = kind.matches(table, bucket, 0); free != 0) {
-      auto hole = bucket * kind.kSlots + static_cast<std::uint32_t>(std::countr_zero(free));
+  for (std::size_t begin = 0; begin < known;) {
+    const std::size_t end = known;
+    // A whole depth is looked at before the next one is loaded: most searches end at the first.
+    for (std::size_t at = begin; at < end; ++at) {
+      const std::uint32_t free = kind.matches(table, steps[at].bucket, 0);
+      if (free == 0) continue;
+      std::uint64_t hole =
+          steps[at].bucket * kind.kSlots + static_cast<std::uint32_t>(std::countr_zero(free));
       while (at >= kRoots) {
         const Step& step = steps[at];
         const std::uint64_t from = steps[step.parent].bucket * kind.kSlots + step.slot;
@@ -73,13 +94,17 @@ bool CuckooTable::search(Kind kind, const CuckooSpot& spot, std::uint64_t payloa
       quota -= known;
       return true;
     }
-    for (std::uint32_t slot = 0; slot < kind.kSlots && known < most; ++slot) {
-      const std::uint64_t f = kind.get(table, bucket, slot);
-      const std::uint64_t next = cuckoo_bucket::other(bucket, f, shape_.buckets);
-      if (next == steps[0].bucket || next == steps[1].bucket) continue;  // so copies fail at once
-      semel::prefetch(kind.address(table, next));
-      steps[known++] = {next, at, slot};
+    for (std::size_t at = begin; at < end; ++at) {
+      const std::uint64_t bucket = steps[at].bucket;
+      for (std::uint32_t slot = 0; slot < kind.kSlots && known < most; ++slot) {
+        const std::uint64_t f = kind.get(table, bucket, slot);
+        const std::uint64_t next = cuckoo_bucket::other(bucket, f, shape_.buckets);
+        if (next == steps[0].bucket || next == steps[1].bucket) continue;  // copies fail at once
+        semel::prefetch(kind.address(table, next));
+        steps[known++] = {next, static_cast<std::uint32_t>(at), slot};
+      }
     }
+    begin = end;
   }
   quota -= known;
   return false;
@@ -89,6 +114,15 @@ bool CuckooTable::place_by_moves(const CuckooSpot& spot, std::uint64_t payload,
                                  std::uint64_t& quota) {
   return cuckoo_bucket::visit(shape_,
                               [&](auto kind) { return search(kind, spot, payload, quota); });
+}
+
+void CuckooTable::prefetch_moves(std::uint64_t bucket) const {
+  cuckoo_bucket::visit(shape_, [&](auto kind) {
+    for (std::uint32_t slot = 0; slot < kind.kSlots; ++slot) {
+      const std::uint64_t f = kind.get(fingerprints_.data(), bucket, slot);
+      prefetch(cuckoo_bucket::other(bucket, f, shape_.buckets));
+    }
+  });
 }
 
 // Places are worked out once, when they are touched, and wait in a ring for their lines to come.

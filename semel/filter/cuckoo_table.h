@@ -1,16 +1,17 @@
 // CuckooTable: slots for entries, each in one of two buckets, and the moves that make room.
 //
-// Contract  place() finds a slot for an entry in either of its buckets, if need be by moving others to
-//           their other bucket, and fails before anything has moved. Nothing else moves an entry.
+// Contract  place() finds a slot for an entry in either of its buckets, if need be by moving others
+//           to their other bucket, and fails before anything has moved. Nothing else moves an
+//           entry.
 // Layout      fingerprints   | f f f f | f f f 0 | ...      bucket_size to a bucket, packed; 0: free
 //             payloads       | p p p p | p p p 0 | ...      apart, so that lookups stay dense
-// Cost      contains: two cache misses at once. place: as much while one of the two buckets has a free
-//           slot, then a breadth-first search for the shortest chain of moves, which is at most five
-//           moves long. A table fills up at 97 % of load with buckets of 4, 99 % with 8.
+// Cost      contains: two cache misses at once. place: as much while one of the two buckets has a
+//           free slot, then a breadth-first search for the shortest chain of moves, which is at
+//           most five moves long. A table fills up at 97 % of load with buckets of 4, 99 % with 8.
 // Memory    slots * (fingerprint_bits + payload_bits) / 8 bytes, fixed.
 // Threads   const members may run at once; any other call needs the object to itself.
-// Source    Fan, Andersen, Kaminsky & Mitzenmacher, CoNEXT 2014; search after Li, Andersen, Kaminsky
-//           & Freedman, EuroSys 2014.
+// Source    Fan, Andersen, Kaminsky & Mitzenmacher, CoNEXT 2014; search after Li, Andersen,
+//           Kaminsky & Freedman, EuroSys 2014.
 #pragma once
 
 #include <bit>
@@ -27,21 +28,24 @@ namespace semel {
 
 class CuckooTable {
  public:
-  // Buckets that a search looks at before it gives up: five moves deep with buckets of 4, and enough
-  // for a load of 97 %. Beyond, each further percent costs several times as much as the one before.
+  // Buckets that a search looks at before it gives up: five moves deep with buckets of 4, and
+  // enough for a load of 97 %. Beyond, each further percent costs several times as much as the one
+  // before.
   static constexpr std::uint64_t kSearch = 2048;
 
   // REQUIRES: shape.valid().
   explicit CuckooTable(const CuckooShape& shape);
 
-  // False, and no change, if no chain of moves makes room within min(kSearch, quota) buckets. What a
-  // search looks at is taken from the quota; an entry that needs no search takes nothing.
+  // False, and no change, if no chain of moves makes room within min(kSearch, quota) buckets. What
+  // a search looks at is taken from the quota; an entry that needs no search takes nothing.
   bool place(const CuckooSpot& spot, std::uint64_t payload, std::uint64_t& quota);
   bool place(const CuckooSpot& spot, std::uint64_t payload) {
     std::uint64_t quota = kSearch;
     return place(spot, payload, quota);
   }
 
+  // The same, in the emptier of the two buckets: tables that are even merge with fewer searches.
+  bool place_evenly(const CuckooSpot& spot, std::uint64_t payload, std::uint64_t& quota);
   // Places it in the bucket of the spot; false, and no change, if that has no free slot.
   bool place_here(const CuckooSpot& spot, std::uint64_t payload);
 
@@ -77,6 +81,8 @@ class CuckooTable {
     const std::uint64_t bit = bucket * shape_.bucket_size * shape_.fingerprint_bits;
     semel::prefetch(fingerprints_.data() + bit / 8);
   }
+  // Brings what a search from this full bucket will look at first. REQUIRES: its line is there.
+  void prefetch_moves(std::uint64_t bucket) const;
   [[gnu::always_inline]] void prefetch_payloads(std::uint64_t bucket) const {
     const std::uint64_t bit = bucket * shape_.bucket_size * shape_.payload_bits;
     semel::prefetch(payloads_.data() + bit / 8);
@@ -92,6 +98,7 @@ class CuckooTable {
   [[nodiscard]] const char* decode(Reader& in);
 
  private:
+  void place_in(const CuckooSpot& spot, std::uint32_t free, std::uint64_t payload);
   bool place_by_moves(const CuckooSpot& spot, std::uint64_t payload, std::uint64_t& quota);
   template <class Kind>
   bool search(Kind kind, const CuckooSpot& spot, std::uint64_t payload, std::uint64_t& quota);
