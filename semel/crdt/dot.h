@@ -1,0 +1,32 @@
+// Dot: the name of one event, given out once by the site where it happened.
+//
+// The events of a site are numbered 1, 2, 3, ... in each structure. A dot packs into 64 bits: 16
+// for the site, 48 for the number. 2^48 adds at a million a second last for nine years; then the
+// site needs another id, and until it has one every add is refused: numbers never wrap.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+namespace semel {
+
+using SiteId = std::uint16_t;
+
+struct Dot {
+  static constexpr std::uint32_t kBits = 64;  // when packed
+  static constexpr std::uint32_t kCounterBits = 48;
+  static constexpr std::uint64_t kLastCounter = (std::uint64_t{1} << kCounterBits) - 1;
+
+  SiteId site = 0;
+  std::uint64_t counter = 0;  // 1 to kLastCounter
+
+  auto operator<=>(const Dot&) const = default;
+
+  // In the order of the dots.
+  std::uint64_t packed() const { return std::uint64_t{site} << kCounterBits | counter; }
+  static Dot unpacked(std::uint64_t packed) {
+    return {static_cast<SiteId>(packed >> kCounterBits), packed & kLastCounter};
+  }
+};
+
+}  // namespace semel

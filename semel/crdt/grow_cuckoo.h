@@ -1,0 +1,120 @@
+// GrowCuckoo: a cuckoo filter to which every site adds on its own, and which all sites agree on.
+//
+// Contract  A key added anywhere is found wherever its addition has arrived. contains(y) for a key
+//           y never added is true at a rate near live_fpr(), an estimate as in CuckooFilter. States
+//           and deltas merge in any order, any number of times, and sites that have merged the same
+//           are equal, in whatever slots their entries came to lie.
+// Merge     Union of entries, an entry being a fingerprint and its pair of buckets: a join.
+//           compare() is its order: less when every entry here is there. A merge never fails for
+//           want of room: what does not fit overflows (crdt/entry_store.h). An add never overflows:
+//           it fails.
+// Deltas    An add yields its entry. A delta merges into deltas and into states.
+// Cost      As CuckooFilter. merge of a state: its entries, in the order of the buckets; of a
+//           delta: its entries.
+// Memory    As CuckooFilter, once an eighth is full; less before. A delta: 56 bytes for each entry.
+// Threads   const members may run at once; any other call needs the object to itself.
+// Format    docs/formats/grow_cuckoo_v1.md, of states and deltas alike.
+// Source    Specification 3 and algorithm 1 of the thesis (docs/papers.md).
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <set>
+#include <span>
+
+#include "semel/core/codec.h"
+#include "semel/core/result.h"
+#include "semel/crdt/entry_store.h"
+#include "semel/filter/cuckoo_filter.h"
+#include "semel/hash/digest.h"
+#include "semel/hash/hasher.h"
+
+namespace semel {
+
+// Entries that were added.
+class CuckooDelta {
+ public:
+  // Nothing yet. REQUIRES: shape.valid() and shape.payload_bits == 0.
+  explicit CuckooDelta(const CuckooShape& shape);
+
+  // Errc::mismatch, and no change, if the shapes differ.
+  Result<void> merge(const CuckooDelta& other);
+
+  const CuckooShape& shape() const { return shape_; }
+  bool empty() const { return entries_.empty(); }
+  std::uint64_t bytes() const {
+    return entries_.size() * (sizeof(CuckooEntry) + 32);
+  }  // and its node
+
+  void encode(Bytes& out) const;                   // equal deltas give equal bytes
+  static Result<CuckooDelta> decode(ByteView in);  // `in` may come from an enemy
+
+  bool operator==(const CuckooDelta&) const = default;
+
+ private:
+  friend class GrowCuckoo;
+
+  CuckooShape shape_;
+  std::set<CuckooEntry> entries_;
+};
+
+class GrowCuckoo {
+ public:
+  using Shape = CuckooShape;
+  using Delta = CuckooDelta;
+  static constexpr bool kRemoves = false;
+
+  // Errors as those of CuckooShape::for_goal.
+  static Result<Shape> shape_for(std::uint64_t keys, double fpr, HashId hash);
+
+  // REQUIRES: shape.valid() and shape.payload_bits == 0.
+  explicit GrowCuckoo(const Shape& shape);
+
+  // True if the key was certainly not there before; false, and no change, if it was or seemed to
+  // be. Errc::full, and no change, if there is no room. What changed joins `delta`. REQUIRES, of
+  // all that take a key: the digest was made by shape().hash; of all that take a delta: it has the
+  // shape of the filter.
+  Result<bool> add(Digest key);
+  Result<bool> add(Digest key, Delta& delta);
+  // The same for many keys, in order, up to the first for which there is no room; how many that
+  // are. REQUIRES: the spans are of equal size.
+  std::size_t add(std::span<const Digest> keys, std::span<bool> added);
+  std::size_t add(std::span<const Digest> keys, std::span<bool> added, Delta& delta);
+
+  bool contains(Digest key) const { return entries_.contains(key); }
+  void contains(std::span<const Digest> keys, std::span<bool> found) const;
+
+  // True if it changed anything. Errc::mismatch, and no change, if the shapes differ.
+  Result<bool> merge(const GrowCuckoo& other);
+  Result<bool> merge(const Delta& delta);
+  // Whether merge(delta) would succeed.
+  Result<void> admits(const Delta& delta) const;
+
+  // Errc::mismatch if the shapes differ.
+  Result<std::partial_ordering> compare(const GrowCuckoo& other) const;
+
+  const Shape& shape() const { return entries_.shape(); }
+  std::uint64_t cardinality() const { return entries_.size(); }
+  std::uint64_t keys() const { return entries_.size(); }
+  std::uint64_t capacity() const { return shape().capacity(); }
+  double live_fpr() const { return shape().expected_fpr(entries_.size()); }
+  double load() const;                                            // may exceed 1
+  std::uint64_t overflow() const { return entries_.overflow(); }  // entries beside the table
+  std::uint64_t bytes() const { return entries_.bytes(); }
+
+  // Depends on the state alone; a keyed hasher makes it unforgeable.
+  Digest digest(const Hasher& hasher) const;
+
+  void encode(Bytes& out) const;                  // equal states give equal bytes
+  static Result<GrowCuckoo> decode(ByteView in);  // `in` may come from an enemy
+
+  bool operator==(const GrowCuckoo& other) const;
+
+ private:
+  Result<bool> add_to(Digest key, Delta* delta);
+  std::size_t add_to(std::span<const Digest> keys, std::span<bool> added, Delta* delta);
+
+  EntryStore entries_;
+};
+
+}  // namespace semel

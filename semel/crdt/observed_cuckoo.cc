@@ -1,0 +1,489 @@
+#include "semel/crdt/observed_cuckoo.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "semel/bits/elias_fano.h"
+#include "semel/bits/packed_array.h"
+#include "semel/core/arithmetic.h"
+#include "semel/core/assert.h"
+#include "semel/crdt/entry_codec.h"
+#include "semel/crdt/partial_order.h"
+
+namespace semel {
+namespace {
+
+// docs/formats/observed_cuckoo_v1.md and observed_delta_v1.md. All integers little-endian.
+//
+//    OFFSET     SIZE  FIELD OF A STATE
+//         0        4  magic, the bytes "SOC1"; a new layout takes a new magic
+//         4       20  shape (crdt/entry_codec.h)
+//        24   4+8*S  version vector of S sites
+//                8*S  entries of each site
+//                  E  for each site the counters of its entries, less 1, Elias-Fano
+//                  P  pairs and fingerprints of all entries, in the order of the dots
+//   end - 8        8  checksum of all the bytes before it
+//
+//    OFFSET     SIZE  FIELD OF A DELTA
+//         0        4  magic, the bytes "SOD1"
+//         4       20  shape
+//        24        4  sites S
+//               24*S  for each site the first dot, the distance of the last from it, the changes
+//                  E  for each site the distances of the dots from its first one, Elias-Fano
+//                  F  a bit for each change: 1 if removed
+//                  P  pairs and fingerprints of all changes, in the order of the dots
+//   end - 8        8  checksum of all the bytes before it
+constexpr std::uint32_t kMagic = 0x31434f53;
+constexpr std::uint32_t kDeltaMagic = 0x31444f53;
+constexpr std::size_t kMostSites = 65'536;
+
+bool checksum_holds(ByteView in) {
+  const std::size_t body = in.size() - entry_codec::kTrailerSize;
+  return checksum(in.first(body)) == load_u64(in.data() + body);
+}
+
+// A version vector that answers at once: a merge asks it twice for each entry.
+class Seen {
+ public:
+  explicit Seen(const VersionVector& context)
+      : counters_(context.sites().empty() ? 0 : std::size_t{context.sites().back().site} + 1) {
+    for (const VersionVector::Site& site : context.sites()) counters_[site.site] = site.counter;
+  }
+  bool operator()(std::uint64_t packed_dot) const {
+    const Dot dot = Dot::unpacked(packed_dot);
+    return dot.site < counters_.size() && dot.counter <= counters_[dot.site];
+  }
+
+ private:
+  std::vector<std::uint64_t> counters_;
+};
+
+// The counters of consecutive entries of one site, relative to `from`.
+std::vector<std::uint64_t> distances(std::span<const CuckooEntry> entries, std::uint64_t from) {
+  std::vector<std::uint64_t> all;
+  all.reserve(entries.size());
+  for (const CuckooEntry& entry : entries)
+    all.push_back(Dot::unpacked(entry.payload).counter - from);
+  return all;
+}
+
+// The inverse: appends entries with their dots. False unless the distances are sound and distinct.
+bool read_dots(Reader& in, Dot from, std::uint64_t last, std::uint64_t count,
+               std::vector<CuckooEntry>& entries) {
+  std::vector<std::uint64_t> all;
+  if (!elias_fano::decode(in, count, last, all)) return false;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i > 0 && all[i] == all[i - 1]) return false;
+    entries.push_back({0, 0, Dot{from.site, from.counter + all[i]}.packed()});
+  }
+  return true;
+}
+
+// How many of the entries, which ascend by dot, are of the site of the first.
+std::size_t of_first_site(std::span<const CuckooEntry> entries) {
+  const SiteId site = Dot::unpacked(entries.front().payload).site;
+  const std::uint64_t end = Dot{site, Dot::kLastCounter}.packed();
+  const auto next = std::partition_point(entries.begin(), entries.end(),
+                                         [&](const CuckooEntry& e) { return e.payload <= end; });
+  return static_cast<std::size_t>(next - entries.begin());
+}
+
+}  // namespace
+
+ObservedDelta::ObservedDelta(const CuckooShape& shape) : shape_(shape) {
+  SEMEL_ASSERT(shape.valid() && shape.payload_bits == Dot::kBits);
+}
+
+Result<void> ObservedDelta::merge(const ObservedDelta& other) {
+  if (shape_ != other.shape_) return Error{Errc::mismatch, "deltas of different shapes"};
+  for (const auto& [dot, change] : other.changes_) {
+    const auto here = changes_.find(dot);
+    if (here != changes_.end() &&
+        (here->second.pair != change.pair || here->second.fingerprint != change.fingerprint)) {
+      return Error{Errc::mismatch, "one dot of two entries: two sites share an id"};
+    }
+  }
+  for (const auto& [dot, change] : other.changes_) record(dot, change);
+  return {};
+}
+
+// What is removed in one is removed in both.
+void ObservedDelta::record(std::uint64_t dot, const Change& change) {
+  const auto [here, fresh] = changes_.try_emplace(dot, change);
+  if (!fresh) here->second.removed |= change.removed;
+}
+
+std::vector<SiteId> ObservedDelta::sites() const {
+  std::vector<SiteId> all;
+  for (auto change = changes_.begin(); change != changes_.end();) {
+    all.push_back(Dot::unpacked(change->first).site);
+    change = changes_.upper_bound(Dot{all.back(), Dot::kLastCounter}.packed());
+  }
+  return all;
+}
+
+void ObservedDelta::encode(Bytes& out) const {
+  const std::size_t start = out.size();
+  std::vector<CuckooEntry> entries;
+  PackedArray removed(changes_.size(), 1);
+  for (const auto& [dot, change] : changes_) {
+    removed.set(entries.size(), change.removed ? 1 : 0);
+    entries.push_back({change.pair, change.fingerprint, dot});
+  }
+  std::vector<std::span<const CuckooEntry>> sites;
+  for (std::span<const CuckooEntry> rest = entries; !rest.empty();) {
+    sites.push_back(rest.first(of_first_site(rest)));
+    rest = rest.subspan(sites.back().size());
+  }
+
+  Writer w(out);
+  w.u32(kDeltaMagic);
+  entry_codec::write_shape(w, shape_);
+  w.u32(static_cast<std::uint32_t>(sites.size()));
+  for (const auto& site : sites) {
+    w.u64(site.front().payload);
+    w.u64(site.back().payload - site.front().payload);
+    w.u64(site.size());
+  }
+  for (const auto& site : sites) {
+    const std::uint64_t first = Dot::unpacked(site.front().payload).counter;
+    elias_fano::encode(out, distances(site, first), site.back().payload - site.front().payload);
+  }
+  removed.encode(out);
+  entry_codec::encode_places(out, shape_, entries);
+  w.u64(checksum(ByteView(out).subspan(start)));
+}
+
+Result<ObservedDelta> ObservedDelta::decode(ByteView in) {
+  Reader r(in);
+  const std::uint32_t magic = r.u32();
+  const CuckooShape shape = entry_codec::read_shape(r, Dot::kBits);
+  const std::uint32_t count = r.u32();
+  if (!r.ok() || r.rest() < entry_codec::kTrailerSize) {
+    return Error{Errc::truncated, "observed delta: header"};
+  }
+  if (magic != kDeltaMagic) return Error{Errc::unsupported, "observed delta: magic"};
+  if (!shape.valid()) return Error{Errc::corrupt, "observed delta: shape"};
+  if (!checksum_holds(in)) return Error{Errc::corrupt, "observed delta: checksum"};
+  if (count > kMostSites) return Error{Errc::limit, "observed delta: too many sites"};
+  std::uint64_t body = r.rest() - entry_codec::kTrailerSize;
+  if (body / 24 < count) return Error{Errc::corrupt, "observed delta: size"};
+  body -= std::uint64_t{24} * count;
+
+  struct Site {
+    Dot first;
+    std::uint64_t last;  // distance
+    std::uint64_t changes;
+  };
+  std::vector<Site> sites(count);
+  std::uint64_t changes = 0;
+  std::uint64_t dots_size = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    sites[i] = {Dot::unpacked(r.u64()), r.u64(), r.u64()};
+    const Site& site = sites[i];
+    if (site.first.counter == 0 || site.last > Dot::kLastCounter - site.first.counter ||
+        site.changes == 0 || (i > 0 && site.first.site <= sites[i - 1].first.site)) {
+      return Error{Errc::corrupt, "observed delta: a site that cannot be"};
+    }
+    if (site.changes / 8 > body) return Error{Errc::corrupt, "observed delta: size"};
+    changes += site.changes;
+    dots_size += elias_fano::byte_size(site.changes, site.last);
+  }
+  if (changes / 8 > body ||
+      dots_size + divide_up(changes, 8) + entry_codec::places_size(shape, changes) != body) {
+    return Error{Errc::corrupt, "observed delta: size"};
+  }
+  std::vector<CuckooEntry> entries;
+  entries.reserve(changes);
+  for (const Site& site : sites) {
+    const std::size_t begin = entries.size();
+    if (!read_dots(r, site.first, site.last, site.changes, entries) ||
+        entries[begin].payload != site.first.packed() ||
+        entries.back().payload != site.first.packed() + site.last) {
+      return Error{Errc::corrupt, "observed delta: dots"};
+    }
+  }
+  PackedArray removed(changes, 1);
+  if (!removed.decode(r) || !entry_codec::decode_places(r, shape, entries)) {
+    return Error{Errc::corrupt, "observed delta: entries"};
+  }
+  ObservedDelta delta(shape);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    delta.changes_.emplace_hint(
+        delta.changes_.end(), entries[i].payload,
+        Change{entries[i].pair, entries[i].fingerprint, removed.get(i) != 0});
+  }
+  return delta;
+}
+
+// Beside 64 bits of dot the longer fingerprint that buckets of 8 need is cheap, and a bucket's dots
+// are one cache line. Inserts near capacity search several times less than with buckets of 4.
+Result<CuckooShape> ObservedCuckoo::shape_for(std::uint64_t keys, double fpr, HashId hash) {
+  return CuckooShape::for_goal(
+      {.keys = keys, .fpr = fpr, .bucket_size = 8, .payload_bits = Dot::kBits, .hash = hash});
+}
+
+ObservedCuckoo::ObservedCuckoo(const Shape& shape) : entries_(shape) {
+  SEMEL_ASSERT(shape.payload_bits == Dot::kBits);
+}
+
+Result<Dot> ObservedCuckoo::add(Digest key, SiteId site) { return add_to(key, site, nullptr); }
+Result<Dot> ObservedCuckoo::add(Digest key, SiteId site, Delta& delta) {
+  return add_to(key, site, &delta);
+}
+
+Result<Dot> ObservedCuckoo::add_to(Digest key, SiteId site, Delta* delta) {
+  SEMEL_ASSERT(delta == nullptr || delta->shape_ == shape());
+  const Result<Dot> dot = context_.next(site);
+  if (!dot) return dot.error();
+  const CuckooSpot spot = shape().spot_of(key);
+  if (!entries_.add(spot, dot->packed())) {
+    return Error{Errc::full, "the observed-remove cuckoo filter has no room for this key"};
+  }
+  context_.advance(*dot);
+  if (delta != nullptr) {
+    delta->record(dot->packed(), {shape().pair_of(spot), spot.fingerprint, false});
+  }
+  return dot;
+}
+
+std::size_t ObservedCuckoo::add(std::span<const Digest> keys, SiteId site) {
+  return add_to(keys, site, nullptr);
+}
+std::size_t ObservedCuckoo::add(std::span<const Digest> keys, SiteId site, Delta& delta) {
+  return add_to(keys, site, &delta);
+}
+
+std::size_t ObservedCuckoo::add_to(std::span<const Digest> keys, SiteId site, Delta* delta) {
+  std::size_t done = 0;
+  for_each_ahead(
+      keys.size(), [&](std::size_t i) { entries_.prefetch(shape().spot_of(keys[i])); },
+      [&](std::size_t i) {
+        if (done == i) done += add_to(keys[i], site, delta).has_value();
+      });
+  return done;
+}
+
+void ObservedCuckoo::contains(std::span<const Digest> keys, std::span<bool> found) const {
+  entries_.contains(keys, found);
+}
+
+std::vector<Dot> ObservedCuckoo::dots(Digest key) const {
+  std::vector<Dot> all;
+  for (const std::uint64_t dot : entries_.payloads(shape().spot_of(key))) {
+    all.push_back(Dot::unpacked(dot));
+  }
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+std::optional<Dot> ObservedCuckoo::remove(Digest key) { return remove_from(key, nullptr); }
+std::optional<Dot> ObservedCuckoo::remove(Digest key, Delta& delta) {
+  return remove_from(key, &delta);
+}
+
+std::optional<Dot> ObservedCuckoo::remove_from(Digest key, Delta* delta) {
+  const std::vector<std::uint64_t> dots = entries_.payloads(shape().spot_of(key));
+  if (dots.empty()) return std::nullopt;
+  const Dot least = Dot::unpacked(*std::min_element(dots.begin(), dots.end()));
+  const Result<bool> removed = remove_from(key, least, delta);
+  SEMEL_ASSERT(removed && *removed);
+  return least;
+}
+
+Result<bool> ObservedCuckoo::remove(Digest key, Dot dot) { return remove_from(key, dot, nullptr); }
+Result<bool> ObservedCuckoo::remove(Digest key, Dot dot, Delta& delta) {
+  return remove_from(key, dot, &delta);
+}
+
+Result<bool> ObservedCuckoo::remove_from(Digest key, Dot dot, Delta* delta) {
+  SEMEL_ASSERT(delta == nullptr || delta->shape_ == shape());
+  if (dot.counter == 0 || dot.counter > Dot::kLastCounter) {
+    return Error{Errc::invalid, "a dot has a number from 1 to 2^48 - 1"};
+  }
+  if (!context_.contains(dot)) {
+    return Error{Errc::gap, "a dot that has not been seen here cannot be removed"};
+  }
+  const CuckooSpot spot = shape().spot_of(key);
+  if (!entries_.remove(spot, dot.packed())) return false;
+  if (delta != nullptr) {
+    delta->record(dot.packed(), {shape().pair_of(spot), spot.fingerprint, true});
+  }
+  return true;
+}
+
+void ObservedCuckoo::remove(std::span<const Digest> keys, std::span<bool> removed) {
+  remove_from(keys, removed, nullptr);
+}
+void ObservedCuckoo::remove(std::span<const Digest> keys, std::span<bool> removed, Delta& delta) {
+  remove_from(keys, removed, &delta);
+}
+
+void ObservedCuckoo::remove_from(std::span<const Digest> keys, std::span<bool> removed,
+                                 Delta* delta) {
+  SEMEL_ASSERT(keys.size() == removed.size());
+  for_each_ahead(
+      keys.size(), [&](std::size_t i) { entries_.prefetch(shape().spot_of(keys[i])); },
+      [&](std::size_t i) { removed[i] = remove_from(keys[i], delta).has_value(); });
+}
+
+// The four cases of specification 4: what both have stays, in whatever slots (1 and 4); what one
+// has stays if the other has not seen it (2 and 3).
+Result<bool> ObservedCuckoo::merge(const ObservedCuckoo& other) {
+  if (shape() != other.shape()) {
+    return Error{Errc::mismatch, "observed-remove cuckoo filters of different shapes"};
+  }
+  if (this == &other) return false;
+  const Seen here(context_);
+  const Seen there(other.context_);
+  const std::uint64_t removed = entries_.remove_unless_held(other.entries_, there);
+  const std::uint64_t taken =
+      entries_.take(other.entries_, [&](std::uint64_t dot) { return !here(dot); });
+  return context_.merge(other.context_) || removed != 0 || taken != 0;
+}
+
+// Dots ascend, so that those of a site that are new here have to count on from the last one seen.
+Result<void> ObservedCuckoo::admits(const Delta& delta) const {
+  if (shape() != delta.shape_) {
+    return Error{Errc::mismatch, "a delta of another shape than the observed-remove filter"};
+  }
+  Dot last{};
+  for (const auto& change : delta.changes_) {
+    const Dot dot = Dot::unpacked(change.first);
+    if (last.counter == 0 || dot.site != last.site) last = {dot.site, context_.at(dot.site)};
+    if (dot.counter > last.counter + 1) {
+      return Error{Errc::gap, "the delta follows on updates that are missing here"};
+    }
+    last.counter = std::max(last.counter, dot.counter);
+  }
+  return {};
+}
+
+Result<bool> ObservedCuckoo::merge(const Delta& delta) {
+  if (Result<void> sound = admits(delta); !sound) return sound.error();
+  std::uint64_t quota = EntryStore::quota_for(delta.changes_.size());
+  bool changed = false;
+  for (const auto& [packed, change] : delta.changes_) {
+    const Dot dot = Dot::unpacked(packed);
+    const CuckooSpot spot = shape().spot_of(change.pair, change.fingerprint);
+    if (context_.contains(dot)) {
+      if (change.removed && entries_.remove(spot, packed)) changed = true;
+    } else {
+      if (!change.removed) entries_.put(spot, packed, quota);
+      context_.advance(dot);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+// All that was seen here was seen there, and what was removed here is not there.
+bool ObservedCuckoo::at_most(const ObservedCuckoo& other) const {
+  const std::partial_ordering order = context_.compare(other.context_);
+  if (order != std::partial_ordering::less && order != std::partial_ordering::equivalent) {
+    return false;
+  }
+  const Seen here(context_);
+  bool holds = true;
+  other.entries_.for_each([&](const CuckooSpot& spot, std::uint64_t dot) {
+    holds = holds && (!here(dot) || entries_.holds(spot, dot));
+  });
+  return holds;
+}
+
+Result<std::partial_ordering> ObservedCuckoo::compare(const ObservedCuckoo& other) const {
+  if (shape() != other.shape()) {
+    return Error{Errc::mismatch, "observed-remove cuckoo filters of different shapes"};
+  }
+  return order_of(at_most(other), other.at_most(*this));
+}
+
+double ObservedCuckoo::load() const {
+  return static_cast<double>(entries_.size()) / static_cast<double>(shape().slots());
+}
+
+// A site of the context gives two numbers, so that it is not taken for an entry.
+Digest ObservedCuckoo::digest(const Hasher& hasher) const {
+  Digest sum = entries_.digest(hasher);
+  for (const VersionVector::Site& site : context_.sites()) {
+    sum ^= hasher.of_numbers(site.site, site.counter);
+  }
+  return sum;
+}
+
+void ObservedCuckoo::encode(Bytes& out) const {
+  const std::size_t start = out.size();
+  std::vector<CuckooEntry> entries = entries_.entries();
+  std::sort(entries.begin(), entries.end(),
+            [](const CuckooEntry& a, const CuckooEntry& b) { return a.payload < b.payload; });
+
+  Writer w(out);
+  w.u32(kMagic);
+  entry_codec::write_shape(w, shape());
+  context_.encode(out);
+  std::vector<std::span<const CuckooEntry>> of_site;
+  std::span<const CuckooEntry> rest = entries;
+  for (const VersionVector::Site& site : context_.sites()) {
+    const bool has_some = !rest.empty() && Dot::unpacked(rest.front().payload).site == site.site;
+    of_site.push_back(rest.first(has_some ? of_first_site(rest) : 0));
+    rest = rest.subspan(of_site.back().size());
+    w.u64(of_site.back().size());
+  }
+  for (std::size_t i = 0; i < of_site.size(); ++i) {
+    elias_fano::encode(out, distances(of_site[i], 1), context_.sites()[i].counter - 1);
+  }
+  entry_codec::encode_places(out, shape(), entries);
+  w.u64(checksum(ByteView(out).subspan(start)));
+}
+
+Result<ObservedCuckoo> ObservedCuckoo::decode(ByteView in) {
+  Reader r(in);
+  const std::uint32_t magic = r.u32();
+  const Shape shape = entry_codec::read_shape(r, Dot::kBits);
+  if (!r.ok() || r.rest() < 4 + entry_codec::kTrailerSize) {
+    return Error{Errc::truncated, "observed-remove filter: header"};
+  }
+  if (magic != kMagic) return Error{Errc::unsupported, "observed-remove filter: magic"};
+  if (!shape.valid()) return Error{Errc::corrupt, "observed-remove filter: shape"};
+  if (!checksum_holds(in)) return Error{Errc::corrupt, "observed-remove filter: checksum"};
+  Result<VersionVector> context = VersionVector::decode(r, kMostSites);
+  if (!context) return context.error();
+  const std::span<const VersionVector::Site> sites = context->sites();
+  if (r.rest() < 8 * sites.size() + entry_codec::kTrailerSize) {
+    return Error{Errc::corrupt, "observed-remove filter: size"};
+  }
+  const std::uint64_t body = r.rest() - 8 * sites.size() - entry_codec::kTrailerSize;
+
+  std::vector<std::uint64_t> counts;
+  std::uint64_t count = 0;
+  std::uint64_t dots_size = 0;
+  for (const VersionVector::Site& site : sites) {
+    counts.push_back(r.u64());
+    if (counts.back() / 8 > body) return Error{Errc::corrupt, "observed-remove filter: size"};
+    count += counts.back();
+    dots_size += elias_fano::byte_size(counts.back(), site.counter - 1);
+  }
+  if (count / 8 > body || dots_size + entry_codec::places_size(shape, count) != body) {
+    return Error{Errc::corrupt, "observed-remove filter: size"};
+  }
+  std::vector<CuckooEntry> entries;
+  entries.reserve(count);
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    if (!read_dots(r, {sites[i].site, 1}, sites[i].counter - 1, counts[i], entries)) {
+      return Error{Errc::corrupt, "observed-remove filter: dots"};
+    }
+  }
+  if (!entry_codec::decode_places(r, shape, entries)) {
+    return Error{Errc::corrupt, "observed-remove filter: entries"};
+  }
+  ObservedCuckoo filter(shape);
+  filter.context_ = *std::move(context);
+  filter.entries_.fill(entries);
+  return filter;
+}
+
+bool ObservedCuckoo::operator==(const ObservedCuckoo& other) const {
+  return shape() == other.shape() && context_ == other.context_ && entries_ == other.entries_;
+}
+
+}  // namespace semel

@@ -1,0 +1,16 @@
+// A partial order out of its two halves.
+#pragma once
+
+#include <compare>
+
+namespace semel {
+
+// What compare() answers if a <= b and b <= a are such.
+constexpr std::partial_ordering order_of(bool at_most, bool at_least) {
+  if (at_most && at_least) return std::partial_ordering::equivalent;
+  if (at_most) return std::partial_ordering::less;
+  if (at_least) return std::partial_ordering::greater;
+  return std::partial_ordering::unordered;
+}
+
+}  // namespace semel
