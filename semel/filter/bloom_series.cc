@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "semel/core/assert.h"
+#include "semel/filter/candidates.h"
 
 namespace semel {
 namespace {
@@ -33,43 +34,6 @@ constexpr std::size_t kMostLinkOverhead =
 
 // Shapes are worked out in floating point, and another machine may round the last digit otherwise.
 constexpr double kRounding = 1 + 1e-6;
-
-constexpr std::size_t kChunk = 512;
-
-// Keys on their way through the filters, and where each came from.
-struct Candidates {
-  std::array<Digest, kChunk> keys;
-  std::array<std::size_t, kChunk> place;
-  std::array<bool, kChunk> answer;
-  std::size_t size = 0;
-
-  void take(std::span<const Digest> all, std::size_t start) {
-    size = std::min(all.size() - start, kChunk);
-    std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(start), size, keys.begin());
-    for (std::size_t i = 0; i < size; ++i) place[i] = start + i;
-  }
-
-  // Strikes out what the filter knows, and says so.
-  void strike_out(const BloomFilter& filter, std::span<bool> out, bool known) {
-    filter.contains({keys.data(), size}, {answer.data(), size});
-    std::size_t kept = 0;
-    for (std::size_t i = 0; i < size; ++i) {
-      out[place[i]] = known;  // written again for those that stay
-      keys[kept] = keys[i];
-      place[kept] = place[i];
-      kept += !answer[i];
-    }
-    size = kept;
-  }
-
-  void drop_front(std::size_t count) {
-    std::copy(keys.begin() + static_cast<std::ptrdiff_t>(count),
-              keys.begin() + static_cast<std::ptrdiff_t>(size), keys.begin());
-    std::copy(place.begin() + static_cast<std::ptrdiff_t>(count),
-              place.begin() + static_cast<std::ptrdiff_t>(size), place.begin());
-    size -= count;
-  }
-};
 
 Result<void> check(const BloomSeries::Goal& goal) {
   if (!(goal.fpr > 0 && goal.fpr < 1)) return Error{Errc::invalid, "fpr must be within (0, 1)"};
@@ -140,7 +104,7 @@ Result<void> BloomSeries::add(std::span<const Digest> keys, std::span<bool> adde
 std::size_t BloomSeries::add_while_room(std::span<const Digest> keys, std::span<bool> added) {
   SEMEL_ASSERT(keys.size() == added.size());
   Candidates unseen;
-  for (std::size_t start = 0; start < keys.size(); start += kChunk) {
+  for (std::size_t start = 0; start < keys.size(); start += Candidates::kChunk) {
     // Strike out what an older filter knows, then let the newest decide about the rest.
     unseen.take(keys, start);
     for (std::size_t i = 0; i + 1 < links_.size(); ++i) {
@@ -174,7 +138,7 @@ bool BloomSeries::contains(Digest key) const {
 void BloomSeries::contains(std::span<const Digest> keys, std::span<bool> found) const {
   SEMEL_ASSERT(keys.size() == found.size());
   Candidates unseen;
-  for (std::size_t start = 0; start < keys.size(); start += kChunk) {
+  for (std::size_t start = 0; start < keys.size(); start += Candidates::kChunk) {
     unseen.take(keys, start);
     for (auto link = links_.rbegin(); link != links_.rend() && unseen.size > 0; ++link) {
       unseen.strike_out(link->filter, found, true);

@@ -1,0 +1,91 @@
+// What a filter must give to be scaled by a series, and any replicated structure to be held to the
+// laws.
+//
+// A Mergeable is an element of a join semilattice: merge() is its join, compare() its order, and a
+// delta stands for the least state that holds a change. The compiler checks the calls; tests/laws
+// checks what they promise:
+//   * merge is commutative, associative and idempotent, and gives the least upper bound by compare;
+//   * every update gives a state that is greater or equal;
+//   * to merge deltas into one and that into a state is to merge each into the state, and states that
+//     merged the deltas are equal to those that merged the states;
+//   * a call that fails changes nothing;
+//   * equal states, and only those, give equal bytes and equal digests.
+#pragma once
+
+#include <compare>
+#include <concepts>
+#include <cstdint>
+#include <span>
+
+#include "semel/core/codec.h"
+#include "semel/core/result.h"
+#include "semel/crdt/dot.h"
+#include "semel/hash/digest.h"
+#include "semel/hash/hasher.h"
+
+namespace semel {
+
+template <class D>
+concept MergeableDelta = std::copyable<D> && std::equality_comparable<D> &&
+    requires(const D& delta, D& own, Bytes& out) {
+  { own.merge(delta) } -> std::same_as<Result<void>>;
+  { delta.empty() } -> std::same_as<bool>;
+  { delta.bytes() } -> std::same_as<std::uint64_t>;
+  { delta.encode(out) } -> std::same_as<void>;
+  { D::decode(ByteView()) } -> std::same_as<Result<D>>;
+};
+
+template <class T>
+concept Mergeable = std::copyable<T> && std::equality_comparable<T> &&
+    MergeableDelta<typename T::Delta> &&
+    requires(const T& state, T& own, const typename T::Delta& delta, Digest key, Bytes& out,
+             const Hasher& hasher, std::span<const Digest> keys, std::span<bool> found) {
+  { T::kRemoves } -> std::convertible_to<bool>;
+  { own.merge(state) } -> std::same_as<Result<bool>>;
+  { own.merge(delta) } -> std::same_as<Result<bool>>;
+  { state.admits(delta) } -> std::same_as<Result<void>>;
+  { state.compare(state) } -> std::same_as<Result<std::partial_ordering>>;
+  { state.contains(key) } -> std::same_as<bool>;
+  { state.contains(keys, found) } -> std::same_as<void>;
+  { state.cardinality() } -> std::convertible_to<double>;
+  { state.capacity() } -> std::same_as<std::uint64_t>;
+  { state.live_fpr() } -> std::same_as<double>;
+  { state.bytes() } -> std::same_as<std::uint64_t>;
+  { state.digest(hasher) } -> std::same_as<Digest>;
+  { state.encode(out) } -> std::same_as<void>;
+  { T::decode(ByteView()) } -> std::same_as<Result<T>>;
+};
+
+// A Mergeable of fixed shape, which keeps the error that shape_for() was asked for while keys() is
+// at most the number that it was asked for. A delta has the shape of its filter.
+template <class F>
+concept MergeableFilter = Mergeable<F> &&
+    requires(F& filter, const F& state, const typename F::Delta& delta, std::uint64_t keys,
+             double fpr, HashId hash) {
+  requires std::constructible_from<F, const typename F::Shape&>;
+  requires std::constructible_from<typename F::Delta, const typename F::Shape&>;
+  { F::shape_for(keys, fpr, hash) } -> std::same_as<Result<typename F::Shape>>;
+  { state.shape() } -> std::same_as<const typename F::Shape&>;
+  { delta.shape() } -> std::same_as<const typename F::Shape&>;
+  { filter.keys() } -> std::same_as<std::uint64_t>;
+};
+
+// One to which a key is added at most once.
+template <class F>
+concept GrowOnlyFilter = MergeableFilter<F> && !F::kRemoves &&
+                         requires(F & filter, Digest key, typename F::Delta& delta) {
+  { filter.add(key) } -> std::convertible_to<Result<bool>>;
+  { filter.add(key, delta) } -> std::convertible_to<Result<bool>>;
+};
+
+// One in which every add has a dot of its own, by which it can be removed.
+template <class F>
+concept ObservedRemoveFilter = MergeableFilter<F> && F::kRemoves &&
+    requires(F& filter, Digest key, SiteId site, Dot dot, typename F::Delta& delta) {
+  { filter.add(key, site, delta) } -> std::same_as<Result<Dot>>;
+  { filter.remove(key, dot, delta) } -> std::same_as<Result<bool>>;
+  filter.dots(key);
+  filter.context();
+};
+
+}  // namespace semel

@@ -1,0 +1,494 @@
+#include "semel/crdt/series.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "semel/core/assert.h"
+#include "semel/crdt/mergeable_filter.h"
+#include "semel/crdt/series_codec.h"
+#include "semel/crdt/series_links.h"
+#include "semel/filter/candidates.h"
+
+namespace semel {
+namespace {
+
+constexpr std::size_t kChunk = Candidates::kChunk;
+
+template <class Filter>
+bool is_initial(const Filter& filter) {
+  if constexpr (Filter::kRemoves) {
+    return filter.context().sites().empty();
+  } else {
+    return filter.cardinality() == 0;
+  }
+}
+
+// Of matching entries the one in the latest link is the likeliest to be the key's own: its
+// fingerprints are the longest. Links of one number have one shape in all chains, and keys that
+// meet in one meet in all of them, so that among these any choice does, if only all sites make the
+// same.
+bool comes_before(const LinkDot& a, const LinkDot& b) {
+  return std::tuple(b.link, a.dot, a.chain) < std::tuple(a.link, b.dot, b.chain);
+}
+
+}  // namespace
+
+template <class Filter>
+Result<SeriesBase<Filter>> SeriesBase<Filter>::make_base(const Goal& goal) {
+  if (const Result<void> sound = goal.check(); !sound) return sound.error();
+  if (const auto shape = series_links::shape_of<Filter>(goal, 1); !shape) return shape.error();
+  return SeriesBase(goal);
+}
+
+template <class Filter>
+bool SeriesBase<Filter>::contains(Digest key) const {
+  return std::any_of(links_.rbegin(), links_.rend(),
+                     [&](const auto& link) { return link.second.contains(key); });
+}
+
+// The last links of a chain are the largest and know the most.
+template <class Filter>
+void SeriesBase<Filter>::contains(std::span<const Digest> keys, std::span<bool> found) const {
+  SEMEL_ASSERT(keys.size() == found.size());
+  Candidates unseen;
+  for (std::size_t start = 0; start < keys.size(); start += kChunk) {
+    unseen.take(keys, start);
+    for (auto link = links_.rbegin(); link != links_.rend() && unseen.size > 0; ++link) {
+      unseen.strike_out(link->second, found, true);
+    }
+    for (std::size_t i = 0; i < unseen.size; ++i) found[unseen.place[i]] = false;
+  }
+}
+
+template <class Filter>
+Result<bool> SeriesBase<Filter>::merge(const SeriesBase& other) {
+  if (goal_ != other.goal_) return Error{Errc::mismatch, "series of different goals"};
+  if (!series_links::within_sites(goal_, links_, other.links_)) {
+    return Error{Errc::limit, "more sites than the goal allows"};
+  }
+  std::map<LinkId, Filter> fresh;  // all of them before any change, for want of memory
+  for (const auto& [id, filter] : other.links_) {
+    if (!links_.contains(id)) fresh.emplace(id, filter);
+  }
+  bool changed = !fresh.empty();
+  for (const auto& [id, filter] : other.links_) {
+    const auto mine = links_.find(id);
+    if (mine == links_.end()) continue;
+    const Result<bool> merged = mine->second.merge(filter);
+    SEMEL_ASSERT(merged);  // both have the shape that the goal gives
+    changed |= *merged;
+  }
+  links_.merge(fresh);
+  return changed;
+}
+
+template <class Filter>
+Result<void> SeriesBase<Filter>::admits(const Delta& delta) const {
+  if (goal_ != delta.goal()) return Error{Errc::mismatch, "a delta of a series of another goal"};
+  if (!series_links::within_sites(goal_, links_, delta.parts())) {
+    return Error{Errc::limit, "more sites than the goal allows"};
+  }
+  if constexpr (kRemoves) {
+    for (const auto& [id, part] : delta.parts()) {
+      const auto mine = links_.find(id);
+      const Result<void> admitted =
+          mine == links_.end() ? Filter(part.shape()).admits(part) : mine->second.admits(part);
+      if (!admitted) return admitted.error();
+    }
+  }
+  return {};
+}
+
+template <class Filter>
+Result<bool> SeriesBase<Filter>::merge(const Delta& delta) {
+  if (const Result<void> admitted = admits(delta); !admitted) return admitted.error();
+  std::map<LinkId, Filter> fresh;  // all of them before any change, for want of memory
+  for (const auto& [id, part] : delta.parts()) {
+    if (links_.contains(id)) continue;
+    Filter& filter = fresh.emplace(id, part.shape()).first->second;
+    SEMEL_ASSERT(filter.merge(part));
+  }
+  bool changed = !fresh.empty();
+  for (const auto& [id, part] : delta.parts()) {
+    const auto mine = links_.find(id);
+    if (mine == links_.end()) continue;
+    const Result<bool> merged = mine->second.merge(part);
+    SEMEL_ASSERT(merged);
+    changed |= *merged;
+  }
+  links_.merge(fresh);
+  return changed;
+}
+
+template <class Filter>
+Result<std::partial_ordering> SeriesBase<Filter>::compare(const SeriesBase& other) const {
+  if (goal_ != other.goal_) return Error{Errc::mismatch, "series of different goals"};
+  bool some_less = false, some_greater = false;
+  auto mine = links_.begin();
+  auto theirs = other.links_.begin();
+  while (mine != links_.end() || theirs != other.links_.end()) {
+    if (theirs == other.links_.end() || (mine != links_.end() && mine->first < theirs->first)) {
+      some_greater = true;
+      ++mine;
+    } else if (mine == links_.end() || theirs->first < mine->first) {
+      some_less = true;
+      ++theirs;
+    } else {
+      const Result<std::partial_ordering> order = mine->second.compare(theirs->second);
+      if (!order) return order.error();
+      if (*order == std::partial_ordering::unordered) return *order;
+      some_less |= *order < 0;
+      some_greater |= *order > 0;
+      ++mine;
+      ++theirs;
+    }
+    if (some_less && some_greater) return std::partial_ordering::unordered;
+  }
+  if (some_less) return std::partial_ordering::less;
+  return some_greater ? std::partial_ordering::greater : std::partial_ordering::equivalent;
+}
+
+template <class Filter>
+double SeriesBase<Filter>::live_fpr() const {
+  double silent = 0;  // the logarithm of the chance that no link claims a key it never saw
+  for (const auto& [id, filter] : links_) silent += std::log1p(-filter.live_fpr());
+  return -std::expm1(silent);
+}
+
+template <class Filter>
+double SeriesBase<Filter>::cardinality() const {
+  double sum = 0;
+  for (const auto& [id, filter] : links_) sum += static_cast<double>(filter.cardinality());
+  return sum;
+}
+
+template <class Filter>
+std::uint64_t SeriesBase<Filter>::capacity() const {
+  std::uint64_t sum = 0;
+  for (const auto& [id, filter] : links_) sum += *goal_.capacity(id.link);
+  return sum;
+}
+
+template <class Filter>
+std::uint64_t SeriesBase<Filter>::bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& [id, filter] : links_) sum += filter.bytes();
+  return sum;
+}
+
+template <class Filter>
+Digest SeriesBase<Filter>::digest(const Hasher& hasher) const {
+  Digest sum =
+      hasher.of_numbers(std::bit_cast<std::uint64_t>(goal_.fpr), goal_.first_keys, goal_.sites,
+                        goal_.chains, goal_.growth, goal_.hash.kind, goal_.hash.seed);
+  for (const auto& [id, filter] : links_) {
+    const Digest link = filter.digest(hasher);
+    sum ^= hasher.of_numbers(id.chain, id.link, link.lo, link.hi);
+  }
+  return sum;
+}
+
+template <class Filter>
+void SeriesBase<Filter>::encode(Bytes& out) const {
+  series_codec::FrameWriter frame(
+      out, {series_codec::kStateMagic, series_codec::kKindOf<Filter>, goal_}, links_.size());
+  for (const auto& link : links_) {
+    frame.link(link.first, [&](Bytes& to) { link.second.encode(to); });
+  }
+  frame.finish();
+}
+
+template <class Filter>
+Result<SeriesBase<Filter>> SeriesBase<Filter>::decode_base(ByteView in) {
+  const Result<series_codec::Frame> frame =
+      series_codec::read(in, series_codec::kStateMagic, series_codec::kKindOf<Filter>);
+  if (!frame) return frame.error();
+  Result<SeriesBase> series = make_base(frame->goal);
+  if (!series) return series.error();
+  Result<std::map<LinkId, Filter>> links =
+      series_links::decode_parts<Filter, Filter>(*frame, is_initial<Filter>);
+  if (!links) return links.error();
+  series->links_ = *std::move(links);
+  return series;
+}
+
+template <class Filter>
+std::uint64_t SeriesBase<Filter>::room(Iterator link) const {
+  const std::uint64_t capacity = *goal_.capacity(link->first.link);
+  const std::uint64_t keys = link->second.keys();
+  return keys < capacity ? capacity - keys : 0;
+}
+
+template <class Filter>
+Result<void> SeriesBase<Filter>::admits_site(SiteId site) const {
+  if (goal_.chains == Chains::own) {
+    if (series_links::has_chain(links_, site)) return {};
+  } else if constexpr (kRemoves) {
+    const bool known = std::any_of(links_.begin(), links_.end(), [&](const auto& link) {
+      return link.second.context().at(site) > 0;
+    });
+    if (known) return {};
+  }
+  std::set<SiteId> sites;
+  series_links::insert_sites(goal_, links_, sites);
+  if (sites.size() < goal_.sites) return {};
+  return Error{Errc::limit, "one more site than the goal of the series allows"};
+}
+
+template <class Filter>
+Result<std::pair<LinkId, Filter>> SeriesBase<Filter>::next_link(SiteId chain) const {
+  LinkId id{chain, 1};
+  const auto end = links_.upper_bound({chain, Goal::kMostLinks});
+  if (end != links_.begin()) {
+    const LinkId last = std::prev(end)->first;
+    if (last.chain == chain) {
+      if (last.link == Goal::kMostLinks) return Error{Errc::limit, "a chain has at most 255 links"};
+      id.link = static_cast<std::uint8_t>(last.link + 1);
+    }
+  }
+  const auto shape = series_links::shape_of<Filter>(goal_, id.link);
+  if (!shape) return shape.error();
+  return std::pair(id, Filter(*shape));
+}
+
+template <class Filter>
+Result<GrowSeries<Filter>> GrowSeries<Filter>::make(const Goal& goal) {
+  Result<Base> base = Base::make_base(goal);
+  if (!base) return base.error();
+  return GrowSeries(*std::move(base));
+}
+
+template <class Filter>
+Result<GrowSeries<Filter>> GrowSeries<Filter>::decode(ByteView in) {
+  Result<Base> base = Base::decode_base(in);
+  if (!base) return base.error();
+  return GrowSeries(*std::move(base));
+}
+
+template <class Filter>
+typename SeriesBase<Filter>::Iterator GrowSeries<Filter>::last_link(SiteId chain) {
+  const auto end = this->end_of(chain);
+  if (end == links_.begin() || std::prev(end)->first.chain != chain) return links_.end();
+  return std::prev(end);
+}
+
+template <class Filter>
+Result<bool> GrowSeries<Filter>::add_one(Digest key, SiteId site, Delta* delta) {
+  if (this->contains(key)) return false;
+  const auto last = last_link(this->goal_.chain_of(site));
+  if (last != links_.end() && this->room(last) > 0) {
+    Filter& filter = last->second;
+    const Result<bool> added =
+        Base::record(delta, last->first, filter.shape(),
+                     [&](auto&... part) -> Result<bool> { return filter.add(key, part...); });
+    if (added) return *added;
+  }
+  return extend(key, site, delta);
+}
+
+template <class Filter>
+Result<bool> GrowSeries<Filter>::extend(Digest key, SiteId site, Delta* delta) {
+  if (const Result<void> admitted = this->admits_site(site); !admitted) return admitted.error();
+  Result<std::pair<LinkId, Filter>> link = this->next_link(this->goal_.chain_of(site));
+  if (!link) return link.error();
+  const LinkId id = link->first;
+  Filter& filter = link->second;
+  const auto add = [&](auto&... part) -> Result<bool> { return filter.add(key, part...); };
+  const Result<bool> added = Base::record(delta, id, filter.shape(), add);
+  SEMEL_ASSERT(added && *added);  // an empty filter has room for a key
+  links_.insert(*std::move(link));
+  return true;
+}
+
+template <class Filter>
+std::size_t GrowSeries<Filter>::add_all(std::span<const Digest> keys, SiteId site,
+                                        std::span<bool> added, Delta* delta) {
+  SEMEL_ASSERT(keys.size() == added.size());
+  const SiteId chain = this->goal_.chain_of(site);
+  Candidates unseen;
+  for (std::size_t start = 0; start < keys.size(); start += kChunk) {
+    // Strike out what another link knows, then let the last of the chain decide about the rest.
+    unseen.take(keys, start);
+    auto last = last_link(chain);
+    for (auto link = links_.rbegin(); link != links_.rend() && unseen.size > 0; ++link) {
+      if (last == links_.end() || link->first != last->first) {
+        unseen.strike_out(link->second, added, false);
+      }
+    }
+    while (unseen.size > 0) {
+      std::size_t room = 0, taken = 0;
+      if (last != links_.end()) {
+        Filter& filter = last->second;
+        room = std::min<std::uint64_t>(unseen.size, this->room(last));
+        const std::span<const Digest> some(unseen.keys.data(), room);
+        const std::span<bool> answer(unseen.answer.data(), room);
+        taken = Base::record(delta, last->first, filter.shape(), [&](auto&... part) {
+          if constexpr (std::is_void_v<decltype(filter.add(some, answer, part...))>) {
+            filter.add(some, answer, part...);
+            return some.size();
+          } else {
+            return filter.add(some, answer, part...);
+          }
+        });
+        for (std::size_t i = 0; i < taken; ++i) added[unseen.place[i]] = answer[i];
+        unseen.drop_front(taken);
+        if (taken > 0 && taken == room) continue;
+        unseen.strike_out(filter, added, false);
+        if (unseen.size == 0) break;
+      }
+      if (!extend(unseen.keys[0], site, delta)) return unseen.place[0];
+      added[unseen.place[0]] = true;
+      unseen.drop_front(1);
+      last = last_link(chain);
+    }
+  }
+  return keys.size();
+}
+
+template <class Filter>
+Result<ObservedSeries<Filter>> ObservedSeries<Filter>::make(const Goal& goal) {
+  Result<Base> base = Base::make_base(goal);
+  if (!base) return base.error();
+  return ObservedSeries(*std::move(base));
+}
+
+template <class Filter>
+Result<ObservedSeries<Filter>> ObservedSeries<Filter>::decode(ByteView in) {
+  Result<Base> base = Base::decode_base(in);
+  if (!base) return base.error();
+  return ObservedSeries(*std::move(base));
+}
+
+template <class Filter>
+Result<LinkDot> ObservedSeries<Filter>::add_one(Digest key, SiteId site, Delta* delta) {
+  if (const Result<void> admitted = this->admits_site(site); !admitted) return admitted.error();
+  const SiteId chain = this->goal_.chain_of(site);
+  const auto end = this->end_of(chain);
+  for (auto link = links_.lower_bound({chain, 0}); link != end; ++link) {
+    if (this->room(link) == 0) continue;
+    Filter& filter = link->second;
+    const Result<Dot> dot = Base::record(delta, link->first, filter.shape(), [&](auto&... part) {
+      return filter.add(key, site, part...);
+    });
+    if (dot) return LinkDot{chain, link->first.link, *dot};
+  }
+  return extend(key, site, delta);
+}
+
+template <class Filter>
+Result<LinkDot> ObservedSeries<Filter>::extend(Digest key, SiteId site, Delta* delta) {
+  Result<std::pair<LinkId, Filter>> link = this->next_link(this->goal_.chain_of(site));
+  if (!link) return link.error();
+  const LinkId id = link->first;
+  Filter& filter = link->second;
+  const auto add = [&](auto&... part) { return filter.add(key, site, part...); };
+  const Result<Dot> dot = Base::record(delta, id, filter.shape(), add);
+  SEMEL_ASSERT(dot);  // an empty filter has room for a key
+  const LinkDot at{id.chain, id.link, *dot};
+  links_.insert(*std::move(link));
+  return at;
+}
+
+template <class Filter>
+std::size_t ObservedSeries<Filter>::add_all(std::span<const Digest> keys, SiteId site,
+                                            std::span<LinkDot> dots, Delta* delta) {
+  SEMEL_ASSERT(keys.size() == dots.size());
+  if (!this->admits_site(site)) return 0;
+  const SiteId chain = this->goal_.chain_of(site);
+  std::size_t done = 0;
+  auto link = links_.lower_bound({chain, 0});
+  while (done < keys.size()) {
+    // Links before this one are full, and stay so.
+    while (link != this->end_of(chain) && this->room(link) == 0) ++link;
+    std::size_t wanted = 0, taken = 0;
+    if (link != this->end_of(chain)) {
+      Filter& filter = link->second;
+      wanted = std::min<std::uint64_t>(keys.size() - done, this->room(link));
+      const std::uint64_t last = filter.context().at(site);
+      taken = Base::record(delta, link->first, filter.shape(), [&](auto&... part) {
+        return filter.add(keys.subspan(done, wanted), site, part...);
+      });
+      for (std::size_t i = 0; i < taken; ++i) {
+        dots[done++] = {chain, link->first.link, {site, last + i + 1}};
+      }
+      if (taken == wanted) continue;
+    }
+    // No room here for this key: it goes to a later link, and the next is tried here again.
+    const Result<LinkDot> one = add_one(keys[done], site, delta);
+    if (!one) return done;
+    dots[done++] = *one;
+    if (wanted == 0) link = links_.find(one->id());
+  }
+  return done;
+}
+
+template <class Filter>
+std::optional<LinkDot> ObservedSeries<Filter>::remove_one(Digest key, Delta* delta) {
+  bool removed = false;
+  std::optional<LinkDot> chosen;
+  for (const auto& [id, filter] : links_) {
+    if (!filter.contains(key)) continue;
+    const LinkDot candidate{id.chain, id.link, filter.dots(key).front()};
+    if (!chosen || comes_before(candidate, *chosen)) chosen = candidate;
+  }
+  if (chosen) removed = *remove_at(key, *chosen, delta);
+  SEMEL_ASSERT(removed == chosen.has_value());
+  return chosen;
+}
+
+template <class Filter>
+Result<bool> ObservedSeries<Filter>::remove_at(Digest key, const LinkDot& at, Delta* delta) {
+  const auto link = links_.find(at.id());
+  if (link == links_.end()) return Error{Errc::gap, "an entry of a link not seen here"};
+  Filter& filter = link->second;
+  return Base::record(delta, link->first, filter.shape(),
+                      [&](auto&... part) { return filter.remove(key, at.dot, part...); });
+}
+
+// Links that may hold a key are found for many keys at once. Removing takes entries out and puts
+// none in, so that later keys need look nowhere else.
+template <class Filter>
+void ObservedSeries<Filter>::remove_all(std::span<const Digest> keys, std::span<bool> removed,
+                                        Delta* delta) {
+  SEMEL_ASSERT(keys.size() == removed.size());
+  std::array<bool, kChunk> found;
+  std::vector<std::pair<std::size_t, LinkId>> places;
+  for (std::size_t start = 0; start < keys.size(); start += kChunk) {
+    const std::span<const Digest> some = keys.subspan(start, std::min(keys.size() - start, kChunk));
+    places.clear();
+    for (const auto& [id, filter] : links_) {
+      filter.contains(some, {found.data(), some.size()});
+      for (std::size_t i = 0; i < some.size(); ++i) {
+        if (found[i]) places.emplace_back(i, id);
+      }
+    }
+    std::sort(places.begin(), places.end());
+    auto place = places.begin();
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      std::optional<LinkDot> chosen;
+      for (; place != places.end() && place->first == i; ++place) {
+        const LinkId id = place->second;
+        const std::vector<Dot> dots = links_.at(id).dots(some[i]);
+        if (dots.empty()) continue;
+        const LinkDot candidate{id.chain, id.link, dots.front()};
+        if (!chosen || comes_before(candidate, *chosen)) chosen = candidate;
+      }
+      removed[start + i] = chosen && *remove_at(some[i], *chosen, delta);
+    }
+  }
+}
+
+template class SeriesBase<GrowBloom>;
+template class SeriesBase<GrowCuckoo>;
+template class SeriesBase<ObservedCuckoo>;
+template class GrowSeries<GrowBloom>;
+template class GrowSeries<GrowCuckoo>;
+template class ObservedSeries<ObservedCuckoo>;
+
+}  // namespace semel

@@ -1,0 +1,66 @@
+// SeriesDelta: what changed in a series, link by link.
+//
+// Contract  Deltas merge in any order, any number of times. Only those of one goal merge.
+// Cost      merge: that of the deltas of the links in both, and a copy of them.
+// Format    docs/formats/series_delta_v1.md.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "semel/core/codec.h"
+#include "semel/core/result.h"
+#include "semel/crdt/grow_bloom.h"
+#include "semel/crdt/grow_cuckoo.h"
+#include "semel/crdt/observed_cuckoo.h"
+#include "semel/crdt/series_goal.h"
+
+namespace semel {
+
+template <class Filter>
+class SeriesDelta {
+ public:
+  using Part = typename Filter::Delta;
+
+  // Nothing yet. REQUIRES: goal.check().
+  explicit SeriesDelta(const SeriesGoal& goal);
+
+  // Errc::mismatch if the goals differ, or what is said of one link here contradicts what is said
+  // there; Errc::limit if both together come from more sites than the goal allows; and no change
+  // then.
+  Result<void> merge(const SeriesDelta& other);
+
+  const SeriesGoal& goal() const { return goal_; }
+  bool empty() const { return parts_.empty(); }
+  std::uint64_t bytes() const;
+  const std::map<LinkId, Part>& parts() const { return parts_; }
+
+  void encode(Bytes& out) const;  // equal deltas give equal bytes
+  // Reads one delta that fills `in` exactly. `in` may come from an enemy. Errc::mismatch if a part
+  // has another shape than the goal gives it here; Errc::limit for too many sites.
+  static Result<SeriesDelta> decode(ByteView in);
+
+  bool operator==(const SeriesDelta&) const = default;
+
+ private:
+  template <class>
+  friend class SeriesBase;
+
+  // Lets `update` add to the part of this link.
+  template <class Update>
+  auto change(LinkId id, const typename Filter::Shape& shape, Update update) {
+    const auto part = parts_.try_emplace(id, shape).first;
+    auto result = update(part->second);
+    if (part->second.empty()) parts_.erase(part);
+    return result;
+  }
+
+  SeriesGoal goal_;
+  std::map<LinkId, Part> parts_;  // none is empty
+};
+
+extern template class SeriesDelta<GrowBloom>;
+extern template class SeriesDelta<GrowCuckoo>;
+extern template class SeriesDelta<ObservedCuckoo>;
+
+}  // namespace semel

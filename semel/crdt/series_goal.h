@@ -1,0 +1,60 @@
+// SeriesGoal: what a series of sub-filters promises, and what follows from it for each of them.
+//
+// A sub-filter is named by its chain and its link in it, 1, 2, 3, ... Its capacity and its share of
+// the error follow from the goal alone, so that sites agree on its shape before they have met:
+//
+//             capacity of link i         share of link i in each chain      sum over all links
+//    own      first_keys * growth^(i-1)  fpr * 6 / (sites * pi^2 * i^2)     fpr, for `sites` chains
+//    shared   first_keys * growth^(i-1)  fpr / 2^i                          fpr
+//
+// With 1/i^2 a share falls slowly: link 20 takes 9 (cuckoo) to 13 bits (Bloom) for a key more than
+// the first.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+#include "semel/core/result.h"
+#include "semel/crdt/dot.h"
+#include "semel/hash/digest.h"
+
+namespace semel {
+
+// Whose sub-filters an add goes to.
+enum class Chains : std::uint8_t {
+  own = 0,     // each site has a chain: the bound holds at any frequency of merges and any skew
+  shared = 1,  // one for all, as in the thesis: the bound holds only while sites merge often
+};
+
+// Ascending by chain, then by link.
+struct LinkId {
+  SiteId chain = 0;       // the site that adds to it; 0 if shared
+  std::uint8_t link = 0;  // from 1 on
+  auto operator<=>(const LinkId&) const = default;
+};
+
+struct SeriesGoal {
+  static constexpr std::uint32_t kMostSites = 65'536;
+  static constexpr std::uint8_t kMostLinks = 255;  // of one chain
+
+  double fpr;
+  std::uint64_t first_keys = 1 << 16;  // the capacity of the first link of a chain
+  std::uint32_t sites = 1;             // that will add: 1 to 65,536
+  Chains chains = Chains::own;
+  std::uint32_t growth = 2;  // each link has room for so many times the keys of the one before
+  HashId hash = {};
+
+  // Errc::invalid unless every field is in its range: first_keys, sites and growth at least 1, and
+  // fpr within (0, 1).
+  Result<void> check() const;
+
+  SiteId chain_of(SiteId site) const { return chains == Chains::own ? site : SiteId{0}; }
+  // REQUIRES: check(), and link > 0.
+  double share(std::uint8_t link) const;
+  // Errc::limit if it would be 2^64 keys or more. REQUIRES: as share.
+  Result<std::uint64_t> capacity(std::uint8_t link) const;
+
+  bool operator==(const SeriesGoal&) const = default;
+};
+
+}  // namespace semel
