@@ -15,6 +15,7 @@
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/laws/merge_laws.h"
+#include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 #include "tests/support/rate.h"
 
@@ -43,13 +44,6 @@ BloomDelta delta_of(const BloomShape& shape, std::uint64_t first, std::uint64_t 
   BloomDelta delta(shape);
   for (std::uint64_t n = first; n < last; ++n) filter.add(key(n), delta);
   return delta;
-}
-
-template <class Type>
-Bytes encoded(const Type& object) {
-  Bytes bytes;
-  object.encode(bytes);
-  return bytes;
 }
 
 template <BloomLayout kLayout>

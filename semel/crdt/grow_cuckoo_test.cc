@@ -10,6 +10,7 @@
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/laws/merge_laws.h"
+#include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 #include "tests/support/rate.h"
 
@@ -31,13 +32,6 @@ CuckooDelta delta_of(const CuckooShape& shape, std::uint64_t first, std::uint64_
   CuckooDelta delta(shape);
   for (std::uint64_t n = first; n < last; ++n) EXPECT_TRUE(filter.add(key(n), delta));
   return delta;
-}
-
-template <class Type>
-Bytes encoded(const Type& object) {
-  Bytes bytes;
-  object.encode(bytes);
-  return bytes;
 }
 
 struct StateCase {

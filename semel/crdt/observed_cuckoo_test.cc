@@ -10,6 +10,7 @@
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/laws/merge_laws.h"
+#include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 #include "tests/support/rate.h"
 
@@ -30,13 +31,6 @@ ObservedCuckoo filter_of(const CuckooShape& shape, SiteId site, std::uint64_t fi
     }
   }
   return filter;
-}
-
-template <class Type>
-Bytes encoded(const Type& object) {
-  Bytes bytes;
-  object.encode(bytes);
-  return bytes;
 }
 
 struct StateCase {

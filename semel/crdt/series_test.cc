@@ -15,6 +15,7 @@
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/laws/merge_laws.h"
+#include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 #include "tests/support/rate.h"
 
@@ -38,13 +39,6 @@ SeriesGoal goal_of(std::uint64_t first_keys, std::uint32_t sites, Chains chains 
           .chains = chains,
           .growth = 2,
           .hash = kTestHash};
-}
-
-template <class Object>
-Bytes encoded(const Object& object) {
-  Bytes bytes;
-  object.encode(bytes);
-  return bytes;
 }
 
 // How many of the keys were taken as new: all of them, where each add counts.

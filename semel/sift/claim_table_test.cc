@@ -10,6 +10,7 @@
 #include "semel/core/random.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
+#include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 
 namespace semel {
@@ -20,12 +21,6 @@ constexpr TimeMs kFirst = std::numeric_limits<TimeMs>::min();
 constexpr TimeMs kLast = std::numeric_limits<TimeMs>::max();
 constexpr TimeMs kKeep = 1000;
 constexpr std::uint64_t kAnn = 1, kBen = 2;
-
-Bytes encoded(const ClaimTable& table) {
-  Bytes bytes;
-  table.encode(bytes);
-  return bytes;
-}
 
 // Claims that are on, overdue and taken over, and commits; one of the digest that is all zeros.
 struct BytesCase {

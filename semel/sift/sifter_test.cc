@@ -20,6 +20,7 @@
 #include "semel/window/sliding_filter.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
+#include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 
 namespace semel {
@@ -39,13 +40,6 @@ ExactSifter exact_sifter(const ExactWindow::Goal& goal = {.window_ms = 1000},
 
 ForgetfulSifter forgetful_sifter(TimeMs now_ms = kNow) {
   return {*ForgetfulFilter::make({.window_ms = 1000, .fpr = 1e-9, .ids = 200}, now_ms), kKeep};
-}
-
-template <class Type>
-Bytes encoded(const Type& sifter) {
-  Bytes bytes;
-  sifter.encode(bytes);
-  return bytes;
 }
 
 // A claim that is on, one that is overdue, ids added and committed.

@@ -13,6 +13,7 @@
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/laws/merge_laws.h"
 #include "tests/oracle/window_twin.h"
+#include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 
 namespace semel {
@@ -25,12 +26,6 @@ constexpr std::uint64_t kHighest = ~std::uint64_t{0};
 
 ClientWindow window_of(const ClientWindow::Goal& goal, TimeMs now_ms = kNow) {
   return *ClientWindow::make(goal, now_ms);
-}
-
-Bytes encoded(const ClientWindow& window) {
-  Bytes bytes;
-  window.encode(bytes);
-  return bytes;
 }
 
 struct Configurations {

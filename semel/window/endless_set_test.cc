@@ -12,6 +12,7 @@
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/oracle/endless_twin.h"
+#include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 
 namespace semel {
@@ -20,12 +21,6 @@ namespace semel {
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(WindowHistory);
 
 namespace {
-
-Bytes encoded(const EndlessSet& set) {
-  Bytes bytes;
-  set.encode(bytes);
-  return bytes;
-}
 
 std::uint64_t count_fresh(EndlessSet& set, std::span<const Digest> ids) {
   std::vector<Verdict> verdicts(ids.size());

@@ -11,6 +11,7 @@
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/laws/merge_laws.h"
 #include "tests/oracle/window_twin.h"
+#include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 
 namespace semel {
@@ -28,12 +29,6 @@ std::vector<Verdict> verdicts_of(ExactWindow& window, std::span<const Digest> id
   std::vector<Verdict> verdicts(ids.size());
   window.test_and_insert(ids, verdicts);
   return verdicts;
-}
-
-Bytes encoded(const ExactWindow& window) {
-  Bytes bytes;
-  window.encode(bytes);
-  return bytes;
 }
 
 struct TwinCase {

@@ -14,6 +14,7 @@
 #include "semel/core/result.h"
 #include "semel/hash/digest.h"
 #include "tests/support/allocation.h"
+#include "tests/support/encoded.h"
 
 namespace semel {
 
@@ -24,12 +25,6 @@ template <class BytesCase>
 class HostileBytes : public ::testing::Test {
  protected:
   using Type = typename BytesCase::Type;
-
-  static Bytes encoded(const Type& object) {
-    Bytes bytes;
-    object.encode(bytes);
-    return bytes;
-  }
 
   static Errc refusal(ByteView bytes) {
     const Result<Type> object = Type::decode(bytes);
@@ -70,7 +65,7 @@ TYPED_TEST_P(HostileBytes, DecodesWhatItEncoded) {
   const auto copy = TypeParam::Type::decode(this->bytes);
   ASSERT_TRUE(copy) << copy.error().what;
   EXPECT_EQ(*copy, this->object);
-  EXPECT_EQ(this->encoded(*copy), this->bytes);
+  EXPECT_EQ(encoded(*copy), this->bytes);
 }
 
 TYPED_TEST_P(HostileBytes, AppendsToWhatIsThere) {

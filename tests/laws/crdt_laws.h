@@ -23,6 +23,7 @@
 #include "semel/core/result.h"
 #include "semel/hash/hasher.h"
 #include "tests/laws/history.h"
+#include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 
 namespace semel {
@@ -37,13 +38,6 @@ namespace semel {
 //   static std::optional<Name> remove(Type&, Digest, Delta&)
 //   static Result<bool> remove(Type&, Digest, Name, Delta&)
 //   static std::vector<Name> names(const Type&, Digest)        of what may be the key's
-
-template <class Object>
-Bytes encoded(const Object& object) {
-  Bytes bytes;
-  object.encode(bytes);
-  return bytes;
-}
 
 template <class Object>
 Object sent(const Object& object) {
