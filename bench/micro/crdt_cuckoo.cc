@@ -95,9 +95,9 @@ void measure_merges(Session& session) {
     for (const auto& [what, own] : {std::pair{"one-percent-apart", entries / 100},
                                     {"half-apart", entries / 2},
                                     {"all-apart", entries}}) {
-      const ObservedCuckoo common =
-          with_more(ObservedCuckoo(shape_for((entries + own) * 95 / percent, Dot::kBits)), 0,
-                    entries - own, 0);
+      const ObservedCuckoo common = with_more(
+          ObservedCuckoo(*ObservedCuckoo::shape_for((entries + own) * 95 / percent, 1e-3, {})), 0,
+          entries - own, 0);
       const double seconds =
           merge_seconds(with_more(common, entries, own, 0), with_more(common, 2 * entries, own, 1));
       std::printf("observed-merge/%s/%s-%llu  %.3f s\n", in_short(entries).c_str(), what,
