@@ -32,7 +32,7 @@ class PackedArray {
     const std::uint8_t* at = bytes_.data() + bit / 8;
     const std::uint32_t shift = bit % 8;
     std::uint64_t value = load_u64(at) >> shift;
-    if (shift + width_ > 64) value |= std::uint64_t{at[8]} << (64 - shift);
+    if (shift > 64 - width_) value |= std::uint64_t{at[8]} << (64 - shift);
     return value & mask_;
   }
 
@@ -44,7 +44,7 @@ class PackedArray {
     if (width_ == 64) return store_u64(at, value);  // without a load, which could miss the cache
     const std::uint32_t shift = bit % 8;
     store_u64(at, (load_u64(at) & ~(mask_ << shift)) | value << shift);
-    if (shift + width_ > 64) {
+    if (shift > 64 - width_) {
       const std::uint32_t rest = 64 - shift;
       at[8] = static_cast<std::uint8_t>((at[8] & ~(mask_ >> rest)) | value >> rest);
     }

@@ -38,8 +38,8 @@ struct Kind {
                                           : kWidth == 8 ? kSize
                                                         : 4;
   static constexpr std::uint32_t kLoads = kSize / kLanes;
-  static constexpr std::uint64_t kLoadBits = kLanes * kWidth;
-  static constexpr std::uint64_t kBits = kSize * kWidth;
+  static constexpr std::uint64_t kLoadBits = std::uint64_t{kLanes} * kWidth;
+  static constexpr std::uint64_t kBits = std::uint64_t{kSize} * kWidth;
   static_assert(kLoadBits % 4 == 0 && (kLoadBits % 8 == 0 ? kLoadBits : kLoadBits + 4) <= 64);
 
   // A word with `lane` in each of the lanes.
