@@ -32,6 +32,7 @@
 #include <utility>
 
 #include "semel/core/assert.h"
+#include "semel/core/result.h"
 
 namespace semel {
 
@@ -185,7 +186,10 @@ std::optional<Delta> DeltaLog<Delta>::joined(std::uint64_t first, std::uint64_t 
   std::optional<Delta> lower = joined(first, middle, peer);
   std::optional<Delta> upper = joined(middle + 1, last, peer);
   if (!lower) return upper;
-  if (upper) SEMEL_ASSERT(lower->merge(*upper));
+  if (upper) {
+    const Result<void> merged = lower->merge(*upper);
+    SEMEL_ASSERT(merged);
+  }
   return lower;
 }
 

@@ -1,5 +1,8 @@
 #include "semel/crdt/entry_store.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "semel/core/assert.h"
 
 namespace semel {
@@ -109,28 +112,36 @@ bool EntryStore::remove(const CuckooSpot& spot, std::uint64_t payload) {
   const auto slot = spilled_.find(shape_.pair_of(spot), spot.fingerprint, [&](std::uint64_t at) {
     return spilled_.payload(at) == payload;
   });
-  if (slot) spilled_.erase(*slot);
+  if (slot) {
+    spilled_.erase(*slot);
+    settle();
+  }
   return slot.has_value();
 }
 
 void EntryStore::make_table() {
-  PackedEntries before(shape_);
-  table_.emplace(shape_);
-  std::swap(before, spilled_);
-  std::uint64_t quota = quota_for(before.size());
-  for (std::uint64_t slot = 0; slot < before.slots(); ++slot) {
-    if (before.free(slot)) continue;
-    const CuckooEntry entry = before.at(slot);
-    put(shape_.spot_of(entry.pair, entry.fingerprint), entry.payload, quota);
+  CuckooTable table(shape_);
+  PackedEntries rest(shape_);
+  std::uint64_t quota = quota_for(spilled_.size());
+  for (std::uint64_t slot = 0; slot < spilled_.slots(); ++slot) {
+    if (spilled_.free(slot)) continue;
+    const CuckooEntry entry = spilled_.at(slot);
+    const CuckooSpot spot = shape_.spot_of(entry.pair, entry.fingerprint);
+    if (!table.place_evenly(spot, entry.payload, quota)) rest.insert(entry);
   }
+  table_ = std::move(table);
+  spilled_ = std::move(rest);
 }
 
 // After a change: gives the table up if few entries are left, or brings some of the overflow back.
 void EntryStore::settle() {
-  if (!table_) return;
+  if (!table_) return spilled_.trim();
   if (size() < shape_.slots() / 32) {
-    table_->for_each(
-        [&](const CuckooSpot& spot, std::uint64_t slot) { spill(spot, table_->payload(slot)); });
+    PackedEntries all = spilled_;
+    table_->for_each([&](const CuckooSpot& spot, std::uint64_t slot) {
+      all.insert({shape_.pair_of(spot), spot.fingerprint, table_->payload(slot)});
+    });
+    spilled_ = std::move(all);
     table_.reset();
     return;
   }
@@ -143,6 +154,7 @@ void EntryStore::settle() {
     const CuckooSpot spot = shape_.spot_of(entry.pair, entry.fingerprint);
     if (table_->place_evenly(spot, entry.payload, quota)) spilled_.erase(cursor_);
   }
+  spilled_.trim();
 }
 
 EntryStore::Intake::Intake(EntryStore& store, std::uint64_t most)

@@ -8,8 +8,10 @@
 //             more:  a cuckoo table (filter/cuckoo_table.h), from an eighth of its slots on, until less
 //                    than a thirty-second is taken; the overflow in the hash table
 //           So memory follows the entries, and an empty store of any shape takes next to nothing.
-// Overflow  Every change tries to bring some entries of the overflow back into the table. It
-//           empties as entries are removed, or while adds still find room.
+// Overflow  Every add and removal tries to bring some entries of the overflow back into the table.
+//           It empties as entries are removed, or while adds still find room.
+// Failure   When memory runs out, every entry is still there once; of many that were to be taken or
+//           removed, some have been.
 // Cost      Two cache misses at once for a lookup, one more where entries overflow. A search for
 //           room looks at most at CuckooTable::kSearch buckets for an add, and at kQuota for each
 //           entry of a merge in the mean; a merge does not search at all once the table is as good
@@ -41,8 +43,10 @@ class EntryStore {
   // REQUIRES: shape.valid().
   explicit EntryStore(const CuckooShape& shape);
 
-  // REQUIRES, of add and put: the store does not hold this entry. False, and no change, if there is
-  // no room: the table is full, or both buckets are full of entries with this fingerprint.
+  // REQUIRES, of add and put: the store does not hold this entry.
+
+  // False, and no change, if there is no room: the table is full, or both buckets are full of
+  // entries with this fingerprint.
   bool add(const CuckooSpot& spot, std::uint64_t payload);
   // Takes the entry in any case; a search for room counts against the quota.
   void put(const CuckooSpot& spot, std::uint64_t payload, std::uint64_t& quota);
@@ -78,6 +82,10 @@ class EntryStore {
   // equal shapes.
   template <class Doomed>
   std::uint64_t remove_unless_held(const EntryStore& other, Doomed doomed);
+
+  // Removes the entries with doomed(payload), and allocates nothing.
+  template <class Doomed>
+  void remove_if(Doomed doomed);
 
   // Calls visit(spot, payload) for every entry.
   template <class Visit>
@@ -139,6 +147,8 @@ class EntryStore {
   bool spilled_contains(const CuckooSpot& spot) const;
   bool full_of_copies(const CuckooSpot& spot) const;
   void spill(const CuckooSpot& spot, std::uint64_t payload);
+  template <class Doomed>
+  std::uint64_t remove_spilled(Doomed doomed);
   void make_table();
   void settle();
 
@@ -168,6 +178,32 @@ std::uint64_t EntryStore::take(const EntryStore& other, Wanted wanted) {
     if (wanted(payload)) intake.take(spot, payload);
   });
   return intake.finish();
+}
+
+// An erasure moves entries up, into slots that are looked at again, or from before the first slot to
+// the end: those have been looked at.
+template <class Doomed>
+std::uint64_t EntryStore::remove_spilled(Doomed doomed) {
+  std::uint64_t removed = 0;
+  for (std::uint64_t slot = 0; slot < spilled_.slots(); ++slot) {
+    while (!spilled_.free(slot)) {
+      const CuckooEntry entry = spilled_.at(slot);
+      if (!doomed(shape_.spot_of(entry.pair, entry.fingerprint), entry.payload)) break;
+      spilled_.erase(slot);
+      ++removed;
+    }
+  }
+  return removed;
+}
+
+template <class Doomed>
+void EntryStore::remove_if(Doomed doomed) {
+  if (table_) {
+    table_->for_each([&](const CuckooSpot&, std::uint64_t slot) {
+      if (doomed(table_->payload(slot))) table_->clear(slot);
+    });
+  }
+  remove_spilled([&](const CuckooSpot&, std::uint64_t payload) { return doomed(payload); });
 }
 
 template <class Doomed>
@@ -202,16 +238,9 @@ std::uint64_t EntryStore::remove_unless_held(const EntryStore& other, Doomed doo
     });
     flush();
   }
-  std::vector<Waiting> gone;
-  for (std::uint64_t slot = 0; slot < spilled_.slots(); ++slot) {
-    if (spilled_.free(slot)) continue;
-    const CuckooEntry entry = spilled_.at(slot);
-    const CuckooSpot spot = shape_.spot_of(entry.pair, entry.fingerprint);
-    if (doomed(entry.payload) && !other.holds(spot, entry.payload)) {
-      gone.push_back({spot, entry.payload, 0});
-    }
-  }
-  for (const Waiting& entry : gone) removed += remove(entry.spot, entry.payload);
+  removed += remove_spilled([&](const CuckooSpot& spot, std::uint64_t payload) {
+    return doomed(payload) && !other.holds(spot, payload);
+  });
   settle();
   return removed;
 }

@@ -1,6 +1,7 @@
 #include "semel/crdt/observed_cuckoo.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "semel/bits/elias_fano.h"
@@ -236,6 +237,7 @@ Result<Dot> ObservedCuckoo::add_to(Digest key, SiteId site, Delta* delta) {
   SEMEL_ASSERT(delta == nullptr || delta->shape_ == shape());
   const Result<Dot> dot = context_.next(site);
   if (!dot) return dot.error();
+  if (dot->counter == 1) context_.make_room(1);  // an entry and its dot come together
   const CuckooSpot spot = shape().spot_of(key);
   if (!entries_.add(spot, dot->packed())) {
     return Error{Errc::full, "the observed-remove cuckoo filter has no room for this key"};
@@ -336,9 +338,16 @@ Result<bool> ObservedCuckoo::merge(const ObservedCuckoo& other) {
   if (this == &other) return false;
   const Seen here(context_);
   const Seen there(other.context_);
+  context_.make_room(other.context_.sites().size());
   const std::uint64_t removed = entries_.remove_unless_held(other.entries_, there);
-  const std::uint64_t taken =
-      entries_.take(other.entries_, [&](std::uint64_t dot) { return !here(dot); });
+  const auto unseen = [&](std::uint64_t dot) { return !here(dot); };
+  std::uint64_t taken = 0;
+  try {
+    taken = entries_.take(other.entries_, unseen);
+  } catch (const std::bad_alloc&) {
+    entries_.remove_if(unseen);  // they came without their context, and would be taken again
+    throw;
+  }
   return context_.merge(other.context_) || removed != 0 || taken != 0;
 }
 
@@ -369,6 +378,7 @@ Result<bool> ObservedCuckoo::merge(const Delta& delta) {
     if (context_.contains(dot)) {
       if (change.removed && entries_.remove(spot, packed)) changed = true;
     } else {
+      if (dot.counter == 1) context_.make_room(1);
       if (!change.removed) entries_.put(spot, packed, quota);
       context_.advance(dot);
       changed = true;

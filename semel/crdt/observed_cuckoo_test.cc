@@ -10,6 +10,7 @@
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/laws/merge_laws.h"
+#include "tests/support/allocation.h"
 #include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 #include "tests/support/rate.h"
@@ -267,6 +268,57 @@ TEST(ObservedCuckoo, MergesSitesByTheThousand) {
   }
   EXPECT_EQ(count_found(all, keys(0, 3000)), 3000u);
   EXPECT_EQ(*ObservedCuckoo::decode(encoded(all)), all);
+}
+
+// Whichever allocation fails: what is left is a sound state, and merging again completes it.
+TEST(ObservedCuckoo, IsSoundWhenMemoryRunsOutInAMerge) {
+  for (const std::uint64_t common : {5, 60}) {  // few entries, a table
+    const CuckooShape shape = {4, 8, 64, 40, kTestHash};
+    ObservedCuckoo a = filter_of(shape, 1, 0, common);
+    ObservedCuckoo b = a;
+    for (std::uint64_t n = 0; n < 70; ++n) ASSERT_TRUE(a.add(key(1000 + n), 2));
+    for (std::uint64_t n = 0; n < 90; ++n) ASSERT_TRUE(b.add(key(2000 + n), 3));
+    for (std::uint64_t n = 0; n < common; n += 2) (void)b.remove(key(n));
+    ObservedCuckoo expected = a;
+    ASSERT_TRUE(expected.merge(b));
+
+    std::size_t failures = 0;
+    for (bool failed = true; failed; ++failures) {
+      ObservedCuckoo state = a;
+      try {
+        const FailingAllocation failing(failures);
+        (void)state.merge(b);
+        failed = false;
+      } catch (const std::bad_alloc&) {
+      }
+      const Result<ObservedCuckoo> copy = ObservedCuckoo::decode(encoded(state));
+      ASSERT_TRUE(copy) << failures;
+      ASSERT_EQ(*copy, state) << failures;
+      ASSERT_TRUE(state.merge(b));
+      ASSERT_EQ(state, expected) << failures;
+    }
+    EXPECT_GT(failures, 5u);
+  }
+}
+
+TEST(ObservedCuckoo, IsSoundWhenMemoryRunsOutInAnUpdate) {
+  const CuckooShape shape = {4, 8, 64, 12, kTestHash};
+  for (std::size_t good = 0; good < 4; ++good) {
+    ObservedCuckoo state(shape);
+    for (std::uint64_t n = 0; n < 40; ++n) {
+      const auto site = static_cast<SiteId>(n % 7);
+      const ObservedCuckoo before = state;
+      try {
+        const FailingAllocation failing(good);
+        (void)state.add(key(n), site);
+      } catch (const std::bad_alloc&) {
+        ASSERT_EQ(state, before);
+        ASSERT_TRUE(state.add(key(n), site));
+      }
+    }
+    ASSERT_EQ(*ObservedCuckoo::decode(encoded(state)), state);
+    EXPECT_EQ(count_found(state, keys(0, 40)), 40u);
+  }
 }
 
 TEST(ObservedCuckoo, AddsAndRemovesManyAtOnceAsOneByOne) {

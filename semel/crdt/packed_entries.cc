@@ -47,8 +47,11 @@ void PackedEntries::erase(std::uint64_t slot) {
   }
   set(hole, {0, 0, 0});
   --size_;
+}
+
+void PackedEntries::trim() {
   if (slots() > kLeastSlots && 4 * size_ < slots()) {
-    resize(std::max(kLeastSlots, slots() / 2));
+    resize(std::max(kLeastSlots, 2 * size_));
   }
 }
 

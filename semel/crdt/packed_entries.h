@@ -23,8 +23,10 @@ class PackedEntries {
   explicit PackedEntries(const CuckooShape& shape);
 
   void insert(const CuckooEntry& entry);
-  // REQUIRES: slot < slots(), and it is not free.
+  // Moves entries behind it up, and allocates nothing. REQUIRES: slot < slots(), and it is not free.
   void erase(std::uint64_t slot);
+  // Gives memory back if little of it is taken.
+  void trim();
 
   // The first slot with an entry of this pair and fingerprint that accept(slot) takes.
   template <class Accept>

@@ -112,7 +112,8 @@ Result<bool> SeriesBase<Filter>::merge(const Delta& delta) {
   for (const auto& [id, part] : delta.parts()) {
     if (links_.contains(id)) continue;
     Filter& filter = fresh.emplace(id, part.shape()).first->second;
-    SEMEL_ASSERT(filter.merge(part));
+    const Result<bool> merged = filter.merge(part);
+    SEMEL_ASSERT(merged);
   }
   bool changed = !fresh.empty();
   for (const auto& [id, part] : delta.parts()) {

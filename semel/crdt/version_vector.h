@@ -32,6 +32,8 @@ class VersionVector {
 
   // The name of the next event of a site. Errc::limit when its numbers are used up.
   Result<Dot> next(SiteId site) const;
+  // Allocates what so many more sites need, so that advance() and merge() cannot fail.
+  void make_room(std::size_t sites) { sites_.reserve(sites_.size() + sites); }
   // Sees the events of a site up to this one. REQUIRES: 1 <= counter <= Dot::kLastCounter.
   void advance(Dot dot);
 

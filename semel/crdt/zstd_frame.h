@@ -3,7 +3,7 @@
 // Contract  decode() gives back the bytes that encode() was given, or an error. A frame is at most
 //           kOverhead bytes larger than its content: what zstd would not make smaller is stored.
 //           Frames of one content may differ by the version of zstd.
-// Cost      About 300 MB/s to encode, 1 GB/s to decode (zstd, level 3).
+// Cost      That of zstd at level 3.
 // Format    docs/formats/zstd_frame_v1.md.
 // Source    Zstandard, RFC 8878.
 #pragma once

@@ -8,11 +8,14 @@
 namespace {
 
 std::atomic<std::size_t> largest{0};
+constexpr std::ptrdiff_t kNever = -1;
+std::atomic<std::ptrdiff_t> good_ones{kNever};  // before the one that fails
 
 void* counted(std::size_t bytes, std::size_t alignment) {
   std::size_t seen = largest.load();
   while (bytes > seen && !largest.compare_exchange_weak(seen, bytes)) {
   }
+  if (good_ones.load() != kNever && good_ones-- == 0) throw std::bad_alloc();
   const std::size_t rounded =
       (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
   if (void* memory = std::aligned_alloc(alignment, rounded)) return memory;
@@ -42,5 +45,10 @@ namespace semel {
 
 LargestAllocation::LargestAllocation() { largest = 0; }
 std::size_t LargestAllocation::bytes() const { return largest; }
+
+FailingAllocation::FailingAllocation(std::size_t good) {
+  good_ones = static_cast<std::ptrdiff_t>(good);
+}
+FailingAllocation::~FailingAllocation() { good_ones = kNever; }
 
 }  // namespace semel

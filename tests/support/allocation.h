@@ -1,5 +1,6 @@
 // LargestAllocation: what one piece of code asked of operator new, to catch a decoder that believes
 // a length before it has checked it.
+// FailingAllocation: memory that runs out, to see what an operation leaves behind that it stops.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,15 @@ class LargestAllocation {
  public:
   LargestAllocation();        // forgets what was before
   std::size_t bytes() const;  // the largest single request since
+};
+
+// While it lives, one request fails: the one after `good` others. One at a time.
+class FailingAllocation {
+ public:
+  explicit FailingAllocation(std::size_t good);
+  ~FailingAllocation();
+  FailingAllocation(const FailingAllocation&) = delete;
+  FailingAllocation& operator=(const FailingAllocation&) = delete;
 };
 
 }  // namespace semel
