@@ -303,7 +303,7 @@ TEST(ObservedCuckoo, IsSoundWhenMemoryRunsOutInAMerge) {
 
 TEST(ObservedCuckoo, IsSoundWhenMemoryRunsOutInAnUpdate) {
   const CuckooShape shape = {4, 8, 64, 12, kTestHash};
-  for (std::size_t good = 0; good < 4; ++good) {
+  for (std::size_t good = 0; good < 16; ++good) {
     ObservedCuckoo state(shape);
     for (std::uint64_t n = 0; n < 40; ++n) {
       const auto site = static_cast<SiteId>(n % 7);
