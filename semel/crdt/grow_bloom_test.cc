@@ -15,6 +15,7 @@
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/laws/merge_laws.h"
+#include "tests/support/bloom.h"
 #include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 #include "tests/support/rate.h"
@@ -23,12 +24,6 @@ namespace semel {
 namespace {
 
 using enum BloomLayout;
-constexpr BloomLayout kLayouts[] = {plain, blocked, blocked2, blocked3, blocked4};
-
-BloomShape shape_for(std::uint64_t keys, double fpr, BloomLayout layout,
-                     std::uint64_t seed = kTestSeed) {
-  return *BloomShape::for_goal({keys, fpr, layout, {HashKind::fast, seed}});
-}
 
 // Ten words: full after some keys, and with a short last block where it is plain.
 const BloomShape kTiny = {plain, 2, 640, kTestHash};

@@ -17,6 +17,7 @@
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/laws/merge_laws.h"
 #include "tests/oracle/set_twin.h"
+#include "tests/support/bloom.h"
 #include "tests/support/keys.h"
 #include "tests/support/rate.h"
 
@@ -24,12 +25,6 @@ namespace semel {
 namespace {
 
 using enum BloomLayout;
-constexpr BloomLayout kLayouts[] = {plain, blocked, blocked2, blocked3, blocked4};
-
-BloomShape shape_for(std::uint64_t keys, double fpr, BloomLayout layout,
-                     std::uint64_t seed = kTestSeed) {
-  return *BloomShape::for_goal({keys, fpr, layout, {HashKind::fast, seed}});
-}
 
 void add_all(BloomFilter& filter, std::span<const Digest> keys) {
   Answers added(keys.size());
