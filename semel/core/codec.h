@@ -37,6 +37,21 @@ class Reader {
   std::uint16_t u16() { return static_cast<std::uint16_t>(take(2)); }
   std::uint32_t u32() { return static_cast<std::uint32_t>(take(4)); }
   std::uint64_t u64() { return take(8); }
+  // Seven bits a byte, the lowest first; the highest bit of a byte says that another follows. Fails
+  // on what no Writer writes: more bytes than needed, or than 64 bits have.
+  std::uint64_t varint() {
+    std::uint64_t value = 0;
+    for (int shift = 0; ok_; shift += 7) {
+      const std::uint8_t byte = u8();
+      if (shift == 63 && byte > 1) ok_ = false;
+      value |= std::uint64_t{byte & 0x7fU} << shift;
+      if (byte < 0x80) {
+        if (byte == 0 && shift > 0) ok_ = false;
+        break;
+      }
+    }
+    return ok_ ? value : 0;
+  }
   // Fills `out`, which was sized by a length that is already checked.
   void bytes(std::span<std::uint8_t> out) {
     if (rest_.size() < out.size()) ok_ = false;
@@ -47,6 +62,14 @@ class Reader {
   void skip(std::size_t size) {
     if (rest_.size() < size) ok_ = false;
     if (ok_) rest_ = rest_.subspan(size);
+  }
+  // The next `size` bytes, where they lie; none if there are not so many.
+  ByteView view(std::size_t size) {
+    if (rest_.size() < size) ok_ = false;
+    if (!ok_) return {};
+    const ByteView taken = rest_.first(size);
+    rest_ = rest_.subspan(size);
+    return taken;
   }
   bool ok() const { return ok_; }
   std::size_t rest() const { return rest_.size(); }
@@ -71,6 +94,10 @@ class Writer {
   void u16(std::uint16_t value) { put(value, 2); }
   void u32(std::uint32_t value) { put(value, 4); }
   void u64(std::uint64_t value) { put(value, 8); }
+  void varint(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) out_.push_back(static_cast<std::uint8_t>(value | 0x80));
+    out_.push_back(static_cast<std::uint8_t>(value));
+  }
   void bytes(ByteView in) { out_.insert(out_.end(), in.begin(), in.end()); }
 
  private:

@@ -27,6 +27,8 @@ enum class Errc : std::uint8_t {
   gap,          // well formed, but something that came before it is missing here
   full,         // no room; the object is unchanged
   io,           // the store or the socket below failed
+  busy,         // another process holds what is asked for
+  outside,      // a key that this store does not answer for
 };
 
 struct Error {
