@@ -7,17 +7,19 @@ set(completion ${CMAKE_CURRENT_BINARY_DIR}/completion/semel)
 add_custom_command(OUTPUT ${completion} DEPENDS semel_cli
                    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/completion
                    COMMAND semel_cli completion bash > ${completion} VERBATIM)
-add_custom_target(product ALL DEPENDS semel semel_cli ${completion})
+add_custom_target(product ALL DEPENDS semel semel_rocksdb semel_cli ${completion})
 
 install(TARGETS semel_cli)
 install(FILES ${PROJECT_SOURCE_DIR}/cli/semel.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${completion} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(TARGETS semel EXPORT semelTargets)
+install(TARGETS semel_rocksdb EXPORT semelRocksDBTargets)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/semel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*_test.h" EXCLUDE)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/semel)
 install(EXPORT semelTargets NAMESPACE semel:: DESTINATION ${package_dir})
+install(EXPORT semelRocksDBTargets NAMESPACE semel:: DESTINATION ${package_dir})
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/semelConfig.cmake.in semelConfig.cmake
                               INSTALL_DESTINATION ${package_dir}
                               NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
@@ -29,8 +31,10 @@ install(FILES ${CMAKE_CURRENT_BINARY_DIR}/semelConfig.cmake
 if(BUILD_SHARED_LIBS)
   set_target_properties(semel_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
   set(requires "")
+  set(rocksdb_requires "semel")
 else()
   set(requires "libsodium libzstd")
+  set(rocksdb_requires "semel rocksdb")
 endif()
 set(pkgconfig_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${pkgconfig_dir} OUTPUT_VARIABLE up)
@@ -39,4 +43,6 @@ foreach(dir LIBDIR INCLUDEDIR)
              OUTPUT_VARIABLE ${dir})
 endforeach()
 configure_file(${CMAKE_CURRENT_LIST_DIR}/semel.pc.in semel.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/semel.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/semel-rocksdb.pc.in semel-rocksdb.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/semel.pc ${CMAKE_CURRENT_BINARY_DIR}/semel-rocksdb.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

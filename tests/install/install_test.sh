@@ -35,12 +35,16 @@ works_in() {
     fail "$prefix: find_package took another semel"
   quietly "$cmake" --build "$outside/build"
   quietly "$outside/build/outside"
+  quietly "$outside/build/outside_rocksdb"
 
   export PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig"
   [ "$(pkg-config --modversion semel)" = "$version" ] || fail "$prefix: pkg-config --modversion"
   quietly "$compiler" -std=c++20 "$here/outside/outside.cc" -o "$outside/by_pkg_config" \
     $(pkg-config --cflags --libs semel)
   quietly env LD_LIBRARY_PATH="$prefix/$libdir" "$outside/by_pkg_config"
+  quietly "$compiler" -std=c++20 "$here/outside/outside_rocksdb.cc" -o "$outside/rocksdb_by_pkg_config" \
+    $(pkg-config --cflags --libs semel-rocksdb)
+  quietly env LD_LIBRARY_PATH="$prefix/$libdir" "$outside/rocksdb_by_pkg_config"
 }
 
 quietly "$cmake" --install "$build" --prefix "$work/first"

@@ -59,6 +59,7 @@ constexpr std::array kLibraries = {
     Library{"sodium", "semel/hash"},
     Library{"simdjson.h", "cli/records.cc"},
     Library{"zstd.h", "semel/crdt/zstd_frame.cc"},
+    Library{"absl", "semel/store/memory_store.cc"},
     Library{"rocksdb", "semel/store/rocksdb_store.cc"},
     Library{"hiredis", "client"},
     Library{"redismodule.h", "module/host"},
@@ -198,6 +199,13 @@ bool is_ours(std::string_view path) {
 
 bool is_test(std::string_view file) { return file.ends_with("_test.cc"); }
 
+// What a file is the test of; the file itself if it is none.
+std::string source_of(std::string_view file) {
+  constexpr std::string_view kTest = "_test.cc";
+  if (!is_test(file)) return std::string(file);
+  return std::string(file.substr(0, file.size() - kTest.size())) + ".cc";
+}
+
 std::string listed(const std::vector<std::string_view>& names) {
   std::string list;
   for (const std::string_view name : names) list.append(list.empty() ? "" : ", ").append(name);
@@ -221,7 +229,7 @@ std::optional<std::string> fault_of_system(std::string_view file, std::string_vi
   if (within_any(header, kPlatform)) return std::nullopt;
   for (const Library& library : kLibraries) {
     if (!within(header, library.headers)) continue;
-    if (within(file, library.seen_in)) return std::nullopt;
+    if (within(file, library.seen_in) || source_of(file) == library.seen_in) return std::nullopt;
     return std::string(library.headers) + " may be included only in " +
            std::string(library.seen_in);
   }

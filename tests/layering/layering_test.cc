@@ -48,7 +48,9 @@ TEST(LayeringChecker, AllowsWhatTheTableAllows) {
   EXPECT_TRUE(allows("semel/bits/lines.cc", "<sys/mman.h>"));
   EXPECT_TRUE(allows("semel/hash/digest.h", "<xxhash.h>"));
   EXPECT_TRUE(allows("semel/hash/keyed_digest.cc", "<sodium.h>"));
+  EXPECT_TRUE(allows("semel/store/memory_store.cc", "<absl/container/btree_map.h>"));
   EXPECT_TRUE(allows("semel/store/rocksdb_store.cc", "<rocksdb/db.h>"));
+  EXPECT_TRUE(allows("semel/store/rocksdb_store_test.cc", "<rocksdb/db.h>"));
   EXPECT_TRUE(allows("semel/tally/tally_store.cc", R"("semel/store/ordered_store.h")"));
   EXPECT_TRUE(allows("semel/site/site.cc", R"("semel/sync/plan.h")"));
   EXPECT_TRUE(allows("client/connection.cc", "<hiredis/hiredis.h>"));
@@ -75,6 +77,8 @@ TEST(LayeringChecker, RefusesALibraryOutsideItsPlace) {
   EXPECT_FALSE(allows("semel/filter/bloom_filter.cc", "<xxhash.h>"));
   EXPECT_FALSE(allows("cli/main.cc", "<sodium.h>"));
   EXPECT_FALSE(allows("semel/store/memory_store.cc", "<rocksdb/db.h>"));
+  EXPECT_FALSE(allows("semel/store/memory_store.h", "<absl/container/btree_map.h>"));
+  EXPECT_FALSE(allows("semel/store/ordered_store_test.cc", "<rocksdb/db.h>"));
   EXPECT_FALSE(allows("semel/store/rocksdb_store.h", "<rocksdb/db.h>"));
   EXPECT_FALSE(allows("cli/main.cc", "<hiredis/hiredis.h>"));
   EXPECT_FALSE(allows("module/types/bloom.cc", R"("redismodule.h")"));

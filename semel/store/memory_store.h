@@ -1,0 +1,45 @@
+// MemoryStore: an OrderedStore in memory, gone with its object.
+//
+// Contract  As in ordered_store.h. Positions are good for this object alone, and as far back as the
+//           log of changed keys goes. The checkpoint is kept in memory.
+// Cursors   read the versions of their instant, which writers keep for as long as an open cursor
+//           needs them. A cursor takes records in batches, so that a scan holds up no writer for
+//           more than some microseconds.
+// Cost      get, write: O(log n). Closing the oldest cursor: O(changes since it was opened).
+// Memory    About 125 bytes for a record beyond its key and value, and the log.
+// Threads   Readers run at the same time; a writer runs alone.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "semel/store/ordered_store.h"
+
+namespace semel {
+
+class MemoryStore final : public OrderedStore {
+ public:
+  static constexpr std::size_t kLogKeys = std::size_t{1} << 16;
+
+  // `log_keys`: how many changes back a position may be.
+  explicit MemoryStore(std::size_t log_keys = kLogKeys);
+  ~MemoryStore() override;
+
+  Result<std::optional<std::string>> get(std::string_view key) const override;
+  Result<void> write(std::span<const Write> writes) override;
+  Result<void> remove_range(const KeyRange& range) override;
+  Result<std::unique_ptr<Cursor>> cursor() const override;
+  Result<void> update(std::span<const std::string_view> keys, const Become& become) override;
+  void observe(ChangeObserver* observer) override;
+  Result<Bytes> position() const override;
+  Result<void> changes_since(ByteView position, ChangeObserver& told) const override;
+  Result<void> save_checkpoint(ByteView bytes) override;
+  Result<std::optional<Bytes>> load_checkpoint() const override;
+
+ private:
+  class Body;
+  class BatchCursor;
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace semel

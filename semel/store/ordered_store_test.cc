@@ -1,0 +1,573 @@
+// OrderedStore: one contract, the same for every store: a std::map beside it, cursors of one
+// instant, writers at the same time, and an observer that hears of all.
+#include "semel/store/ordered_store.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "semel/core/random.h"
+#include "semel/store/memory_store.h"
+#include "semel/store/range_set.h"
+#include "semel/store/responsible_store.h"
+#include "semel/store/rocksdb_store.h"
+#include "tests/cli/temporary_directory.h"
+
+namespace semel {
+namespace {
+
+using Model = std::map<std::string, std::string>;
+
+// What was told, as a set of keys.
+class Told final : public ChangeObserver {
+ public:
+  void changed(std::string_view key) override {
+    const std::lock_guard lock(mutex_);
+    keys_.emplace(key);
+  }
+  void changed(const KeyRange& range) override {
+    const std::lock_guard lock(mutex_);
+    ranges_.add(range);
+  }
+  bool contains(const std::string& key) const {
+    return keys_.contains(key) || ranges_.contains(key);
+  }
+  std::size_t keys() const { return keys_.size(); }
+  const RangeSet& ranges() const { return ranges_; }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string, std::less<>> keys_;
+  RangeSet ranges_;
+};
+
+// The keys with another value, or in one of the two alone.
+std::set<std::string> changed_keys(const Model& before, const Model& after) {
+  std::set<std::string> keys;
+  for (const auto& [key, value] : before) {
+    const auto same = after.find(key);
+    if (same == after.end() || same->second != value) keys.insert(key);
+  }
+  for (const auto& [key, value] : after) {
+    if (!before.contains(key)) keys.insert(key);
+  }
+  return keys;
+}
+
+void expect_told(const Told& told, const Model& before, const Model& after) {
+  for (const std::string& key : changed_keys(before, after)) {
+    ASSERT_TRUE(told.contains(key)) << "nobody was told of '" << key << "'";
+  }
+}
+
+void put(OrderedStore& store, std::string_view key, std::string_view value) {
+  const Write write{key, value};
+  ASSERT_TRUE(store.write({&write, 1}));
+}
+
+Model read(Cursor& cursor, std::string_view from = "") {
+  Model records;
+  for (cursor.seek(from); cursor.valid(); cursor.next()) {
+    EXPECT_TRUE(records.empty() || records.rbegin()->first < cursor.key());
+    records.emplace(cursor.key(), cursor.value());
+  }
+  EXPECT_TRUE(cursor.status());
+  return records;
+}
+
+Model read(const OrderedStore& store) {
+  const auto cursor = store.cursor();
+  EXPECT_TRUE(cursor);
+  return read(**cursor);
+}
+
+class MemoryCase {
+ public:
+  OrderedStore& store() { return store_; }
+  void reopen() {}  // it lives as long as its object
+  static KeyRange everything() { return KeyRange::all(); }
+
+ private:
+  MemoryStore store_;
+};
+
+class RocksCase {
+ public:
+  RocksCase() { open(); }
+  OrderedStore& store() { return *store_; }
+  void reopen() {
+    store_.reset();
+    open();
+  }
+  static KeyRange everything() { return KeyRange::all(); }
+
+ private:
+  void open() {
+    auto opened = RocksStore::open(directory_.path().string(),
+                                   {.create = true, .write_buffer_bytes = 1 << 16});
+    SEMEL_ASSERT(opened);
+    store_ = *std::move(opened);
+  }
+  TemporaryDirectory directory_;
+  std::unique_ptr<RocksStore> store_;
+};
+
+// Answers for the keys before "m"; there are others.
+template <class Below>
+class ResponsibleCase {
+ public:
+  ResponsibleCase() {
+    for (const char* const key : {"m", "n", "x"}) put(below_.store(), key, "outside");
+    reopen();
+  }
+  OrderedStore& store() { return *store_; }
+  void reopen() {
+    store_.reset();
+    below_.reopen();
+    store_.emplace(below_.store(), RangeSet(everything()));
+  }
+  static KeyRange everything() { return {"", "m"}; }
+
+ private:
+  Below below_;
+  std::optional<ResponsibleStore> store_;
+};
+
+template <class Case>
+class OrderedStoreContract : public ::testing::Test {
+ protected:
+  OrderedStore& store() { return case_.store(); }
+  Case case_;
+};
+using Cases = ::testing::Types<MemoryCase, RocksCase, ResponsibleCase<MemoryCase>,
+                               ResponsibleCase<RocksCase>>;
+TYPED_TEST_SUITE(OrderedStoreContract, Cases);
+
+// Few keys, so that they meet; one is the beginning of another, some hold zeros or high bytes.
+std::string small_key(std::uint64_t n) {
+  static const std::string kBytes("a\0\x7f\x80z", 5);
+  std::string key(n % 2 == 0 ? "a" : "b");
+  for (n /= 2; n > 0; n /= kBytes.size()) key.push_back(kBytes[n % kBytes.size()]);
+  return key;
+}
+
+// Applies one random operation to a store and to its model.
+class Driver {
+ public:
+  Driver(OrderedStore& store, const KeyRange& everything) : store_(store), within_(everything) {}
+
+  void step(Random& random) {
+    switch (random.below(8)) {
+      case 0:
+        return remove_range(random);
+      case 1:
+        return update(random);
+      default:
+        return write(random);
+    }
+  }
+  const Model& model() const { return model_; }
+
+ private:
+  static std::string random_key(Random& random) { return small_key(random.below(60)); }
+
+  void write(Random& random) {
+    std::vector<std::string> keys(1 + random.below(5)), values(keys.size());
+    std::vector<Write> writes;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      keys[i] = random_key(random);
+      values[i] = std::to_string(random());
+      const bool removes = random.below(3) == 0;
+      writes.push_back(removes ? Write{keys[i], std::nullopt} : Write{keys[i], values[i]});
+      if (removes) {
+        model_.erase(keys[i]);
+      } else {
+        model_[keys[i]] = values[i];
+      }
+    }
+    ASSERT_TRUE(store_.write(writes));
+  }
+
+  void remove_range(Random& random) {
+    KeyRange range{random_key(random), std::nullopt};
+    if (random.below(4) != 0) range.end = random_key(random);
+    range = intersection(range, within_);
+    ASSERT_TRUE(store_.remove_range(range));
+    std::erase_if(model_, [&](const auto& record) { return range.contains(record.first); });
+  }
+
+  void update(Random& random) {
+    std::set<std::string> keys;
+    for (std::uint64_t n = random.below(4); n > 0; --n) keys.insert(random_key(random));
+    const std::vector<std::string_view> list(keys.begin(), keys.end());
+    const auto become = [&](std::size_t i, std::optional<std::string_view> now) {
+      const auto found = model_.find(std::string(list[i]));
+      EXPECT_EQ(now.has_value(), found != model_.end());
+      EXPECT_TRUE(!now || *now == found->second);
+      return list[i].size() % 3 == 0 ? std::nullopt
+                                     : std::optional(std::string(now.value_or("")) + "+");
+    };
+    ASSERT_TRUE(store_.update(list, become));
+    for (const std::string& key : keys) {
+      if (key.size() % 3 == 0) {
+        model_.erase(key);
+      } else {
+        model_[key] += "+";
+      }
+    }
+  }
+
+  OrderedStore& store_;
+  KeyRange within_;
+  Model model_;
+};
+
+TYPED_TEST(OrderedStoreContract, IsAMapThatTellsOfEveryChangeBeforeTheCallReturns) {
+  Driver driver(this->store(), TypeParam::everything());
+  Random random(1);
+  for (int i = 0; i < 1000; ++i) {
+    const Model before = driver.model();
+    Told told;
+    this->store().observe(&told);
+    driver.step(random);
+    this->store().observe(nullptr);
+    expect_told(told, before, driver.model());
+    const std::string key = small_key(random.below(60));
+    const auto value = this->store().get(key);
+    ASSERT_TRUE(value);
+    const auto expected = driver.model().find(key);
+    ASSERT_EQ(value->has_value(), expected != driver.model().end());
+    ASSERT_TRUE(!*value || **value == expected->second);
+    if (i % 50 == 0) {
+      ASSERT_EQ(read(this->store()), driver.model()) << i;
+    }
+    if (this->HasFatalFailure()) return;
+  }
+  this->case_.reopen();
+  EXPECT_EQ(read(this->store()), driver.model());
+}
+
+TYPED_TEST(OrderedStoreContract, ASeekFindsTheFirstKeyThatIsNotLess) {
+  Driver driver(this->store(), TypeParam::everything());
+  Random random(2);
+  for (int i = 0; i < 100; ++i) driver.step(random);
+  const auto cursor = this->store().cursor();
+  ASSERT_TRUE(cursor);
+  EXPECT_FALSE((*cursor)->valid());
+  for (std::uint64_t n = 0; n < 500; ++n) {
+    const std::string key = small_key(n);
+    const Model& model = driver.model();
+    EXPECT_EQ(read(**cursor, key), Model(model.lower_bound(key), model.end()));
+  }
+  (*cursor)->seek(std::string(9, '\xff'));
+  EXPECT_FALSE((*cursor)->valid());
+  EXPECT_TRUE((*cursor)->status());
+}
+
+// Cursors of many instants are open at once, and are read while writes go on.
+TYPED_TEST(OrderedStoreContract, ACursorSeesTheInstantOfItsOpening) {
+  Driver driver(this->store(), TypeParam::everything());
+  Random random(3);
+  struct Open {
+    std::unique_ptr<Cursor> cursor;
+    Model model;
+  };
+  std::vector<Open> open;
+  for (int i = 0; i < 1500; ++i) {
+    driver.step(random);
+    if (random.below(4) == 0 && open.size() < 8) {
+      open.push_back({*this->store().cursor(), driver.model()});
+    }
+    if (open.empty() || random.below(3) != 0) continue;
+    const std::size_t which = random.below(open.size());
+    ASSERT_EQ(read(*open[which].cursor), open[which].model) << i;
+    if (random.below(2) == 0) open.erase(open.begin() + static_cast<std::ptrdiff_t>(which));
+  }
+  open.clear();
+  EXPECT_EQ(read(this->store()), driver.model());
+}
+
+TYPED_TEST(OrderedStoreContract, TheLastOfEqualKeysInAWriteCounts) {
+  const std::vector<Write> writes = {{"a", "1"}, {"a", std::nullopt}, {"b", "1"},
+                                     {"b", "2"}, {"c", std::nullopt}, {"c", "3"}};
+  const auto open = this->store().cursor();  // versions are kept
+  ASSERT_TRUE(this->store().write(writes));
+  EXPECT_EQ(read(this->store()), (Model{{"b", "2"}, {"c", "3"}}));
+  EXPECT_EQ(read(**open), Model{});
+}
+
+TYPED_TEST(OrderedStoreContract, TheEmptyKeyAndTheEmptyValueAreARecord) {
+  put(this->store(), "", "");
+  EXPECT_EQ(read(this->store()), (Model{{"", ""}}));
+  EXPECT_EQ(**this->store().get(""), "");
+  ASSERT_TRUE(this->store().remove_range({"", std::string(1, '\0')}));
+  EXPECT_EQ(read(this->store()), Model{});
+}
+
+TYPED_TEST(OrderedStoreContract, AnEmptyRangeRemovesNothing) {
+  put(this->store(), "b", "1");
+  ASSERT_TRUE(this->store().remove_range({"c", "a"}));
+  ASSERT_TRUE(this->store().remove_range({"b", "b"}));
+  EXPECT_EQ(read(this->store()), (Model{{"b", "1"}}));
+}
+
+TYPED_TEST(OrderedStoreContract, NoUpdateIsLostAmongThreads) {
+  constexpr int kThreads = 4, kRounds = 200;
+  Told told;
+  this->store().observe(&told);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      const std::string own = "each " + std::to_string(t);
+      const std::vector<std::string_view> keys = {"all", own};
+      for (int i = 0; i < kRounds; ++i) {
+        ASSERT_TRUE(
+            this->store().update(keys, [](std::size_t, std::optional<std::string_view> now) {
+              return std::to_string(std::stoi(std::string(now.value_or("0"))) + 1);
+            }));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  this->store().observe(nullptr);
+  EXPECT_EQ(**this->store().get("all"), std::to_string(kThreads * kRounds));
+  for (int t = 0; t < kThreads; ++t) {
+    EXPECT_EQ(**this->store().get("each " + std::to_string(t)), std::to_string(kRounds));
+  }
+  EXPECT_EQ(told.keys(), 1u + kThreads);
+}
+
+// Every write sets all its keys to one number: a cursor that sees two numbers saw half a write.
+TYPED_TEST(OrderedStoreContract, ACursorSeesNoHalfWriteWhileOthersWrite) {
+  constexpr int kKeys = 300, kRounds = 60;
+  std::atomic<bool> ended = false;
+  std::vector<std::string> keys(kKeys);
+  for (int n = 0; n < kKeys; ++n) keys[n] = "k" + std::to_string(1000 + n);
+  const auto set_all = [&](const std::string& value) {
+    std::vector<Write> writes;
+    for (const std::string& key : keys) writes.push_back({key, value});
+    ASSERT_TRUE(this->store().write(writes));
+  };
+  set_all("start");
+  std::vector<std::thread> writers;
+  for (int t = 0; t < 2; ++t) {
+    writers.emplace_back([&, t] {
+      for (int i = 0; i < kRounds; ++i) set_all(std::to_string(kRounds * t + i));
+    });
+  }
+  std::thread reader([&] {
+    while (!ended) {
+      const Model seen = read(this->store());
+      ASSERT_EQ(seen.size(), static_cast<std::size_t>(kKeys));
+      for (const auto& [key, value] : seen) ASSERT_EQ(value, seen.begin()->second);
+      ASSERT_TRUE(this->store().position());
+    }
+  });
+  for (std::thread& writer : writers) writer.join();
+  ended = true;
+  reader.join();
+}
+
+// What is not told since a position has not changed since; the store closes and opens in between.
+TYPED_TEST(OrderedStoreContract, ChangesSinceAPositionAreToldAfterReopening) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    Random random(seed);
+    std::optional<Driver> driver(std::in_place, this->store(), TypeParam::everything());
+    ASSERT_TRUE(this->store().remove_range(TypeParam::everything()));
+    for (std::uint64_t n = random.below(100); n > 0; --n) driver->step(random);
+    const Model before = driver->model();
+    const Result<Bytes> position = this->store().position();
+    ASSERT_TRUE(position);
+    for (std::uint64_t n = random.below(100); n > 0; --n) driver->step(random);
+    this->case_.reopen();
+    ASSERT_EQ(read(this->store()), driver->model());
+    Told told;
+    ASSERT_TRUE(this->store().changes_since(*position, told));
+    expect_told(told, before, driver->model());
+    Told again;
+    const Result<Bytes> now = this->store().position();
+    ASSERT_TRUE(now);
+    ASSERT_TRUE(this->store().changes_since(*now, again));
+    EXPECT_EQ(again.keys(), 0u);
+    EXPECT_TRUE(again.ranges().empty());
+  }
+}
+
+TYPED_TEST(OrderedStoreContract, SingleChangesAreToldAsKeys) {
+  for (int n = 0; n < 100; ++n) put(this->store(), "k" + std::to_string(n), "before");
+  const Result<Bytes> position = this->store().position();
+  ASSERT_TRUE(position);
+  put(this->store(), "k7", "after");
+  put(this->store(), "k8", "after");
+  this->case_.reopen();
+  Told told;
+  ASSERT_TRUE(this->store().changes_since(*position, told));
+  EXPECT_EQ(told.keys(), 2u);
+  EXPECT_TRUE(told.ranges().empty());
+}
+
+TYPED_TEST(OrderedStoreContract, APositionOfAnotherStoreIsAGap) {
+  put(this->store(), "a", "1");
+  TypeParam other;
+  put(other.store(), "a", "1");
+  Told told;
+  const Result<void> changes = this->store().changes_since(*other.store().position(), told);
+  ASSERT_FALSE(changes);
+  EXPECT_EQ(changes.error().code, Errc::gap);
+}
+
+TYPED_TEST(OrderedStoreContract, RefusesAPositionThatWasCut) {
+  put(this->store(), "a", "1");
+  const Result<Bytes> position = this->store().position();
+  ASSERT_TRUE(position);
+  for (std::size_t size = 0; size < position->size(); ++size) {
+    Told told;
+    EXPECT_FALSE(this->store().changes_since(ByteView(*position).first(size), told)) << size;
+  }
+}
+
+TYPED_TEST(OrderedStoreContract, KeepsTheLastCheckpoint) {
+  ASSERT_TRUE(this->store().load_checkpoint());
+  EXPECT_EQ(*this->store().load_checkpoint(), std::nullopt);
+  for (const Bytes& bytes : {Bytes{1, 2, 3}, Bytes{}, Bytes(100'000, 7)}) {
+    ASSERT_TRUE(this->store().save_checkpoint(bytes));
+    this->case_.reopen();
+    const auto loaded = this->store().load_checkpoint();
+    ASSERT_TRUE(loaded);
+    EXPECT_EQ(*loaded, bytes);
+  }
+}
+
+TEST(MemoryStore, ItsLogGoesBackAsFarAsItSays) {
+  MemoryStore store(10);
+  put(store, "old", "1");
+  const Bytes old = *store.position();
+  put(store, "a", "1");
+  const Bytes recent = *store.position();
+  for (int n = 0; n < 10; ++n) put(store, "b", std::to_string(n));
+  Told told;
+  ASSERT_TRUE(store.changes_since(recent, told));
+  EXPECT_TRUE(told.contains("b"));
+  EXPECT_FALSE(told.contains("a"));
+  EXPECT_EQ(store.changes_since(old, told).error().code, Errc::gap);
+}
+
+TEST(ResponsibleStore, AnythingOutsideIsAnErrorThatChangesNothing) {
+  MemoryStore whole;
+  put(whole, "x", "1");
+  RangeSet inside(KeyRange{"b", "d"});
+  inside.add({"f", "h"});
+  ResponsibleStore store(whole, inside);
+  const auto outside = [](const auto& result) {
+    return !result && result.error().code == Errc::outside;
+  };
+  const std::vector<Write> half = {{"b", "1"}, {"d", "1"}};
+  EXPECT_TRUE(outside(store.write(half)));
+  const std::vector<std::string_view> keys = {"b", "e"};
+  EXPECT_TRUE(outside(store.update(keys, [](std::size_t, auto) -> std::optional<std::string> {
+    ADD_FAILURE() << "asked for a value";
+    return std::nullopt;
+  })));
+  EXPECT_TRUE(outside(store.get("x")));
+  EXPECT_TRUE(outside(store.get("h")));
+  EXPECT_TRUE(outside(store.remove_range({"b", "g"})));
+  EXPECT_TRUE(outside(store.remove_range(KeyRange::all())));
+  EXPECT_EQ(read(whole), (Model{{"x", "1"}}));
+  EXPECT_TRUE(store.get("c"));
+  EXPECT_TRUE(store.remove_range({"f", "h"}));
+  EXPECT_EQ(&store.whole(), &whole);
+}
+
+TEST(ResponsibleStore, TellsWhatEntersAndLeavesTheResponsibility) {
+  MemoryStore whole;
+  ResponsibleStore store(whole, RangeSet(KeyRange{"b", "f"}));
+  for (const char* const key : {"a", "b", "c", "f", "g"}) put(whole, key, "1");
+  EXPECT_EQ(read(store), (Model{{"b", "1"}, {"c", "1"}}));
+  const Bytes position = *store.position();
+  const auto open = store.cursor();
+  Told live;
+  store.observe(&live);
+  store.set_responsibility(RangeSet(KeyRange{"c", "g"}));
+  store.observe(nullptr);
+  EXPECT_EQ(read(store), (Model{{"c", "1"}, {"f", "1"}}));
+  EXPECT_EQ(read(**open), (Model{{"b", "1"}, {"c", "1"}}));
+  Told later;
+  ASSERT_TRUE(store.changes_since(position, later));
+  const std::vector<KeyRange> expected = {{"b", "c"}, {"f", "g"}};
+  EXPECT_EQ(live.ranges().ranges(), expected);
+  EXPECT_EQ(later.ranges().ranges(), expected);
+}
+
+// Once a responsibility is given up, no write to it comes to light.
+TEST(ResponsibleStore, NoWriteOutsideIsUnderWayWhenTheResponsibilityHasChanged) {
+  MemoryStore whole;
+  ResponsibleStore store(whole, RangeSet::all());
+  std::atomic<bool> ended = false;
+  std::vector<std::thread> writers;
+  for (int t = 0; t < 2; ++t) {
+    writers.emplace_back([&, t] {
+      for (int i = 0; !ended; ++i) {
+        const std::string key = "k" + std::to_string(t), value = std::to_string(i);
+        const Write write{key, value};
+        const Result<void> wrote = store.write({&write, 1});
+        ASSERT_TRUE(wrote || wrote.error().code == Errc::outside);
+      }
+    });
+  }
+  for (int round = 0; round < 200; ++round) {
+    store.set_responsibility(RangeSet(KeyRange{"l", std::nullopt}));
+    const Model given_up = read(whole);
+    std::this_thread::yield();
+    ASSERT_EQ(read(whole), given_up);
+    store.set_responsibility(RangeSet::all());
+    std::this_thread::yield();
+  }
+  ended = true;
+  for (std::thread& writer : writers) writer.join();
+}
+
+// Keys of one byte: a set of them is 256 bits.
+RC_GTEST_PROP(RangeSet, IsASetOfKeysInItsLeastForm, ()) {
+  RangeSet set;
+  std::array<bool, 256> model{};
+  const auto steps = *rc::gen::container<std::vector<std::tuple<bool, std::uint8_t, std::uint8_t>>>(
+      rc::gen::arbitrary<std::tuple<bool, std::uint8_t, std::uint8_t>>());
+  const auto key = [](std::size_t n) { return std::string(1, static_cast<char>(n)); };
+  const auto end = [&](std::size_t n) {  // 0: there is none
+    return n == 0 ? std::nullopt : std::optional(key(n));
+  };
+  for (const auto& [adds, first, last] : steps) {
+    const KeyRange range{key(first), end(last)};
+    if (adds) {
+      set.add(range);
+    } else {
+      set.remove(range);
+    }
+    for (std::size_t n = first; n < (last == 0 ? 256U : last); ++n) model[n] = adds;
+  }
+  RangeSet rebuilt;
+  for (std::size_t n = 0; n < 256; ++n) {
+    RC_ASSERT(set.contains(key(n)) == model[n]);
+    if (model[n]) rebuilt.add({key(n), end((n + 1) % 256)});
+  }
+  RC_ASSERT(set == rebuilt);
+  for (std::size_t i = 0; i < set.ranges().size(); ++i) {
+    RC_ASSERT(!set.ranges()[i].empty());
+    RC_ASSERT((i == 0 || *set.ranges()[i - 1].end < set.ranges()[i].first));
+  }
+  for (std::size_t n = 0; n < 256; n += 7) {
+    for (std::size_t m = n + 1; m < 256; m += 11) {
+      const bool all = std::all_of(&model[n], &model[m], [](bool in) { return in; });
+      RC_ASSERT(set.covers({key(n), key(m)}) == all);
+    }
+  }
+  RC_ASSERT(set.covers({"b", "a"}));
+}
+
+}  // namespace
+}  // namespace semel

@@ -1,0 +1,749 @@
+#include "semel/store/rocksdb_store.h"
+
+#include <fcntl.h>
+#include <rocksdb/db.h>
+#include <rocksdb/listener.h>
+#include <rocksdb/options.h>
+#include <rocksdb/utilities/options_util.h>
+#include <rocksdb/write_batch.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <set>
+#include <shared_mutex>
+#include <utility>
+
+#include "semel/core/assert.h"
+#include "semel/store/rocksdb_position.h"
+
+namespace semel {
+namespace {
+
+namespace fs = std::filesystem;
+using rocksdb::ColumnFamilyDescriptor;
+using rocksdb::Slice;
+using rocksdb::Status;
+
+Slice slice(std::string_view text) { return {text.data(), text.size()}; }
+std::string_view view(const Slice& text) { return {text.data(), text.size()}; }
+
+Error error_of(const Status& status) {
+  if (status.IsNoSpace()) return {Errc::io, "RocksDB: no space is left on the device"};
+  if (status.IsCorruption()) return {Errc::io, "RocksDB: the database is damaged"};
+  if (status.IsNotSupported()) return {Errc::unsupported, "RocksDB: not supported here"};
+  if (status.IsInvalidArgument()) return {Errc::io, "RocksDB: refused an argument"};
+  return {Errc::io, "RocksDB: reading or writing failed"};
+}
+
+Result<void> result_of(const Status& status) {
+  if (!status.ok()) return error_of(status);
+  return {};
+}
+
+constexpr Error kReadOnly = {Errc::unsupported, "the store is open for reading only"};
+
+// RocksDB moves its log of messages aside before it looks whether the directory is in use: the
+// owner's log would be gone.
+class NoLog final : public rocksdb::Logger {
+ public:
+  using Logger::Logv;
+  void Logv(const char* /*format*/, va_list /*arguments*/) override {}
+};
+
+std::uint64_t number_of(const std::string& path) {
+  return std::strtoull(fs::path(path).filename().c_str(), nullptr, 10);
+}
+
+// The table files of one column family, by number.
+using Files = std::map<std::uint64_t, RocksFile>;
+
+Files files_of(rocksdb::DB& db, const std::string& column_family) {
+  std::vector<rocksdb::LiveFileMetaData> live;
+  db.GetLiveFilesMetaData(&live);
+  Files files;
+  for (rocksdb::LiveFileMetaData& file : live) {
+    if (file.column_family_name != column_family) continue;
+    files[file.file_number] = {.number = file.file_number,
+                               .session = {},
+                               .size = file.size,
+                               .created_s = file.file_creation_time,
+                               .least_sequence = file.smallest_seqno,
+                               .last_sequence = file.largest_seqno,
+                               .first_key = std::move(file.smallestkey),
+                               .last_key = std::move(file.largestkey)};
+  }
+  return files;
+}
+
+// The same with sessions; a file that goes while we look may be left out.
+Result<Files> files_with_sessions(rocksdb::DB& db, rocksdb::ColumnFamilyHandle* handle) {
+  Files all = files_of(db, handle->GetName());
+  rocksdb::TablePropertiesCollection properties;
+  const Status status = db.GetPropertiesOfAllTables(handle, &properties);
+  if (!status.ok()) return error_of(status);
+  Files files;
+  for (const auto& [path, table] : properties) {
+    const auto file = all.extract(number_of(path));
+    if (file.empty()) continue;
+    file.mapped().session = table->db_session_id;
+    files[file.key()] = std::move(file.mapped());
+  }
+  return files;
+}
+
+// Hears of what happens below, and tells of changes that did not come through the store.
+//
+// A file is known if the change that it brought was told, or brought none: those at the opening,
+// those that RocksDB made of others, those taken in once that was told. A position lists known
+// files alone, so a file of which we have yet to hear counts as new at the next opening. While a
+// compaction that drops records is under way its range goes into each position: whoever opens the
+// position reads it again, whether the outcome was told in time or not.
+class Listener final : public rocksdb::EventListener {
+ public:
+  Listener(std::string column_family, bool drops, std::uint64_t archive_bytes)
+      : column_family_(std::move(column_family)), drops_(drops), archive_bytes_(archive_bytes) {}
+
+  void observe(ChangeObserver* observer) {
+    const std::lock_guard lock(mutex_);
+    observer_ = observer;
+  }
+
+  void know(const Files& files) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, file] : files) known_.insert(number);
+  }
+
+  // Leaves out what is not known, and adds what is in doubt.
+  void finish(const Files& files, RocksPosition& position) {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, file] : files) {
+      if (known_.contains(number)) position.files.push_back(file);
+    }
+    for (const auto& [job, ranges] : dropping_) {
+      position.doubtful.insert(position.doubtful.end(), ranges.begin(), ranges.end());
+    }
+  }
+
+  std::uint64_t rounds() const { return rounds_; }  // of flushing and compacting
+
+  void OnTableFileCreated(const rocksdb::TableFileCreationInfo& info) override {
+    if (info.cf_name != column_family_) return;
+    const std::lock_guard lock(mutex_);
+    known_.insert(number_of(info.file_path));
+  }
+
+  void OnTableFileDeleted(const rocksdb::TableFileDeletionInfo& info) override {
+    const std::lock_guard lock(mutex_);
+    known_.erase(number_of(info.file_path));
+  }
+
+  void OnFlushCompleted(rocksdb::DB* db, const rocksdb::FlushJobInfo& info) override {
+    trim_archive(*db);
+    if (info.cf_name == column_family_) ++rounds_;
+  }
+
+  void OnCompactionBegin(rocksdb::DB* db, const rocksdb::CompactionJobInfo& info) override {
+    if (info.cf_name != column_family_) return;
+    const Files files = files_of(*db, column_family_);
+    const std::lock_guard lock(mutex_);
+    for (const rocksdb::CompactionFileInfo& input : info.input_file_infos) {
+      const auto file = files.find(input.file_number);
+      const KeyRange range = file == files.end() ? KeyRange::all() : file->second.range();
+      if (known_.insert(input.file_number).second) tell(range);
+      if (drops_) dropping_[{info.thread_id, info.job_id}].push_back(range);
+    }
+  }
+
+  void OnCompactionCompleted(rocksdb::DB* /*db*/, const rocksdb::CompactionJobInfo& info) override {
+    if (info.cf_name != column_family_) return;
+    const std::lock_guard lock(mutex_);
+    const auto dropping = dropping_.extract({info.thread_id, info.job_id});
+    if (!dropping.empty()) {
+      for (const KeyRange& range : dropping.mapped()) tell(range);
+    }
+    ++rounds_;
+  }
+
+  void OnExternalFileIngested(rocksdb::DB* db,
+                              const rocksdb::ExternalFileIngestionInfo& info) override {
+    if (info.cf_name != column_family_) return;
+    const std::uint64_t number = number_of(info.internal_file_path);
+    const Files files = files_of(*db, column_family_);
+    const auto file = files.find(number);
+    const std::lock_guard lock(mutex_);
+    tell(file == files.end() ? KeyRange::all() : file->second.range());
+    known_.insert(number);
+  }
+
+ private:
+  using Job = std::pair<std::uint64_t, int>;  // thread and number
+
+  void tell(const KeyRange& range) {
+    if (observer_ != nullptr) observer_->changed(range);
+  }
+
+  // RocksDB trims its archive of the write-ahead log every ten minutes, however fast it grows.
+  void trim_archive(rocksdb::DB& db) const {
+    rocksdb::VectorLogPtr logs;
+    if (!db.GetSortedWalFiles(logs).ok()) return;
+    std::uint64_t bytes = 0;
+    for (auto log = logs.rbegin(); log != logs.rend(); ++log) {
+      if ((*log)->Type() != rocksdb::kArchivedLogFile) continue;
+      bytes += (*log)->SizeFileBytes();
+      if (bytes > archive_bytes_) db.DeleteFile((*log)->PathName()).PermitUncheckedError();
+    }
+  }
+
+  const std::string column_family_;
+  const bool drops_;  // compactions may drop records
+  const std::uint64_t archive_bytes_;
+  std::atomic<std::uint64_t> rounds_ = 0;
+  std::mutex mutex_;
+  ChangeObserver* observer_ = nullptr;
+  std::set<std::uint64_t> known_;
+  std::map<Job, std::vector<KeyRange>> dropping_;
+};
+
+// Tells the keys that a batch of the write-ahead log changes.
+class Replay final : public rocksdb::WriteBatch::Handler {
+ public:
+  Replay(std::uint32_t column_family, ChangeObserver& told)
+      : column_family_(column_family), told_(told) {}
+
+  Status PutCF(std::uint32_t family, const Slice& key, const Slice& /*value*/) override {
+    return tell(family, key);
+  }
+  Status PutEntityCF(std::uint32_t family, const Slice& key, const Slice& /*entity*/) override {
+    return tell(family, key);
+  }
+  Status PutBlobIndexCF(std::uint32_t family, const Slice& key, const Slice& /*value*/) override {
+    return tell(family, key);
+  }
+  Status MergeCF(std::uint32_t family, const Slice& key, const Slice& /*operand*/) override {
+    return tell(family, key);
+  }
+  Status DeleteCF(std::uint32_t family, const Slice& key) override { return tell(family, key); }
+  Status SingleDeleteCF(std::uint32_t family, const Slice& key) override {
+    return tell(family, key);
+  }
+  Status DeleteRangeCF(std::uint32_t family, const Slice& first, const Slice& end) override {
+    if (family == column_family_) told_.changed(KeyRange{first.ToString(), end.ToString()});
+    return Status::OK();
+  }
+  Status MarkNoop(bool /*empty_batch*/) override { return Status::OK(); }
+
+ private:
+  Status tell(std::uint32_t family, const Slice& key) {
+    if (family == column_family_) told_.changed(view(key));
+    return Status::OK();
+  }
+
+  std::uint32_t column_family_;
+  ChangeObserver& told_;
+};
+
+// How a directory is to be opened: with its own options, if it has an OPTIONS file.
+struct Plan {
+  rocksdb::DBOptions db;
+  std::vector<ColumnFamilyDescriptor> families;
+  std::string options_file;  // empty if there is none
+};
+
+constexpr Error kNoDatabase = {Errc::invalid, "the directory holds no RocksDB database"};
+
+Status plan_for(const std::string& directory, Plan& plan) {
+  std::vector<std::string> names;
+  Status status = rocksdb::DB::ListColumnFamilies(rocksdb::DBOptions(), directory, &names);
+  if (!status.ok()) return status;
+  rocksdb::ConfigOptions lenient;
+  lenient.ignore_unknown_options = true;
+  lenient.ignore_unsupported_options = true;
+  std::vector<ColumnFamilyDescriptor> described;
+  status = rocksdb::LoadLatestOptions(lenient, directory, &plan.db, &described);
+  if (status.ok()) {
+    std::string name;
+    status = rocksdb::GetLatestOptionsFileName(directory, rocksdb::Env::Default(), &name);
+    plan.options_file = directory + "/" + name;
+  }
+  if (!status.ok() && !status.IsNotFound()) return status;
+  for (const std::string& name : names) {
+    const auto found = std::find_if(described.begin(), described.end(),
+                                    [&](const auto& family) { return family.name == name; });
+    plan.families.push_back(found == described.end() ? ColumnFamilyDescriptor(name, {}) : *found);
+  }
+  return Status::OK();
+}
+
+// The name of a merge operator that RocksDB does not bring is only in the text.
+bool names_merge_operator(const std::string& options_file, const std::string& family) {
+  std::ifstream in(options_file);
+  bool ours = false;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with('[')) ours = line == "[CFOptions \"" + family + "\"]";
+    const std::size_t at = line.find_first_not_of(' ');
+    if (!ours || at == std::string::npos || !line.substr(at).starts_with("merge_operator="))
+      continue;
+    return line.substr(at) != "merge_operator=nullptr";
+  }
+  return false;
+}
+
+Error open_error(const Status& status) {
+  const std::string text = status.ToString();
+  if (status.IsIOError() && text.find("lock") != std::string::npos) {
+    return {Errc::busy, "the database is in use by another process"};
+  }
+  if (status.IsInvalidArgument() && text.find("comparator") != std::string::npos) {
+    return {Errc::unsupported, "the database orders its keys otherwise than by their bytes"};
+  }
+  return error_of(status);
+}
+
+// A directory of this process, for the files of a secondary.
+std::string temporary_directory() {
+  std::string name = (fs::temp_directory_path() / "semel-secondary-XXXXXX").string();
+  return ::mkdtemp(name.data()) == nullptr ? std::string() : name;
+}
+
+class Descriptor {
+ public:
+  Descriptor(const std::string& path, int flags)
+      : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  bool write(ByteView bytes) const {
+    while (fd_ >= 0 && !bytes.empty()) {
+      const ::ssize_t wrote = ::write(fd_, bytes.data(), bytes.size());
+      if (wrote < 0 && errno != EINTR) return false;
+      if (wrote > 0) bytes = bytes.subspan(static_cast<std::size_t>(wrote));
+    }
+    return fd_ >= 0;
+  }
+  bool sync() const { return fd_ >= 0 && ::fsync(fd_) == 0; }
+
+ private:
+  int fd_;
+};
+
+}  // namespace
+
+struct RocksStore::Body {
+  Body(std::string where, const Settings& how) : directory(std::move(where)), settings(how) {
+    writing.sync = settings.sync;
+    reading.total_order_seek = true;
+  }
+  ~Body() {
+    if (db != nullptr) {
+      for (rocksdb::ColumnFamilyHandle* const handle : handles) {
+        db->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
+      }
+      db->Close().PermitUncheckedError();
+    }
+    std::error_code ignored;
+    if (!secondary_directory.empty()) fs::remove_all(secondary_directory, ignored);
+  }
+  Body(const Body&) = delete;
+  Body& operator=(const Body&) = delete;
+
+  Result<void> open(Status& status);
+  Status open_as_planned(const Plan& plan);
+
+  bool writable() const { return settings.mode == Mode::read_write; }
+  std::string checkpoint_path() const {
+    const std::uint32_t id = family->GetID();
+    return directory + "/SEMEL-INDEX" + (id == 0 ? std::string() : "." + std::to_string(id));
+  }
+
+  Result<std::optional<std::string>> get(std::string_view key) const;
+  // REQUIRES of these: the mutex is held.
+  Result<void> write(std::span<const Write> writes);
+  Result<RocksPosition> position() const;
+  Result<bool> replay(std::uint64_t from, ChangeObserver& told) const;
+
+  const std::string directory;
+  const Settings settings;
+  std::unique_ptr<rocksdb::DB> db;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::ColumnFamilyHandle* family = nullptr;
+  rocksdb::WriteOptions writing;
+  rocksdb::ReadOptions reading;
+  std::shared_ptr<Listener> listener;
+  std::string secondary_directory;
+
+  // Held shared from before a write until the observer knows of it; alone where no write may come
+  // between. Threads of RocksDB never take it, so it may be held while they are waited for.
+  mutable std::shared_mutex mutex;
+  ChangeObserver* observer = nullptr;
+  mutable std::atomic<std::uint64_t> rounds_at_position = 0;
+  std::atomic<std::uint64_t> rounds_at_checkpoint = 0;
+};
+
+Result<void> RocksStore::Body::open(Status& status) {
+  const bool exists = fs::exists(directory + "/CURRENT");
+  if (!exists && !(settings.create && writable())) return kNoDatabase;
+  Plan plan;
+  if (exists) {
+    status = plan_for(directory, plan);
+    if (!status.ok()) return open_error(status);
+  } else {
+    plan.families.emplace_back("default", rocksdb::ColumnFamilyOptions());
+  }
+  const auto is_ours = [&](const ColumnFamilyDescriptor& one) {
+    return one.name == settings.column_family;
+  };
+  auto ours = std::find_if(plan.families.begin(), plan.families.end(), is_ours);
+  if (ours == plan.families.end()) {
+    if (!(settings.create && writable())) {
+      return Error{Errc::invalid, "the database has no such column family"};
+    }
+    plan.families.emplace_back(settings.column_family, rocksdb::ColumnFamilyOptions());
+    plan.db.create_missing_column_families = true;
+    ours = std::prev(plan.families.end());
+  }
+  rocksdb::ColumnFamilyOptions& options = ours->options;
+  if (std::string_view(options.comparator->Name()) != rocksdb::BytewiseComparator()->Name()) {
+    return Error{Errc::unsupported, "the database orders its keys otherwise than by their bytes"};
+  }
+  if (options.merge_operator == nullptr && names_merge_operator(plan.options_file, ours->name)) {
+    return Error{Errc::unsupported, "the database has a merge operator that is not known here"};
+  }
+  if (settings.write_buffer_bytes) options.write_buffer_size = *settings.write_buffer_bytes;
+  plan.db.create_if_missing = settings.create;
+  plan.db.info_log = std::make_shared<NoLog>();
+  const bool drops = options.compaction_filter != nullptr ||
+                     options.compaction_filter_factory != nullptr ||
+                     options.compaction_style == rocksdb::kCompactionStyleFIFO;
+  listener = std::make_shared<Listener>(ours->name, drops, settings.log_archive_bytes);
+  if (writable()) {
+    plan.db.listeners.push_back(listener);
+    if (plan.db.WAL_ttl_seconds == 0 && plan.db.WAL_size_limit_MB == 0) {
+      plan.db.WAL_size_limit_MB = (settings.log_archive_bytes + (1U << 20) - 1) >> 20;
+    }
+  } else {
+    std::erase_if(plan.families, [&](const ColumnFamilyDescriptor& one) {
+      return one.name != rocksdb::kDefaultColumnFamilyName && !is_ours(one);
+    });
+  }
+  status = open_as_planned(plan);
+  if (!status.ok()) return open_error(status);
+  for (rocksdb::ColumnFamilyHandle* const handle : handles) {
+    if (handle->GetName() == settings.column_family) family = handle;
+  }
+  SEMEL_ASSERT(family != nullptr);
+  listener->know(files_of(*db, settings.column_family));
+  return {};
+}
+
+Status RocksStore::Body::open_as_planned(const Plan& plan) {
+  rocksdb::DB* opened = nullptr;
+  Status status;
+  switch (settings.mode) {
+    case Mode::read_write:
+      status = rocksdb::DB::Open(plan.db, directory, plan.families, &handles, &opened);
+      break;
+    case Mode::read_only:
+      status = rocksdb::DB::OpenForReadOnly(plan.db, directory, plan.families, &handles, &opened);
+      break;
+    case Mode::secondary: {
+      secondary_directory = temporary_directory();
+      if (secondary_directory.empty()) return Status::IOError("no temporary directory");
+      rocksdb::DBOptions options = plan.db;
+      options.max_open_files = -1;  // files that the owner deletes stay readable
+      status = rocksdb::DB::OpenAsSecondary(options, directory, secondary_directory, plan.families,
+                                            &handles, &opened);
+      break;
+    }
+  }
+  db.reset(opened);
+  return status;
+}
+
+Result<std::optional<std::string>> RocksStore::Body::get(std::string_view key) const {
+  std::string value;
+  const Status status = db->Get(reading, family, slice(key), &value);
+  if (status.IsNotFound()) return std::optional<std::string>();
+  if (!status.ok()) return error_of(status);
+  return std::optional(std::move(value));
+}
+
+Result<void> RocksStore::Body::write(std::span<const Write> writes) {
+  rocksdb::WriteBatch batch;
+  for (const Write& write : writes) {
+    const Status status = write.value ? batch.Put(family, slice(write.key), slice(*write.value))
+                                      : batch.Delete(family, slice(write.key));
+    if (!status.ok()) return error_of(status);
+  }
+  const Status status = db->Write(writing, &batch);
+  // Told after a failure too: the batch may be in the log, and come to light at the next opening.
+  if (observer != nullptr) {
+    for (const Write& write : writes) observer->changed(write.key);
+  }
+  return result_of(status);
+}
+
+Result<RocksPosition> RocksStore::Body::position() const {
+  RocksPosition position;
+  position.sequence = db->GetLatestSequenceNumber();
+  position.column_family = family->GetID();
+  Status status = db->Flush({}, family);
+  if (status.ok()) status = db->GetDbIdentity(position.identity);
+  if (!status.ok()) return error_of(status);
+  Result<Files> files = files_with_sessions(*db, family);
+  if (!files) return files.error();
+  // Writes to raw() may have come after the sequence was read.
+  std::erase_if(*files,
+                [&](const auto& file) { return file.second.last_sequence > position.sequence; });
+  listener->finish(*files, position);
+  return position;
+}
+
+// Tells what the write-ahead log holds from this sequence on; false if it does not hold all.
+// RocksDB begins at a later sequence without a word if the one asked for is gone.
+Result<bool> RocksStore::Body::replay(std::uint64_t from, ChangeObserver& told) const {
+  const std::uint64_t last = db->GetLatestSequenceNumber();
+  if (from > last) return true;
+  std::unique_ptr<rocksdb::TransactionLogIterator> log;
+  if (!db->GetUpdatesSince(from, &log).ok()) return false;
+  Replay handler(family->GetID(), told);
+  std::uint64_t expected = from;
+  for (; log->Valid() && log->status().ok(); log->Next()) {
+    const rocksdb::BatchResult batch = log->GetBatch();
+    if (batch.sequence > expected) return false;
+    if (!batch.writeBatchPtr->Iterate(&handler).ok()) return false;
+    expected = std::max(expected, batch.sequence + batch.writeBatchPtr->Count());
+  }
+  return expected > last;
+}
+
+class RocksStore::IteratorCursor final : public Cursor {
+ public:
+  explicit IteratorCursor(std::unique_ptr<rocksdb::Iterator> iterator)
+      : iterator_(std::move(iterator)) {}
+  void seek(std::string_view key) override { iterator_->Seek(slice(key)); }
+  void next() override { iterator_->Next(); }
+  bool valid() const override { return iterator_->Valid(); }
+  std::string_view key() const override { return view(iterator_->key()); }
+  std::string_view value() const override { return view(iterator_->value()); }
+  Result<void> status() const override { return result_of(iterator_->status()); }
+
+ private:
+  std::unique_ptr<rocksdb::Iterator> iterator_;
+};
+
+RocksStore::RocksStore(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+RocksStore::~RocksStore() = default;
+
+Result<std::unique_ptr<RocksStore>> RocksStore::open(const std::string& directory,
+                                                     const Settings& settings, std::string* why) {
+  auto body = std::make_unique<Body>(directory, settings);
+  Status status;
+  const Result<void> opened = body->open(status);
+  if (!opened) {
+    if (why != nullptr) *why = status.ok() ? opened.error().what : status.ToString();
+    return opened.error();
+  }
+  return std::unique_ptr<RocksStore>(new RocksStore(std::move(body)));
+}
+
+Result<std::vector<std::string>> RocksStore::column_families(const std::string& directory) {
+  if (!fs::exists(directory + "/CURRENT")) return kNoDatabase;
+  std::vector<std::string> names;
+  const Status status = rocksdb::DB::ListColumnFamilies(rocksdb::DBOptions(), directory, &names);
+  if (!status.ok()) return error_of(status);
+  return names;
+}
+
+Result<std::optional<std::string>> RocksStore::get(std::string_view key) const {
+  return body_->get(key);
+}
+
+Result<void> RocksStore::write(std::span<const Write> writes) {
+  if (!body_->writable()) return kReadOnly;
+  const std::shared_lock lock(body_->mutex);
+  return body_->write(writes);
+}
+
+Result<void> RocksStore::remove_range(const KeyRange& range) {
+  if (!body_->writable()) return kReadOnly;
+  if (range.empty()) return {};
+  const std::unique_lock lock(body_->mutex);
+  std::string end;
+  if (range.end) {
+    end = *range.end;
+  } else {  // RocksDB has no end of all keys: it is behind the last one
+    const std::unique_ptr<rocksdb::Iterator> last(
+        body_->db->NewIterator(body_->reading, body_->family));
+    last->SeekToLast();
+    if (!last->status().ok()) return error_of(last->status());
+    if (!last->Valid() || view(last->key()) < range.first) return {};
+    end = successor(view(last->key()));
+  }
+  const Status status =
+      body_->db->DeleteRange(body_->writing, body_->family, slice(range.first), slice(end));
+  if (body_->observer != nullptr) body_->observer->changed(range);
+  return result_of(status);
+}
+
+Result<std::unique_ptr<Cursor>> RocksStore::cursor() const {
+  std::unique_ptr<rocksdb::Iterator> iterator(
+      body_->db->NewIterator(body_->reading, body_->family));
+  if (!iterator->status().ok()) return error_of(iterator->status());
+  return std::unique_ptr<Cursor>(std::make_unique<IteratorCursor>(std::move(iterator)));
+}
+
+Result<void> RocksStore::update(std::span<const std::string_view> keys, const Become& become) {
+  if (!body_->writable()) return kReadOnly;
+  const std::unique_lock lock(body_->mutex);
+  std::vector<std::optional<std::string>> values;
+  std::vector<Write> writes;
+  values.reserve(keys.size());
+  writes.reserve(keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const Result<std::optional<std::string>> now = body_->get(keys[i]);
+    if (!now) return now.error();
+    values.push_back(become(i, *now));
+    if (values.back() != *now) writes.push_back({keys[i], values.back()});
+  }
+  return writes.empty() ? Result<void>{} : body_->write(writes);
+}
+
+void RocksStore::observe(ChangeObserver* observer) {
+  const std::unique_lock lock(body_->mutex);
+  body_->observer = observer;
+  body_->listener->observe(observer);
+}
+
+Result<Bytes> RocksStore::position() const {
+  if (!body_->writable()) return kReadOnly;
+  const std::unique_lock lock(body_->mutex);
+  const Result<RocksPosition> position = body_->position();
+  if (!position) return position.error();
+  body_->rounds_at_position = body_->listener->rounds();
+  Bytes bytes;
+  position->encode(bytes);
+  return bytes;
+}
+
+// Why no change is missed. After a flush the records are a function of the table files alone, then
+// and now; in a store that cannot flush, of these and of the live write-ahead log, all of which is
+// told. Let a key be in no range that is told. Then no file that held it has gone, and the files
+// that are new hold it only if all their writes are later than the position and the log, complete
+// since then, tells each of them: so they do not hold it either. The files that hold it are the
+// same as before, and so is what they say of it. Whoever wrote in between, with or without the log,
+// took files in, restored older ones or dropped some, has changed the list of files.
+Result<void> RocksStore::changes_since(ByteView position, ChangeObserver& told) const {
+  const Result<RocksPosition> then = RocksPosition::decode(position);
+  if (!then) return then.error();
+  if (body_->settings.mode == Mode::secondary) {
+    return Error{Errc::gap, "a secondary cannot tell what has changed"};
+  }
+  const std::unique_lock lock(body_->mutex);
+  std::string identity;
+  Status status = body_->db->GetDbIdentity(identity);
+  if (status.ok() && body_->writable()) status = body_->db->Flush({}, body_->family);
+  if (!status.ok()) return error_of(status);
+  if (identity != then->identity || body_->family->GetID() != then->column_family) {
+    return Error{Errc::gap, "a position of another database"};
+  }
+  if (body_->db->GetLatestSequenceNumber() < then->sequence) {
+    return Error{Errc::gap, "the database is older than the position"};
+  }
+  std::uint64_t from = then->sequence + 1;
+  if (!body_->writable()) {
+    rocksdb::VectorLogPtr logs;
+    status = body_->db->GetSortedWalFiles(logs);
+    if (!status.ok()) return error_of(status);
+    for (const auto& log : logs) {
+      if (log->Type() == rocksdb::kAliveLogFile && log->StartSequence() > 0) {
+        from = std::min<std::uint64_t>(from, log->StartSequence());
+      }
+    }
+  }
+  Result<Files> now = files_with_sessions(*body_->db, body_->family);
+  if (!now) return now.error();
+  const Result<bool> complete = body_->replay(from, told);
+  if (!complete) return complete.error();
+  if (!*complete && !body_->writable()) {
+    return Error{Errc::gap, "the write-ahead log is not complete"};
+  }
+  for (const KeyRange& range : then->doubtful) told.changed(range);
+  for (const RocksFile& file : then->files) {
+    const auto same = now->find(file.number);
+    if (same != now->end() && same->second == file) {
+      now->erase(same);
+    } else {
+      told.changed(file.range());
+    }
+  }
+  for (const auto& [number, file] : *now) {
+    if (!*complete || file.least_sequence <= then->sequence) told.changed(file.range());
+  }
+  return {};
+}
+
+Result<void> RocksStore::save_checkpoint(ByteView bytes) {
+  if (!body_->writable()) return kReadOnly;
+  const std::string path = body_->checkpoint_path();
+  const std::string temporary = path + ".new";
+  {
+    const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
+    if (!file.write(bytes) || !file.sync()) {
+      ::unlink(temporary.c_str());
+      return Error{Errc::io, "the checkpoint could not be written"};
+    }
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0 ||
+      !Descriptor(body_->directory, O_RDONLY | O_DIRECTORY).sync()) {
+    return Error{Errc::io, "the checkpoint could not be put in its place"};
+  }
+  body_->rounds_at_checkpoint = body_->rounds_at_position.load();
+  return {};
+}
+
+Result<std::optional<Bytes>> RocksStore::load_checkpoint() const {
+  const std::string path = body_->checkpoint_path();
+  if (!fs::exists(path)) return std::optional<Bytes>();
+  std::ifstream in(path, std::ios::binary);
+  Bytes bytes{std::istreambuf_iterator<char>(in), {}};
+  if (!in) return Error{Errc::io, "the checkpoint could not be read"};
+  return std::optional(std::move(bytes));
+}
+
+Result<void> RocksStore::ingest(const std::vector<std::string>& files) {
+  if (!body_->writable()) return kReadOnly;
+  const std::shared_lock lock(body_->mutex);
+  return result_of(body_->db->IngestExternalFile(body_->family, files, {}));  // the listener tells
+}
+
+Result<void> RocksStore::catch_up() {
+  if (body_->settings.mode != Mode::secondary) {
+    return Error{Errc::unsupported, "only a secondary catches up"};
+  }
+  const std::unique_lock lock(body_->mutex);
+  const auto state = [&] {
+    return std::pair(body_->db->GetLatestSequenceNumber(),
+                     files_of(*body_->db, body_->settings.column_family));
+  };
+  const auto before = state();
+  const Status status = body_->db->TryCatchUpWithPrimary();
+  if (body_->observer != nullptr && state() != before) body_->observer->changed(KeyRange::all());
+  return result_of(status);
+}
+
+bool RocksStore::flushed_since_checkpoint() const {
+  return body_->listener->rounds() != body_->rounds_at_checkpoint;
+}
+
+rocksdb::DB& RocksStore::raw() const { return *body_->db; }
+
+}  // namespace semel

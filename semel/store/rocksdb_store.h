@@ -1,0 +1,87 @@
+// RocksStore: one column family of a RocksDB directory as an OrderedStore.
+//
+// Contract  As in ordered_store.h. A directory is opened with the options that its OPTIONS file
+//           names, so that its owner finds it as it was. RocksDB's own log is not written.
+// Modes     read_write: for one process at a time. read_only: the state at opening, even of a
+//           directory in use, as long as its owner does not delete files. secondary: follows a
+//           directory in use, a step with each catch_up().
+// Changes   beyond write, update and remove_range: files taken in (by ingest() or past us), records
+//           dropped by a compaction filter or by FIFO compaction are told as the ranges of their
+//           files. Writes to raw() are told by changes_since() after the next opening, not before.
+// Position  position() flushes, and holds up writers meanwhile: it is for checkpoints.
+//           changes_since() tells single keys as far as the write-ahead log goes back, of which
+//           `log_archive_bytes` are kept; beyond, the ranges of files that came or went. It answers
+//           Errc::gap for another database or column family, or an older state of this one.
+// Cost      A write through us costs what it costs RocksDB, and a shared lock.
+// Threads   As in ordered_store.h. Changes past us are told by threads of RocksDB.
+// Format    docs/formats/rocksdb_position_v1.md; the checkpoint is the file SEMEL-INDEX.
+// Error     at opening: Errc::busy if another process has the directory open; Errc::invalid if it is
+//           no database, or has no such column family; Errc::unsupported if keys are in another
+//           order than that of their bytes, or if its merge operator is not one of RocksDB's own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "semel/store/ordered_store.h"
+
+namespace rocksdb {
+class DB;
+}
+
+namespace semel {
+
+class RocksStore final : public OrderedStore {
+ public:
+  enum class Mode : std::uint8_t { read_write, read_only, secondary };
+  struct Settings {
+    Mode mode = Mode::read_write;
+    bool create = false;  // the directory or the column family, if there is none; read_write only
+    bool sync = false;    // every write is on disk when it returns; otherwise a loss of power (not
+                          // of the process) may cost the last ones
+    std::string column_family = "default";
+    std::optional<std::uint64_t> write_buffer_bytes = {};  // nullopt: as the directory has it
+    std::uint64_t log_archive_bytes = std::uint64_t{64} << 20;
+  };
+
+  // `why`, if given, takes RocksDB's own words in case of an error.
+  static Result<std::unique_ptr<RocksStore>> open(const std::string& directory,
+                                                  const Settings& settings,
+                                                  std::string* why = nullptr);
+  // Errc::invalid if there is no database.
+  static Result<std::vector<std::string>> column_families(const std::string& directory);
+  ~RocksStore() override;
+
+  Result<std::optional<std::string>> get(std::string_view key) const override;
+  Result<void> write(std::span<const Write> writes) override;
+  Result<void> remove_range(const KeyRange& range) override;
+  Result<std::unique_ptr<Cursor>> cursor() const override;
+  Result<void> update(std::span<const std::string_view> keys, const Become& become) override;
+  void observe(ChangeObserver* observer) override;
+  // Errc::unsupported but in read_write.
+  Result<Bytes> position() const override;
+  // Errc::gap in secondary.
+  Result<void> changes_since(ByteView position, ChangeObserver& told) const override;
+  Result<void> save_checkpoint(ByteView bytes) override;
+  Result<std::optional<Bytes>> load_checkpoint() const override;
+
+  // Takes in table files that SstFileWriter wrote. They are copied.
+  Result<void> ingest(const std::vector<std::string>& files);
+  // Secondary only: brings this up to what its owner has written.
+  Result<void> catch_up();
+  // True if RocksDB has flushed or compacted since the last checkpoint, or since the opening: from
+  // now on an old checkpoint costs more to follow, and a new one costs little.
+  bool flushed_since_checkpoint() const;
+
+  rocksdb::DB& raw() const;
+
+ private:
+  struct Body;
+  class IteratorCursor;
+  explicit RocksStore(std::unique_ptr<Body> body);
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace semel

@@ -1,0 +1,711 @@
+// RocksStore: directories of others, and changes that go past it.
+#include "semel/store/rocksdb_store.h"
+
+#include <gtest/gtest.h>
+#include <rocksdb/compaction_filter.h>
+#include <rocksdb/comparator.h>
+#include <rocksdb/convenience.h>
+#include <rocksdb/db.h>
+#include <rocksdb/merge_operator.h>
+#include <rocksdb/sst_file_writer.h>
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "semel/core/random.h"
+#include "semel/store/range_set.h"
+#include "semel/store/rocksdb_position.h"
+#include "tests/cli/process.h"
+#include "tests/cli/temporary_directory.h"
+#include "tests/golden/golden.h"
+
+namespace semel {
+namespace {
+
+namespace fs = std::filesystem;
+using Model = std::map<std::string, std::string>;
+using Mode = RocksStore::Mode;
+
+class Told final : public ChangeObserver {
+ public:
+  Told() = default;
+  Told(const Told& other) : keys_(other.keys_), ranges_(other.ranges_) {}
+  void changed(std::string_view key) override {
+    const std::lock_guard lock(mutex_);
+    keys_.emplace(key);
+  }
+  void changed(const KeyRange& range) override {
+    const std::lock_guard lock(mutex_);
+    ranges_.add(range);
+  }
+  bool contains(const std::string& key) const {
+    const std::lock_guard lock(mutex_);
+    return keys_.contains(key) || ranges_.contains(key);
+  }
+  bool nothing() const {
+    const std::lock_guard lock(mutex_);
+    return keys_.empty() && ranges_.empty();
+  }
+  std::set<std::string> keys() const { return keys_; }
+  RangeSet ranges() const { return ranges_; }
+
+ private:
+  mutable std::mutex mutex_;
+  std::set<std::string> keys_;
+  RangeSet ranges_;
+};
+
+std::string key(int n) { return "k" + std::to_string(1000 + n); }
+
+void put(OrderedStore& store, std::string_view key, std::string_view value) {
+  const Write write{key, value};
+  ASSERT_TRUE(store.write({&write, 1}));
+}
+
+Model read(const OrderedStore& store) {
+  Model records;
+  const auto cursor = store.cursor();
+  EXPECT_TRUE(cursor);
+  for ((*cursor)->seek(""); (*cursor)->valid(); (*cursor)->next()) {
+    records.emplace((*cursor)->key(), (*cursor)->value());
+  }
+  EXPECT_TRUE((*cursor)->status());
+  return records;
+}
+
+// A directory, opened by us or by somebody else.
+class RocksStoreTest : public ::testing::Test {
+ protected:
+  std::string path() const { return (directory_.path() / "db").string(); }
+
+  std::unique_ptr<RocksStore> open(RocksStore::Settings settings = {.create = true}) const {
+    std::string why;
+    auto store = RocksStore::open(path(), settings, &why);
+    EXPECT_TRUE(store) << why;
+    return store ? *std::move(store) : nullptr;
+  }
+  Errc refusal(const RocksStore::Settings& settings) const {
+    const auto store = RocksStore::open(path(), settings);
+    return store ? Errc::full : store.error().code;
+  }
+  // As another program would open it: no options of ours, no archive, no listener.
+  std::unique_ptr<rocksdb::DB> foreign(rocksdb::Options options = {}) const {
+    options.create_if_missing = true;
+    rocksdb::DB* db = nullptr;
+    const rocksdb::Status status = rocksdb::DB::Open(options, path(), &db);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    return std::unique_ptr<rocksdb::DB>(db);
+  }
+  std::string table(const std::string& name, const Model& records) const {
+    rocksdb::SstFileWriter writer({}, {});
+    const std::string file = (directory_.path() / name).string();
+    EXPECT_TRUE(writer.Open(file).ok());
+    for (const auto& [one, value] : records) EXPECT_TRUE(writer.Put(one, value).ok());
+    EXPECT_TRUE(writer.Finish().ok());
+    return file;
+  }
+  // What a run of ours would have left: a hundred records, and a position.
+  Bytes left_behind(int records = 100) const {
+    const auto store = open();
+    for (int n = 0; n < records; ++n) put(*store, key(n), "before");
+    return *store->position();
+  }
+  // Opens the directory and checks that all that differs from `before` is told.
+  Told told_since(const Bytes& position, const Model& before,
+                  const RocksStore::Settings& settings = {}) const {
+    Told told;
+    const auto store = open(settings);
+    const Result<void> changes = store->changes_since(position, told);
+    EXPECT_TRUE(changes) << changes.error().what;
+    Model now = read(*store);
+    for (const auto& [one, value] : before) {
+      if (now.contains(one) && now[one] == value) {
+        now.erase(one);
+      } else {
+        EXPECT_TRUE(told.contains(one)) << one;
+      }
+    }
+    for (const auto& [one, value] : now) EXPECT_TRUE(told.contains(one)) << one;
+    return told;
+  }
+
+  static Model hundred(int records = 100) {
+    Model model;
+    for (int n = 0; n < records; ++n) model[key(n)] = "before";
+    return model;
+  }
+
+  TemporaryDirectory directory_;
+};
+
+TEST_F(RocksStoreTest, CreatesADatabaseOnlyIfAsked) {
+  EXPECT_EQ(refusal({}), Errc::invalid);
+  EXPECT_EQ(refusal({.mode = Mode::read_only, .create = true}), Errc::invalid);
+  EXPECT_EQ(refusal({.mode = Mode::secondary}), Errc::invalid);
+  EXPECT_FALSE(fs::exists(path()));
+  EXPECT_FALSE(RocksStore::column_families(path()));
+  const std::string file = directory_.write("db/note.txt", "not a database");
+  EXPECT_EQ(refusal({}), Errc::invalid);
+  EXPECT_EQ(std::distance(fs::directory_iterator(path()), {}), 1);
+  EXPECT_TRUE(open());
+}
+
+TEST_F(RocksStoreTest, ADamagedDatabaseIsAnErrorWithTheReason) {
+  left_behind();
+  directory_.write("db/CURRENT", "MANIFEST-999999\n");
+  std::string why;
+  const auto store = RocksStore::open(path(), {}, &why);
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error().code, Errc::io);
+  EXPECT_NE(why.find("MANIFEST-999999"), std::string::npos) << why;
+}
+
+// Not a test by itself: the other process of the next one.
+TEST(RocksStoreOwner, HoldsADirectory) {
+  const char* const path = std::getenv("SEMEL_TEST_HOLD");
+  if (path == nullptr) GTEST_SKIP() << "started by another test";
+  const auto store = RocksStore::open(path, {});
+  ASSERT_TRUE(store);
+  std::puts("held");
+  std::fflush(stdout);
+  std::getchar();
+  put(**store, "written by", "the owner");
+}
+
+TEST_F(RocksStoreTest, ADirectoryInUseByAnotherProcessIsReportedAndNotHarmed) {
+  left_behind();
+  Process owner({.command = {fs::read_symlink("/proc/self/exe").string(),
+                             "--gtest_filter=RocksStoreOwner.*", "--gtest_brief=1"},
+                 .environment = {{"SEMEL_TEST_HOLD", path()}}});
+  std::string said;
+  while (said.find("held") == std::string::npos) {
+    const std::string more = owner.read(1);
+    ASSERT_FALSE(more.empty()) << said;
+    said += more;
+  }
+  std::set<std::string> before, after;
+  for (const auto& file : fs::directory_iterator(path())) before.insert(file.path().filename());
+  EXPECT_EQ(refusal({}), Errc::busy);
+  EXPECT_EQ(read(*open({.mode = Mode::read_only})), hundred());
+  EXPECT_EQ(read(*open({.mode = Mode::secondary})), hundred());
+  for (const auto& file : fs::directory_iterator(path())) after.insert(file.path().filename());
+  EXPECT_EQ(after, before);
+  owner.write("\n");
+  EXPECT_EQ(owner.finish().status, 0);
+  EXPECT_EQ(**open()->get("written by"), "the owner");
+}
+
+TEST_F(RocksStoreTest, ADirectoryThatThisProcessHasOpenIsBusyToo) {
+  const auto store = open();
+  EXPECT_EQ(refusal({}), Errc::busy);
+  put(*store, "a", "1");
+}
+
+TEST_F(RocksStoreTest, ReadsOnlyWhatIsOpenedReadOnly) {
+  const Bytes position = left_behind();
+  {
+    const auto store = open();
+    put(*store, "later", "1");
+    ASSERT_TRUE(store->save_checkpoint(position));
+  }
+  for (const Mode mode : {Mode::read_only, Mode::secondary}) {
+    const auto store = open({.mode = mode});
+    const Write write{"a", "1"};
+    const std::vector<std::string_view> keys = {"a"};
+    EXPECT_EQ(store->write({&write, 1}).error().code, Errc::unsupported);
+    EXPECT_EQ(store->remove_range(KeyRange::all()).error().code, Errc::unsupported);
+    EXPECT_EQ(store->update(keys, [](std::size_t, auto) { return "1"; }).error().code,
+              Errc::unsupported);
+    EXPECT_EQ(store->save_checkpoint(position).error().code, Errc::unsupported);
+    EXPECT_EQ(store->position().error().code, Errc::unsupported);
+    EXPECT_EQ(store->ingest({}).error().code, Errc::unsupported);
+    EXPECT_EQ(**store->load_checkpoint(), position);
+    EXPECT_EQ(read(*store).size(), 101u);
+    EXPECT_EQ(**store->get("later"), "1");
+  }
+  const Told told = told_since(position, hundred(), {.mode = Mode::read_only});
+  EXPECT_EQ(told.keys(), (std::set<std::string>{"later"}));
+  Told nobody;
+  EXPECT_EQ(open({.mode = Mode::secondary})->changes_since(position, nobody).error().code,
+            Errc::gap);
+}
+
+TEST_F(RocksStoreTest, ASecondaryFollowsItsOwnerStepByStep) {
+  const auto owner = open();
+  put(*owner, "a", "1");
+  std::string private_directory;
+  {
+    const auto store = open({.mode = Mode::secondary});
+    Told told;
+    store->observe(&told);
+    ASSERT_TRUE(store->catch_up());
+    EXPECT_TRUE(told.nothing());
+    put(*owner, "b", "2");
+    EXPECT_EQ(read(*store), (Model{{"a", "1"}}));
+    ASSERT_TRUE(store->catch_up());
+    EXPECT_EQ(read(*store), (Model{{"a", "1"}, {"b", "2"}}));
+    EXPECT_TRUE(told.contains("b"));
+    store->observe(nullptr);
+  }
+  EXPECT_EQ(owner->catch_up().error().code, Errc::unsupported);
+}
+
+TEST_F(RocksStoreTest, WorksOnOneColumnFamilyOfSeveral) {
+  {
+    const auto db = foreign();
+    for (const char* const name : {"blue", "red"}) {
+      rocksdb::ColumnFamilyHandle* handle = nullptr;
+      ASSERT_TRUE(db->CreateColumnFamily({}, name, &handle).ok());
+      ASSERT_TRUE(db->Put({}, handle, "color", name).ok());
+      ASSERT_TRUE(db->DestroyColumnFamilyHandle(handle).ok());
+    }
+    ASSERT_TRUE(db->Put({}, "color", "none").ok());
+  }
+  EXPECT_EQ(*RocksStore::column_families(path()),
+            (std::vector<std::string>{"default", "blue", "red"}));
+  EXPECT_EQ(**open({})->get("color"), "none");
+  EXPECT_EQ(refusal({.column_family = "green"}), Errc::invalid);
+  for (const Mode mode : {Mode::read_write, Mode::read_only, Mode::secondary}) {
+    EXPECT_EQ(**open({.mode = mode, .column_family = "red"})->get("color"), "red");
+  }
+  Bytes position;
+  {
+    const auto red = open({.column_family = "red"});
+    position = *red->position();
+    ASSERT_TRUE(red->save_checkpoint(position));
+    put(*red, "new", "1");
+  }
+  {
+    const auto blue = open({.column_family = "blue"});
+    EXPECT_EQ(*blue->load_checkpoint(), std::nullopt);
+    put(*blue, "other", "1");
+    Told told;
+    EXPECT_EQ(blue->changes_since(position, told).error().code, Errc::gap);
+  }
+  const Told told = told_since(position, {{"color", "red"}}, {.column_family = "red"});
+  EXPECT_EQ(told.keys(), (std::set<std::string>{"new"}));
+  EXPECT_TRUE(told.ranges().empty());
+  EXPECT_TRUE(open({.create = true, .column_family = "green"}));
+  EXPECT_EQ(RocksStore::column_families(path())->size(), 4u);
+}
+
+class ByLength final : public rocksdb::Comparator {
+ public:
+  const char* Name() const override { return "by length"; }
+  int Compare(const rocksdb::Slice& a, const rocksdb::Slice& b) const override {
+    return a.size() == b.size() ? a.compare(b) : a.size() < b.size() ? -1 : 1;
+  }
+  void FindShortestSeparator(std::string*, const rocksdb::Slice&) const override {}
+  void FindShortSuccessor(std::string*) const override {}
+};
+
+TEST_F(RocksStoreTest, RefusesAnotherOrderOfKeys) {
+  const ByLength by_length;
+  for (const rocksdb::Comparator* const order :
+       {rocksdb::ReverseBytewiseComparator(),
+        static_cast<const rocksdb::Comparator*>(&by_length)}) {
+    fs::remove_all(path());
+    rocksdb::Options options;
+    options.comparator = order;
+    foreign(options);
+    for (const Mode mode : {Mode::read_write, Mode::read_only, Mode::secondary}) {
+      EXPECT_EQ(refusal({.mode = mode}), Errc::unsupported);
+    }
+    for (const auto& file : fs::directory_iterator(path())) {  // as without an OPTIONS file
+      if (file.path().filename().string().starts_with("OPTIONS")) fs::remove(file);
+    }
+    EXPECT_EQ(refusal({}), Errc::unsupported);
+  }
+}
+
+class Longest final : public rocksdb::AssociativeMergeOperator {
+ public:
+  const char* Name() const override { return "longest"; }
+  bool Merge(const rocksdb::Slice&, const rocksdb::Slice* now, const rocksdb::Slice& operand,
+             std::string* merged, rocksdb::Logger*) const override {
+    *merged = (now != nullptr && now->size() > operand.size() ? *now : operand).ToString();
+    return true;
+  }
+};
+
+TEST_F(RocksStoreTest, RefusesAMergeOperatorThatIsNotKnownAndTakesOneThatIs) {
+  rocksdb::Options options;
+  options.merge_operator = std::make_shared<Longest>();
+  foreign(options);
+  EXPECT_EQ(refusal({}), Errc::unsupported);
+  fs::remove_all(path());
+  ASSERT_TRUE(
+      rocksdb::MergeOperator::CreateFromString({}, "uint64add", &options.merge_operator).ok());
+  ASSERT_TRUE(foreign(options)->Merge({}, "n", std::string("\x02\0\0\0\0\0\0\0", 8)).ok());
+  EXPECT_EQ((**open({})->get("n"))[0], 2);
+  const Bytes position = *open({})->position();
+  ASSERT_TRUE(foreign(options)->Merge({}, "n", std::string("\x03\0\0\0\0\0\0\0", 8)).ok());
+  told_since(position, {{"n", std::string("\x02\0\0\0\0\0\0\0", 8)}});
+}
+
+TEST_F(RocksStoreTest, KeepsTheOptionsOfADirectory) {
+  rocksdb::Options options;
+  options.compaction_style = rocksdb::kCompactionStyleUniversal;
+  options.num_levels = 3;
+  foreign(options);
+  const auto store = open({});
+  EXPECT_EQ(store->raw().GetOptions().compaction_style, rocksdb::kCompactionStyleUniversal);
+  EXPECT_EQ(store->raw().GetOptions().num_levels, 3);
+}
+
+// All that may happen to a directory between two runs of ours. Each case writes past us in its own
+// way, and what differs afterwards must be told.
+
+TEST_F(RocksStoreTest, TellsWritesOfAnotherProgram) {
+  const Bytes position = left_behind();
+  {
+    const auto db = foreign();
+    ASSERT_TRUE(db->Put({}, key(7), "after").ok());
+    ASSERT_TRUE(db->Delete({}, key(8)).ok());
+    ASSERT_TRUE(db->SingleDelete({}, key(9)).ok());
+    ASSERT_TRUE(db->Put({}, "new", "1").ok());
+  }
+  const Told told = told_since(position, hundred());
+  EXPECT_EQ(told.keys(), (std::set<std::string>{key(7), key(8), key(9), "new"}));
+  EXPECT_TRUE(told.ranges().empty());
+}
+
+TEST_F(RocksStoreTest, TellsARangeThatAnotherProgramRemoved) {
+  const Bytes position = left_behind();
+  {
+    const auto db = foreign();
+    ASSERT_TRUE(db->DeleteRange({}, db->DefaultColumnFamily(), key(20), key(30)).ok());
+  }
+  const Told told = told_since(position, hundred());
+  EXPECT_EQ(told.ranges(), RangeSet(KeyRange{key(20), key(30)}));
+}
+
+TEST_F(RocksStoreTest, TellsWritesWhoseLogIsGone) {
+  const Bytes position = left_behind();
+  {
+    const auto db = foreign();
+    ASSERT_TRUE(db->Put({}, key(20), "after").ok());
+    ASSERT_TRUE(db->Delete({}, key(30)).ok());
+    ASSERT_TRUE(db->Flush({}).ok());
+  }
+  const Told told = told_since(position, hundred());
+  EXPECT_FALSE(told.ranges().contains(key(19)));
+  EXPECT_TRUE(told.ranges().contains(key(25)));
+  EXPECT_FALSE(told.ranges().contains(key(31)));
+}
+
+// The log begins later than asked for: RocksDB does not say so.
+TEST_F(RocksStoreTest, TellsWritesWhoseLogIsGoneThoughALaterOneIsThere) {
+  const Bytes position = left_behind();
+  {
+    const auto db = foreign();
+    ASSERT_TRUE(db->Put({}, key(20), "after").ok());
+    ASSERT_TRUE(db->Flush({}).ok());
+    ASSERT_TRUE(db->Put({}, key(40), "after").ok());
+  }
+  told_since(position, hundred());
+}
+
+TEST_F(RocksStoreTest, TellsWritesThatWentPastTheLog) {
+  const Bytes position = left_behind();
+  rocksdb::WriteOptions unlogged;
+  unlogged.disableWAL = true;
+  {
+    const auto db = foreign();
+    ASSERT_TRUE(db->Put({}, key(10), "logged").ok());
+    ASSERT_TRUE(db->Put(unlogged, key(20), "after").ok());
+    ASSERT_TRUE(db->Put({}, key(30), "logged").ok());
+  }
+  told_since(position, hundred());
+}
+
+TEST_F(RocksStoreTest, TellsWritesPastTheLogInItsOwnRun) {
+  const auto store = open();
+  put(*store, "a", "1");
+  const Bytes position = *store->position();
+  rocksdb::WriteOptions unlogged;
+  unlogged.disableWAL = true;
+  ASSERT_TRUE(store->raw().Put(unlogged, "b", "2").ok());
+  Told told;
+  ASSERT_TRUE(store->changes_since(position, told));
+  EXPECT_TRUE(told.contains("b"));
+}
+
+TEST_F(RocksStoreTest, TellsFilesThatAnotherProgramTookIn) {
+  for (const bool overlaps : {false, true}) {
+    for (const bool compacts : {false, true}) {
+      fs::remove_all(path());
+      const Bytes position = left_behind();
+      {
+        const auto db = foreign();
+        const std::string file = table("in.sst", overlaps ? Model{{key(50), "in"}, {key(55), "in"}}
+                                                          : Model{{"x", "in"}, {"y", "in"}});
+        ASSERT_TRUE(db->IngestExternalFile({file}, {}).ok());
+        ASSERT_TRUE(!compacts || db->CompactRange({}, nullptr, nullptr).ok());
+      }
+      const Told told = told_since(position, hundred());
+      EXPECT_TRUE(compacts || !told.contains(key(49)));
+    }
+  }
+}
+
+TEST_F(RocksStoreTest, TellsWhatACompactionFilterOfAnotherProgramDropped) {
+  {
+    const auto store = open();
+    for (int n = 0; n < 100; ++n) put(*store, key(n), n == 50 ? "" : "before");
+  }
+  Model before = hundred();
+  before[key(50)] = "";
+  const Bytes position = *open()->position();
+  rocksdb::Options options;
+  const rocksdb::CompactionFilter* filter = nullptr;
+  ASSERT_TRUE(
+      rocksdb::CompactionFilter::CreateFromString({}, "RemoveEmptyValueCompactionFilter", &filter)
+          .ok());
+  options.compaction_filter = filter;
+  {
+    const auto db = foreign(options);
+    rocksdb::CompactRangeOptions all;
+    all.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
+    ASSERT_TRUE(db->CompactRange(all, nullptr, nullptr).ok());
+  }
+  told_since(position, before);
+  EXPECT_FALSE(open()->get(key(50))->has_value());
+}
+
+TEST_F(RocksStoreTest, TellsFilesThatAnotherProgramDropped) {
+  const Bytes position = left_behind();
+  {
+    const auto db = foreign();
+    rocksdb::CompactRangeOptions all;
+    all.change_level = true;
+    ASSERT_TRUE(db->CompactRange(all, nullptr, nullptr).ok());
+    std::vector<rocksdb::LiveFileMetaData> files;
+    db->GetLiveFilesMetaData(&files);
+    ASSERT_EQ(files.size(), 1u);
+    ASSERT_TRUE(db->DeleteFile(files[0].name).ok());
+  }
+  told_since(position, hundred());
+  EXPECT_TRUE(read(*open()).empty());
+}
+
+// A copy of an older state lies in the directory, and others have written to it since.
+TEST_F(RocksStoreTest, TellsWhatARestoredCopyChanged) {
+  const std::string copy = (directory_.path() / "copy").string();
+  for (const int later : {0, 1, 500}) {
+    fs::remove_all(path());
+    fs::remove_all(copy);
+    left_behind(50);
+    fs::copy(path(), copy);
+    Bytes position;
+    {
+      const auto store = open();
+      for (int n = 50; n < 100; ++n) put(*store, key(n), "before");
+      position = *store->position();
+    }
+    fs::remove_all(path());
+    fs::copy(copy, path());
+    {
+      const auto db = foreign();
+      for (int n = 0; n < later; ++n) ASSERT_TRUE(db->Put({}, "z" + key(n), "another").ok());
+    }
+    if (later < 500) {  // fewer writes than were lost
+      Told told;
+      EXPECT_EQ(open()->changes_since(position, told).error().code, Errc::gap);
+    } else {
+      told_since(position, hundred());
+      told_since(position, hundred(), {.mode = Mode::read_only});
+    }
+  }
+}
+
+// The same with a column family whose files did not change meanwhile, so that they tell nothing.
+TEST_F(RocksStoreTest, TellsWritesToARestoredCopyThatReuseSequenceNumbers) {
+  const std::string copy = (directory_.path() / "copy").string();
+  { left_behind(); }
+  {
+    const auto store = open({.create = true, .column_family = "other"});
+    ASSERT_TRUE(store->position());
+  }
+  fs::copy(path(), copy);
+  {
+    const auto other = open({.column_family = "other"});
+    for (int n = 0; n < 20; ++n) put(*other, key(n), "elsewhere");
+  }
+  const Bytes position = *open()->position();
+  for (const Mode mode : {Mode::read_only, Mode::read_write}) {
+    fs::remove_all(path());
+    fs::copy(copy, path());
+    {
+      const auto store = open();
+      for (int n = 0; n < 40; ++n) put(*store, key(n), "after");
+    }
+    told_since(position, hundred(), {.mode = mode});
+  }
+}
+
+TEST_F(RocksStoreTest, FollowsManyRunsOfRandomChanges) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    fs::remove_all(path());
+    Random random(seed);
+    Bytes position;
+    Model before;
+    {
+      const auto store = open({.create = true, .write_buffer_bytes = 1 << 16});
+      for (int n = 0; n < 2000; ++n) put(*store, key(random.below(1000)), std::string(60, 'a'));
+      position = *store->position();
+      before = read(*store);
+      for (std::uint64_t n = random.below(3000); n > 0; --n) {
+        put(*store, key(random.below(1000)), std::to_string(random()) + std::string(60, 'b'));
+      }
+    }
+    for (std::uint64_t runs = random.below(3); runs > 0; --runs) {
+      const bool ours = random.below(2) == 0;
+      std::unique_ptr<RocksStore> store = ours ? open() : nullptr;
+      std::unique_ptr<rocksdb::DB> db = ours ? nullptr : foreign();
+      rocksdb::DB& raw = ours ? store->raw() : *db;
+      for (std::uint64_t n = random.below(300); n > 0; --n) {
+        rocksdb::WriteOptions how;
+        how.disableWAL = random.below(20) == 0;
+        ASSERT_TRUE(raw.Put(how, key(random.below(1000)), std::to_string(random())).ok());
+        ASSERT_TRUE(random.below(100) != 0 || raw.Flush({}).ok());
+        ASSERT_TRUE(random.below(200) != 0 || raw.CompactRange({}, nullptr, nullptr).ok());
+      }
+    }
+    told_since(position, before);
+  }
+}
+
+TEST_F(RocksStoreTest, TellsFilesTakenInAtOnceAndAfterACrash) {
+  const auto store = open();
+  for (int n = 0; n < 100; ++n) put(*store, key(n), "before");
+  Told told;
+  store->observe(&told);
+  ASSERT_TRUE(store->ingest({table("a.sst", {{"x1", "in"}, {"x5", "in"}})}));
+  EXPECT_EQ(told.ranges(), RangeSet(KeyRange{"x1", successor("x5")}));
+  const Bytes position = *store->position();
+  ASSERT_TRUE(store->raw().IngestExternalFile({table("b.sst", {{key(3), "in"}})}, {}).ok());
+  EXPECT_TRUE(told.contains(key(3)));
+  Told later;
+  ASSERT_TRUE(store->changes_since(position, later));
+  EXPECT_TRUE(later.contains(key(3)));
+  EXPECT_FALSE(later.contains("x1"));
+  store->observe(nullptr);
+  EXPECT_EQ(store->ingest({"/nonexistent.sst"}).error().code, Errc::io);
+}
+
+TEST_F(RocksStoreTest, TellsWhatFifoCompactionDrops) {
+  rocksdb::Options options;
+  options.compaction_style = rocksdb::kCompactionStyleFIFO;
+  options.compaction_options_fifo.max_table_files_size = 20'000;
+  options.compression = rocksdb::kNoCompression;
+  foreign(options);
+  const auto store = open({});
+  for (int n = 0; n < 100; ++n) put(*store, key(n), std::string(100, 'x'));
+  const Bytes position = *store->position();
+  const Model before = read(*store);
+  Told told;
+  store->observe(&told);
+  for (int n = 100; n < 300; ++n) put(*store, "z" + key(n), std::string(100, 'x'));
+  ASSERT_TRUE(store->position());
+  for (int i = 0; i < 1000 && !told.contains(key(0)); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(told.contains(key(0)));
+  EXPECT_FALSE(store->get(key(0))->has_value());
+  Told later;
+  ASSERT_TRUE(store->changes_since(position, later));
+  EXPECT_TRUE(later.contains(key(0)));
+  store->observe(nullptr);
+}
+
+TEST_F(RocksStoreTest, TellsWhatACompactionFilterDrops) {
+  rocksdb::Options options;
+  const rocksdb::CompactionFilter* filter = nullptr;
+  ASSERT_TRUE(
+      rocksdb::CompactionFilter::CreateFromString({}, "RemoveEmptyValueCompactionFilter", &filter)
+          .ok());
+  options.compaction_filter = filter;
+  foreign(options);
+  const auto store = open({});
+  Told told;
+  put(*store, "a", "1");
+  put(*store, "m", "");
+  put(*store, "z", "1");
+  ASSERT_TRUE(store->position());
+  store->observe(&told);
+  rocksdb::CompactRangeOptions all;
+  all.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
+  ASSERT_TRUE(store->raw().CompactRange(all, nullptr, nullptr).ok());
+  EXPECT_FALSE(store->get("m")->has_value());
+  EXPECT_TRUE(told.contains("m"));
+  store->observe(nullptr);
+}
+
+TEST_F(RocksStoreTest, SaysWhenItHasFlushed) {
+  const auto store = open();
+  EXPECT_FALSE(store->flushed_since_checkpoint());
+  put(*store, "a", "1");
+  EXPECT_FALSE(store->flushed_since_checkpoint());
+  ASSERT_TRUE(store->raw().Flush({}).ok());
+  for (int i = 0; i < 1000 && !store->flushed_since_checkpoint(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(store->flushed_since_checkpoint());
+  ASSERT_TRUE(store->save_checkpoint(*store->position()));
+  EXPECT_FALSE(store->flushed_since_checkpoint());
+}
+
+TEST_F(RocksStoreTest, KeepsNoMoreOfTheLogThanItMay) {
+  const auto store =
+      open({.create = true, .write_buffer_bytes = 1 << 16, .log_archive_bytes = 1 << 20});
+  const std::string value(10'000, 'v');
+  for (int n = 0; n < 1000; ++n) put(*store, key(n), value);
+  ASSERT_TRUE(store->position());
+  std::uint64_t bytes = 0;
+  for (const auto& log : fs::directory_iterator(path() + "/archive")) bytes += log.file_size();
+  EXPECT_GT(bytes, 0u);
+  EXPECT_LE(bytes, 2u << 20);
+}
+
+struct PositionCase {
+  using Type = RocksPosition;
+  static constexpr char kFile[] = "rocksdb_position_v1.bin";
+  static Type make() {
+    return {.identity = "id",
+            .column_family = 3,
+            .sequence = 1'000'000,
+            .files = {{7, "session", 1000, 1'700'000'000, 5, 300, "a", std::string("b\0", 2)},
+                      {9, "", 1, 2, 0, 0, "", ""}},
+            .doubtful = {{"x", "z"}, KeyRange::all()}};
+  }
+};
+INSTANTIATE_TYPED_TEST_SUITE_P(RocksPosition, Golden, PositionCase);
+
+TEST(RocksPosition, DecodesWhatItEncodedAndRefusesTheRest) {
+  const RocksPosition position = PositionCase::make();
+  Bytes bytes;
+  position.encode(bytes);
+  ASSERT_TRUE(RocksPosition::decode(bytes));
+  EXPECT_EQ(*RocksPosition::decode(bytes), position);
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(RocksPosition::decode(ByteView(bytes).first(size))) << size;
+  }
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    Bytes flipped = bytes;
+    flipped[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
+    const Result<RocksPosition> decoded = RocksPosition::decode(flipped);
+    if (!decoded) continue;
+    Bytes again;
+    decoded->encode(again);
+    EXPECT_EQ(again, flipped) << bit;
+  }
+  bytes.push_back(0);
+  EXPECT_FALSE(RocksPosition::decode(bytes));
+}
+
+}  // namespace
+}  // namespace semel
