@@ -68,6 +68,35 @@ TEST(Codec, IsLittleEndian) {
   EXPECT_EQ(load_u64(eight.data()), 0x0807060504030201u);
 }
 
+RC_GTEST_PROP(Codec, ReadsBackVarintsOfEverySize, ()) {
+  const auto numbers = *rc::gen::arbitrary<std::vector<std::uint64_t>>();
+  Bytes bytes;
+  Writer out(bytes);
+  for (const std::uint64_t number : numbers) {
+    for (int shift = 0; shift < 64; shift += 9) out.varint(number >> shift);
+  }
+  Reader in(bytes);
+  for (const std::uint64_t number : numbers) {
+    for (int shift = 0; shift < 64; shift += 9) RC_ASSERT(in.varint() == number >> shift);
+  }
+  RC_ASSERT(in.ok() && in.rest() == 0);
+}
+
+TEST(Codec, RefusesVarintsThatNoWriterWrites) {
+  const std::vector<Bytes> wrong = {
+      {},
+      {0x80},
+      {0x80, 0x00},                                                  // 0 in two bytes
+      {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02},  // 65 bits
+      Bytes(20, 0xff),
+  };
+  for (const Bytes& bytes : wrong) {
+    Reader in(bytes);
+    EXPECT_EQ(in.varint(), 0U);
+    EXPECT_FALSE(in.ok());
+  }
+}
+
 TEST(Codec, FailsOnceAndForAll) {
   const Bytes bytes = {1, 2, 3};
   Reader r(bytes);

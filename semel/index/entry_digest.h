@@ -1,0 +1,38 @@
+// EntryDigest: the digests of records, keyed with the secret of the replication group.
+//
+// Contract  Digests of equal records are equal at all sites of the group. XOR of digests that
+//           outsiders can compute is forged with linear algebra in milliseconds; without the secret
+//           a set of records whose digests cancel is found by chance alone.
+//           Key and value are told apart: ("ab", "c") and ("a", "bc") have different digests.
+// Cost      About 75 ns for a record of 100 bytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "semel/hash/keyed_digest.h"
+
+namespace semel {
+
+class EntryDigest {
+ public:
+  explicit EntryDigest(const Secret& secret) : key_(secret, KeyPurpose::entry) {}
+
+  // Not const: the record is put together in a buffer that is used again.
+  Digest operator()(std::string_view key, std::string_view value) {
+    const std::uint64_t length = key.size();
+    buffer_.resize(sizeof length);
+    store_u64(reinterpret_cast<std::uint8_t*>(buffer_.data()), length);
+    buffer_.append(key).append(value);
+    return key_(buffer_);
+  }
+
+  HashId id() const { return key_.id(); }
+
+ private:
+  DigestKey key_;
+  std::string buffer_;
+};
+
+}  // namespace semel

@@ -1,0 +1,381 @@
+#include "semel/index/nye_trie.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "semel/core/assert.h"
+#include "semel/index/container_builder.h"
+
+namespace semel {
+namespace {
+
+using Walk = ContainerBlocks::Walk;
+
+Side side_of(const Walk& walk, const BitPath& node) {
+  return side_of({walk.path().bytes(), walk.path().size()}, node);
+}
+
+// True if the container has keys before this one, and this one or others after it.
+bool cuts(const std::string& key, const Walk& walk) {
+  return walk.valid() && walk.path().is_prefix_of_key(key) && walk.path().first_key() < key;
+}
+
+// Calls `record` for each record of the range.
+template <class Record>
+Result<void> for_each_record(const KeyRange& range, Cursor& cursor, const Record& record) {
+  if (range.empty()) return {};
+  for (cursor.seek(range.first); cursor.valid(); cursor.next()) {
+    const std::string_view key = cursor.key();
+    if (range.end && key >= *range.end) return {};
+    record(key, cursor.value());
+  }
+  return cursor.status();
+}
+
+}  // namespace
+
+NyeTrie::NyeTrie(std::uint32_t burst_bytes, const EntryDigest& digest)
+    : burst_bytes_(burst_bytes), digest_(digest) {
+  SEMEL_ASSERT(burst_bytes >= kLeastBurst && burst_bytes <= kMostBurst);
+  marks_.mark_gap_before(blocks_, blocks_.at(0));
+}
+
+void NyeTrie::Marks::mark_container(const ContainerBlocks& blocks, const Walk& at) {
+  if (blocks_.empty()) blocks_.resize(blocks.blocks());
+  blocks_[at.block()].containers |= std::uint64_t{1} << at.index();
+}
+
+void NyeTrie::Marks::mark_gap_before(const ContainerBlocks& blocks, const Walk& at) {
+  if (!at.valid()) {
+    last_gap_ = true;
+    return;
+  }
+  if (blocks_.empty()) blocks_.resize(blocks.blocks());
+  blocks_[at.block()].gaps |= std::uint64_t{1} << at.index();
+}
+
+void NyeTrie::mark(std::string_view key) {
+  if (container_count() == 0) {
+    marks_.mark_gap_before(blocks_, blocks_.at(0));
+    return;
+  }
+  pending_.add(key);
+  if (pending_.full()) settle();
+}
+
+void NyeTrie::mark(const KeyRange& range) {
+  if (range.empty()) return;
+  const BitPath first = BitPath::of_key(range.first);
+  Walk walk = blocks_.find(first, Side::related);
+  const Walk end = at_or_after(range.end);
+  bool in_gap = !walk.valid() || side_of(walk, first) == Side::after;
+  for (;; walk.next()) {
+    if (in_gap) marks_.mark_gap_before(blocks_, walk);
+    if (walk.same_place(end)) break;
+    marks_.mark_container(blocks_, walk);
+    in_gap = true;
+  }
+  if (range.end && cuts(*range.end, end)) marks_.mark_container(blocks_, end);
+}
+
+// The first container that has keys from this one on; beyond the last if there is no key.
+Walk NyeTrie::at_or_after(const std::optional<std::string>& key) const {
+  return key ? blocks_.find(BitPath::of_key(*key), Side::related) : blocks_.at(blocks_.blocks());
+}
+
+// Looks up keys in order, so that each block is gone over once.
+void NyeTrie::mark_pending(Marks& marks) const {
+  if (pending_.empty()) return;
+  Walk walk = blocks_.at(0);
+  for (const std::string_view key : pending_.sorted()) {
+    const BitPath node = BitPath::of_key(key);
+    if (blocks_.begins_by(walk.block() + 1, node)) {
+      walk = blocks_.at(blocks_.find_block(node, Side::after));
+    }
+    while (walk.valid() && side_of(walk, node) == Side::before) walk.next();
+    if (walk.valid() && side_of(walk, node) == Side::related) {
+      marks.mark_container(blocks_, walk);
+    } else {
+      marks.mark_gap_before(blocks_, walk);
+    }
+  }
+}
+
+void NyeTrie::settle() {
+  mark_pending(marks_);
+  pending_.clear();
+}
+
+// Reads the marked stretches of some neighbouring blocks, and makes new containers of what it reads
+// and of the containers that are not marked.
+class NyeTrie::Rebuild {
+ public:
+  Rebuild(NyeTrie& trie, Cursor& cursor, const Seen& seen)
+      : trie_(trie), cursor_(cursor), seen_(seen), splice_(trie.blocks_) {}
+
+  void keep(std::size_t block) { splice_.keep(block); }
+  Result<void> run(std::size_t first, std::size_t end);
+  ContainerBlocks::Splice finish() && {
+    splice_.finish();
+    return std::move(splice_);
+  }
+
+ private:
+  Result<void> read(ContainerBuilder& builder, const KeyRange& range) {
+    return for_each_record(range, cursor_, [&](std::string_view key, std::string_view value) {
+      const Digest entry = trie_.digest_(key, value);
+      builder.add(key, {1, key.size() + value.size(), entry});
+      if (seen_) seen_(key, value, entry);
+    });
+  }
+
+  NyeTrie& trie_;
+  Cursor& cursor_;
+  const Seen& seen_;
+  ContainerBlocks::Splice splice_;
+};
+
+Result<void> NyeTrie::Rebuild::run(std::size_t first, std::size_t end) {
+  const ContainerBlocks& blocks = trie_.blocks_;
+  const Marks& marks = trie_.marks_;
+  ContainerBuilder builder(trie_.burst_bytes_,
+                           [&](Container&& container) { splice_.add(std::move(container)); });
+  std::optional<BitPath> before;  // the container before the present one
+  if (first > 0) {
+    before = blocks.last_of(first - 1);
+    builder.begin_after(before->first_key());
+  }
+  // The end of the container before, where a gap begins.
+  const auto gap_begin = [&] { return before ? before->range().end : std::string(); };
+
+  std::optional<std::string> from;  // the beginning of the marked stretch that is open
+  Walk walk = blocks.at(first);
+  for (; walk.block() < end; walk.next()) {
+    if (marks.gap_before(walk)) {
+      if (!from) from = gap_begin();
+    } else if (from) {
+      if (Result<void> done = read(builder, {*std::exchange(from, {}), gap_begin()}); !done) {
+        return done;
+      }
+    }
+    if (marks.container(walk)) {
+      if (!from) from = walk.path().first_key();
+    } else {
+      const std::string key = walk.path().first_key();
+      if (from) {
+        if (Result<void> done = read(builder, {*std::exchange(from, {}), key}); !done) return done;
+      }
+      builder.add(key, walk.sum());
+    }
+    before = walk.path();
+  }
+  if (walk.valid()) {
+    // What lies here was not marked, and is here only so that it can join what was.
+    SEMEL_ASSERT(!from);
+    builder.finish_before(walk.path().first_key());
+    return {};
+  }
+  KeyRange rest;
+  if (!marks.last_gap()) rest.end = gap_begin();
+  if (!from && marks.last_gap()) from = gap_begin();
+  if (from) {
+    rest.first = *std::move(from);
+    if (Result<void> done = read(builder, rest); !done) return done;
+  }
+  builder.finish();
+  return {};
+}
+
+// The bytes of a block's containers before its first mark and after its last.
+NyeTrie::Margins NyeTrie::margins(std::size_t block) const {
+  const bool last_gap = marks_.last_gap() && block + 1 == blocks_.blocks();
+  Margins margins;
+  bool any = false;
+  Walk walk = blocks_.at(block);
+  for (; walk.valid() && walk.block() == block; walk.next()) {
+    if (marks_.container(walk) || marks_.gap_before(walk)) {
+      any = true;
+      margins.after = 0;
+    }
+    if (!any) margins.before += walk.sum().volume;
+    if (!marks_.container(walk)) margins.after += walk.sum().volume;
+  }
+  if (last_gap) margins.after = 0;
+  return margins;
+}
+
+// The blocks with marks; and so many containers on either side of each that no node which reaches
+// beyond them can be small enough to be a container.
+std::vector<bool> NyeTrie::blocks_to_rebuild() const {
+  const std::size_t count = blocks_.blocks();
+  const std::uint64_t enough = std::uint64_t{burst_bytes_} + 1;
+  std::vector<bool> again(count);
+  const auto pass = [&](std::size_t block, std::uint64_t Margins::*margin, std::uint64_t& since) {
+    const Marks::OfBlock marked = marks_.of(block);
+    if ((marked.containers | marked.gaps) != 0 || (marks_.last_gap() && block + 1 == count)) {
+      again[block] = true;
+      since = margins(block).*margin;
+    } else if (since < enough) {
+      again[block] = true;
+      since += blocks_.sum_before(block + 1).volume - blocks_.sum_before(block).volume;
+    }
+  };
+  std::uint64_t since = enough;
+  for (std::size_t block = 0; block < count; ++block) pass(block, &Margins::after, since);
+  since = enough;
+  for (std::size_t block = count; block-- > 0;) pass(block, &Margins::before, since);
+  return again;
+}
+
+Result<void> NyeTrie::refresh(Cursor& cursor, const Seen& seen) {
+  settle();
+  if (!marks_.any()) return {};
+  const std::vector<bool> again = blocks_to_rebuild();
+  Rebuild rebuild(*this, cursor, seen);
+  std::size_t block = 0;
+  do {
+    if (block < again.size() && !again[block]) {
+      rebuild.keep(block++);
+      continue;
+    }
+    const std::size_t first = block;
+    while (block < again.size() && again[block]) ++block;
+    if (Result<void> done = rebuild.run(first, block); !done) return done;
+  } while (block < again.size());
+  blocks_.take(std::move(rebuild).finish());
+  marks_ = {};
+  pending_.release();
+  return {};
+}
+
+Result<Aggregate> NyeTrie::read(const KeyRange& range, Cursor& cursor) const {
+  EntryDigest digest = digest_;
+  Aggregate sum;
+  Result<void> done =
+      for_each_record(range, cursor, [&](std::string_view key, std::string_view value) {
+        sum += {1, key.size() + value.size(), digest(key, value)};
+      });
+  if (!done) return done.error();
+  return sum;
+}
+
+Result<Aggregate> NyeTrie::sum(const BitPath& node, Cursor& cursor) const {
+  SEMEL_ASSERT(!marked());
+  const Walk first = blocks_.find(node, Side::related);
+  if (!first.valid() || side_of(first, node) == Side::after) return Aggregate{};
+  if (first.path().size() == node.size()) return first.sum();
+  if (first.path().size() < node.size()) return read(node.range(), cursor);
+  Aggregate sum = blocks_.find(node, Side::after).sum_before();
+  return sum -= first.sum_before();
+}
+
+Result<Aggregate> NyeTrie::sum(const KeyRange& range, Cursor& cursor) const {
+  SEMEL_ASSERT(!marked());
+  if (range.empty()) return Aggregate{};
+  const Walk first = at_or_after(range.first);
+  const Walk end = at_or_after(range.end);
+  const bool first_is_cut = cuts(range.first, first);
+  if (first_is_cut && first.same_place(end)) return read(range, cursor);
+
+  Aggregate sum = end.sum_before();
+  sum -= first.sum_before();
+  if (first_is_cut) {
+    const Result<Aggregate> part = read({range.first, first.path().range().end}, cursor);
+    if (!part) return part;
+    sum -= first.sum();
+    sum += *part;
+  }
+  if (range.end && cuts(*range.end, end)) {
+    const Result<Aggregate> part = read({end.path().first_key(), range.end}, cursor);
+    if (!part) return part;
+    sum += *part;
+  }
+  return sum;
+}
+
+std::optional<BitPath> NyeTrie::branch(const BitPath& node) const {
+  SEMEL_ASSERT(!marked());
+  const Walk first = blocks_.find(node, Side::related);
+  if (!first.valid() || !node.is_prefix_of(first.path())) return std::nullopt;
+  BitPath last;
+  for (Walk walk = blocks_.at(blocks_.find_block(node, Side::after));
+       walk.valid() && side_of(walk, node) != Side::after; walk.next()) {
+    last = walk.path();
+  }
+  const std::size_t common = common_bits(first.path(), last);
+  if (common == first.path().size()) return std::nullopt;  // first and last are the same
+  last.truncate(common);
+  return last;
+}
+
+std::vector<Container> NyeTrie::containers(const KeyRange& range) const {
+  SEMEL_ASSERT(!marked());
+  std::vector<Container> found;
+  if (range.empty()) return found;
+  const Walk end = at_or_after(range.end);
+  Walk walk = at_or_after(range.first);
+  for (; !walk.same_place(end); walk.next()) found.push_back(walk.container());
+  if (range.end && cuts(*range.end, end)) found.push_back(end.container());
+  return found;
+}
+
+Result<std::vector<Container>> NyeTrie::histogram(const KeyRange& range, std::size_t most,
+                                                  Cursor& cursor) const {
+  SEMEL_ASSERT(!marked() && most > 0);
+  const auto part_of = [&](const BitPath& node) {
+    const KeyRange keys = node.range();
+    return range.covers(keys) ? sum(node, cursor) : sum(intersection(range, keys), cursor);
+  };
+  const auto lighter = [](const Container& a, const Container& b) {
+    return a.sum.volume < b.sum.volume;
+  };
+  std::vector<Container> open;  // a heap: the heaviest is the first
+  std::vector<Container> done;  // not to be split
+  const auto add = [&](BitPath node) -> Result<void> {
+    const Result<Aggregate> sum = part_of(node);
+    if (!sum) return sum.error();
+    if (sum->count == 0) return {};
+    open.push_back({std::move(node), *sum});
+    std::push_heap(open.begin(), open.end(), lighter);
+    return {};
+  };
+  if (Result<void> added = add(BitPath()); !added) return added.error();
+  while (!open.empty() && open.size() + done.size() < most) {
+    std::pop_heap(open.begin(), open.end(), lighter);
+    Container heaviest = std::move(open.back());
+    open.pop_back();
+    std::optional<BitPath> at = branch(heaviest.path);
+    if (!at) {
+      done.push_back(std::move(heaviest));
+      continue;
+    }
+    for (const bool bit : {false, true}) {
+      BitPath child = *at;
+      child.push(bit);
+      if (Result<void> added = add(std::move(child)); !added) return added.error();
+    }
+  }
+  done.insert(done.end(), std::make_move_iterator(open.begin()),
+              std::make_move_iterator(open.end()));
+  std::sort(done.begin(), done.end(),
+            [](const Container& a, const Container& b) { return a.path < b.path; });
+  return done;
+}
+
+std::size_t NyeTrie::bytes() const {
+  return sizeof *this + blocks_.bytes() + marks_.bytes() + pending_.capacity();
+}
+
+bool NyeTrie::operator==(const NyeTrie& other) const {
+  if (marked() || other.marked() || burst_bytes_ != other.burst_bytes_ ||
+      digest_.id() != other.digest_.id() || container_count() != other.container_count()) {
+    return false;
+  }
+  Walk b = other.blocks_.at(0);
+  for (Walk a = blocks_.at(0); a.valid(); a.next(), b.next()) {
+    if (a.container() != b.container()) return false;
+  }
+  return true;
+}
+
+}  // namespace semel
