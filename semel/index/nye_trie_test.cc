@@ -3,7 +3,7 @@
 #include "semel/index/nye_trie.h"
 
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <array>

@@ -347,7 +347,7 @@ TYPED_TEST(OrderedStoreContract, ACursorSeesNoHalfWriteWhileOthersWrite) {
   constexpr int kKeys = 300, kRounds = 60;
   std::atomic<bool> ended = false;
   std::vector<std::string> keys(kKeys);
-  for (int n = 0; n < kKeys; ++n) keys[n] = "k" + std::to_string(1000 + n);
+  for (int n = 0; n < kKeys; ++n) keys[n] = std::string("k").append(std::to_string(1000 + n));
   const auto set_all = [&](const std::string& value) {
     std::vector<Write> writes;
     for (const std::string& key : keys) writes.push_back({key, value});
@@ -399,7 +399,8 @@ TYPED_TEST(OrderedStoreContract, ChangesSinceAPositionAreToldAfterReopening) {
 }
 
 TYPED_TEST(OrderedStoreContract, SingleChangesAreToldAsKeys) {
-  for (int n = 0; n < 100; ++n) put(this->store(), "k" + std::to_string(n), "before");
+  for (int n = 0; n < 100; ++n)
+    put(this->store(), std::string("k").append(std::to_string(n)), "before");
   const Result<Bytes> position = this->store().position();
   ASSERT_TRUE(position);
   put(this->store(), "k7", "after");
@@ -512,7 +513,8 @@ TEST(ResponsibleStore, NoWriteOutsideIsUnderWayWhenTheResponsibilityHasChanged) 
   for (int t = 0; t < 2; ++t) {
     writers.emplace_back([&, t] {
       for (int i = 0; !ended; ++i) {
-        const std::string key = "k" + std::to_string(t), value = std::to_string(i);
+        const std::string key = std::string("k").append(std::to_string(t)),
+                          value = std::to_string(i);
         const Write write{key, value};
         const Result<void> wrote = store.write({&write, 1});
         ASSERT_TRUE(wrote || wrote.error().code == Errc::outside);

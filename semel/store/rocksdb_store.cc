@@ -417,7 +417,10 @@ Result<void> RocksStore::Body::open(Status& status) {
   if (options.merge_operator == nullptr && names_merge_operator(plan.options_file, ours->name)) {
     return Error{Errc::unsupported, "the database has a merge operator that is not known here"};
   }
-  if (settings.write_buffer_bytes) options.write_buffer_size = *settings.write_buffer_bytes;
+  if (settings.write_buffer_bytes) {
+    options.write_buffer_size = *settings.write_buffer_bytes;
+    options.arena_block_size = 0;  // to follow from it; larger than the buffer it would not do
+  }
   plan.db.create_if_missing = settings.create;
   plan.db.info_log = std::make_shared<NoLog>();
   const bool drops = options.compaction_filter != nullptr ||

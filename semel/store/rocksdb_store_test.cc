@@ -58,7 +58,7 @@ class Told final : public ChangeObserver {
   RangeSet ranges_;
 };
 
-std::string key(int n) { return "k" + std::to_string(1000 + n); }
+std::string key(int n) { return std::string("k").append(std::to_string(1000 + n)); }
 
 void put(OrderedStore& store, std::string_view key, std::string_view value) {
   const Write write{key, value};
@@ -609,7 +609,8 @@ TEST_F(RocksStoreTest, TellsWhatFifoCompactionDrops) {
   const Model before = read(*store);
   Told told;
   store->observe(&told);
-  for (int n = 100; n < 300; ++n) put(*store, "z" + key(n), std::string(100, 'x'));
+  for (int n = 100; n < 300; ++n)
+    put(*store, std::string("z").append(key(n)), std::string(100, 'x'));
   ASSERT_TRUE(store->position());
   for (int i = 0; i < 1000 && !told.contains(key(0)); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

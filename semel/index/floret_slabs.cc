@@ -1,0 +1,183 @@
+#include "semel/index/floret_slabs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "semel/core/assert.h"
+
+namespace semel {
+namespace {
+
+using Slab = FloretSlabs::Slab;
+
+// REQUIRES: `next` follows `slab`, and both were read.
+void join(Slab& slab, const Slab& next) {
+  slab.floret += next.floret;
+  slab.count += next.count;
+  slab.volume += next.volume;
+  slab.changes += next.changes;
+}
+
+bool may_join(const Slab& slab, const Slab& next, std::uint64_t slab_bytes) {
+  if (slab.changes == FloretSlabs::kUncounted || next.changes == FloretSlabs::kUncounted) {
+    return false;
+  }
+  return std::min(slab.volume, next.volume) < slab_bytes / 2 &&
+         slab.volume + next.volume <= slab_bytes + slab_bytes / 2;
+}
+
+template <class Take>
+Result<void> read(const KeyRange& range, const FloretSlabs::Source& source, const Take& take) {
+  EntryDigest digest = source.trie.entry_digest();
+  Cursor& cursor = source.cursor;
+  for (cursor.seek(range.first); cursor.valid(); cursor.next()) {
+    const std::string_view key = cursor.key();
+    if (!range.contains(key)) return {};
+    take(key, cursor.value(), digest(key, cursor.value()));
+  }
+  return cursor.status();
+}
+
+}  // namespace
+
+FloretSlabs::Reading::Reading(std::uint64_t slab_bytes, std::string_view first,
+                              const DigestKey& key)
+    : slab_bytes_(slab_bytes), key_(key) {
+  slabs_.emplace_back().first = first;
+}
+
+void FloretSlabs::Reading::add(std::string_view key, std::string_view value, const Digest& entry) {
+  if (slabs_.back().volume >= slab_bytes_) slabs_.emplace_back().first = key;
+  Slab& slab = slabs_.back();
+  slab.floret.add(entry, key_);
+  slab.count += 1;
+  slab.volume += key.size() + value.size();
+}
+
+std::vector<Slab> FloretSlabs::Reading::finish() {
+  if (slabs_.size() > 1 && slabs_.back().volume < slab_bytes_ / 2) {
+    join(slabs_[slabs_.size() - 2], slabs_.back());
+    slabs_.pop_back();
+  }
+  return std::move(slabs_);
+}
+
+FloretSlabs::FloretSlabs(std::uint64_t slab_bytes) : slab_bytes_(slab_bytes), slabs_(1) {
+  SEMEL_ASSERT(slab_bytes > 0);
+  slabs_.front().changes = kUncounted;
+}
+
+FloretSlabs::FloretSlabs(std::uint64_t slab_bytes, std::vector<Slab> slabs)
+    : slab_bytes_(slab_bytes), slabs_(std::move(slabs)) {
+  SEMEL_ASSERT(slab_bytes > 0 && !slabs_.empty() && slabs_.front().first.empty());
+}
+
+std::size_t FloretSlabs::index_of(std::string_view key) const {
+  const auto beyond = std::upper_bound(
+      slabs_.begin(), slabs_.end(), key,
+      [](std::string_view sought, const Slab& slab) { return sought < slab.first; });
+  return static_cast<std::size_t>(beyond - slabs_.begin()) - 1;  // no key is below the first slab
+}
+
+KeyRange FloretSlabs::range_of(std::size_t index) const {
+  KeyRange range{slabs_[index].first, std::nullopt};
+  if (index + 1 < slabs_.size()) range.end = slabs_[index + 1].first;
+  return range;
+}
+
+void FloretSlabs::note(std::string_view key) {
+  const bool same = slabs_[last_noted_].first <= key &&
+                    (last_noted_ + 1 == slabs_.size() || key < slabs_[last_noted_ + 1].first);
+  if (!same) last_noted_ = index_of(key);
+  std::uint64_t& changes = slabs_[last_noted_].changes;
+  if (changes != kUncounted) ++changes;
+}
+
+void FloretSlabs::note(const KeyRange& range) {
+  if (range.empty()) return;
+  for (std::size_t i = index_of(range.first); i < slabs_.size(); ++i) {
+    if (range.end && slabs_[i].first >= *range.end) break;
+    slabs_[i].changes = kUncounted;
+  }
+}
+
+Result<void> FloretSlabs::read_stale(const KeyRange& range, const Source& source) {
+  if (range.empty()) return {};
+  Result<void> outcome;
+  std::vector<std::pair<std::size_t, std::vector<Slab>>> fresh;  // by the index that they replace
+  for (std::size_t i = index_of(range.first); i < slabs_.size() && outcome; ++i) {
+    if (range.end && slabs_[i].first >= *range.end) break;
+    const KeyRange whole = range_of(i);
+    if (slabs_[i].changes == 0 || !range.covers(whole)) continue;
+    Reading reading(slab_bytes_, whole.first, source.key);
+    outcome =
+        read(whole, source, [&](std::string_view key, std::string_view value, const Digest& entry) {
+          reading.add(key, value, entry);
+        });
+    if (outcome) fresh.emplace_back(i, reading.finish());
+  }
+  if (fresh.empty()) return outcome;
+
+  std::size_t size = slabs_.size();
+  for (const auto& [index, parts] : fresh) size += parts.size() - 1;
+  std::vector<Slab> all;
+  all.reserve(size);  // from here on nothing is allocated: memory that runs out changes nothing
+  const auto append = [&](Slab& slab) {
+    if (!all.empty() && may_join(all.back(), slab, slab_bytes_)) {
+      join(all.back(), slab);
+    } else {
+      all.push_back(std::move(slab));
+    }
+  };
+  auto next = fresh.begin();
+  for (std::size_t i = 0; i < slabs_.size(); ++i) {
+    if (next != fresh.end() && next->first == i) {
+      for (Slab& part : next->second) append(part);
+      ++next;
+    } else {
+      append(slabs_[i]);
+    }
+  }
+  slabs_ = std::move(all);
+  last_noted_ = 0;
+  return outcome;
+}
+
+Result<std::uint64_t> FloretSlabs::unknown(std::size_t index, const Source& source) const {
+  const Slab& slab = slabs_[index];
+  if (slab.changes != kUncounted) return slab.changes;
+  // At the most all that it had is gone, and all that is there is new.
+  const Result<Aggregate> now = source.trie.sum(range_of(index), source.cursor);
+  if (!now) return now.error();
+  return slab.count + now->count;
+}
+
+Result<RangeFloret> FloretSlabs::sum(const KeyRange& range, const Source& source) const {
+  RangeFloret sum;
+  if (range.empty()) return sum;
+  for (std::size_t i = index_of(range.first); i < slabs_.size(); ++i) {
+    const KeyRange whole = range_of(i);
+    if (range.end && whole.first >= *range.end) break;
+    if (range.covers(whole)) {
+      const Result<std::uint64_t> changes = unknown(i, source);
+      if (!changes) return changes.error();
+      sum.floret += slabs_[i].floret;
+      sum.unknown += *changes;
+      continue;
+    }
+    const Result<void> ends = read(intersection(range, whole), source,
+                                   [&](std::string_view, std::string_view, const Digest& entry) {
+                                     sum.floret.add(entry, source.key);
+                                   });
+    if (!ends) return ends.error();
+  }
+  return sum;
+}
+
+std::size_t FloretSlabs::bytes() const {
+  std::size_t bytes = slabs_.capacity() * sizeof(Slab);
+  for (const Slab& slab : slabs_) bytes += slab.floret.bytes().size() + slab.first.capacity();
+  return bytes;
+}
+
+}  // namespace semel

@@ -1,0 +1,257 @@
+#include "semel/index/indexed_store.h"
+
+#include <atomic>
+#include <new>
+
+#include "semel/core/assert.h"
+#include "semel/index/change_notes.h"
+#include "semel/index/index_checkpoint.h"
+
+namespace semel {
+namespace {
+
+constexpr std::size_t kManyNotes = std::size_t{1} << 20;   // bytes: time to mark them
+constexpr std::size_t kMostNotes = std::size_t{32} << 20;  // bytes: time to be less exact
+
+}  // namespace
+
+void IndexedStore::Gate::lock() {
+  std::unique_lock lock(mutex_);
+  opened_.wait(lock, [this] { return !closed_; });
+  closed_ = true;
+}
+
+bool IndexedStore::Gate::try_lock() {
+  const std::lock_guard lock(mutex_);
+  return !std::exchange(closed_, true);
+}
+
+void IndexedStore::Gate::unlock() {
+  // Within the mutex: whoever passes next may destroy the gate.
+  const std::lock_guard lock(mutex_);
+  closed_ = false;
+  opened_.notify_one();
+}
+
+// Why no change is missed. The store tells of a change when it is visible. A note that is taken out
+// to be marked therefore names a change which every later cursor sees, and the marks are read with a
+// later cursor. A change that is told after the notes were taken out stays noted for the next time,
+// whether this cursor sees it already or not. Where a mark is lost (memory runs out) the note is
+// that everything has changed.
+class IndexedStore::Body final : public ChangeObserver {
+ public:
+  Body(OrderedStore& store, const Secret& secret, const Settings& settings)
+      : store_(store),
+        secret_(secret),
+        settings_(settings),
+        digest_(secret),
+        floret_key_(secret, KeyPurpose::floret),
+        trie_(settings.burst_bytes, digest_),
+        slabs_(settings.slab_bytes) {}
+  ~Body() override = default;
+  Body(const Body&) = delete;
+  Body& operator=(const Body&) = delete;
+
+  void changed(std::string_view key) override { note(key); }
+  void changed(const KeyRange& range) override { note(range); }
+
+  void open() {
+    const Result<Bytes> position = load();
+    store_.observe(this);
+    if (!position) return;
+    const Result<void> told = store_.changes_since(*position, *this);
+    const std::lock_guard lock(gate_);
+    if (told) {
+      opened_ = Opened::followed;
+    } else {
+      trie_ = NyeTrie(settings_.burst_bytes, digest_);
+      slabs_ = FloretSlabs(settings_.slab_bytes);
+      bulk_ = true;
+    }
+  }
+
+  Result<View> view() {
+    View view;
+    view.held_ = std::unique_lock(gate_);
+    mark_notes();
+    Result<std::unique_ptr<Cursor>> cursor = store_.cursor();
+    if (!cursor) return cursor.error();
+    const Result<void> refreshed = refresh(**cursor);
+    measure();
+    if (!refreshed) return refreshed.error();
+    view.trie_ = &trie_;
+    view.cursor_ = *std::move(cursor);
+    return view;
+  }
+
+  // REQUIRES of both: the caller holds a view.
+  bool is_mine(const View& view) const { return view.trie_ == &trie_ && view.held_; }
+  Result<RangeFloret> floret(Cursor& cursor, const KeyRange& range, Fresh fresh) {
+    const FloretSlabs::Source source{trie_, cursor, floret_key_};
+    if (fresh == Fresh::exact) {
+      const Result<void> read = slabs_.read_stale(range, source);
+      measure();
+      if (!read) return read.error();
+    }
+    return slabs_.sum(range, source);
+  }
+
+  Result<void> checkpoint() {
+    const std::lock_guard one(checkpointing_);
+    Bytes bytes;
+    {
+      const std::lock_guard lock(gate_);
+      // The position comes first: what changed before it has been told, and is marked now. What
+      // changes after it may be marked or not: whoever opens the checkpoint is told of it again.
+      Result<Bytes> position = store_.position();
+      if (!position) return position.error();
+      mark_notes();
+      IndexCheckpoint state{*std::move(position), {}, slabs_};
+      trie_.encode(state.trie);
+      state.encode(bytes);
+    }
+    return store_.save_checkpoint(bytes);
+  }
+
+  std::size_t bytes() const {
+    const std::lock_guard lock(notes_mutex_);
+    return sizeof *this + index_bytes_ + notes_.bytes();
+  }
+
+  OrderedStore& store() const { return store_; }
+  Opened opened() const { return opened_; }
+  const Secret& secret() const { return secret_; }
+
+ private:
+  // Marks in the trie and counts in the slabs.
+  class Marker final : public ChangeObserver {
+   public:
+    explicit Marker(Body& body) : body_(body) {}
+    void changed(std::string_view key) override { mark(key); }
+    void changed(const KeyRange& range) override { mark(range); }
+
+   private:
+    template <class Change>
+    void mark(const Change& change) {
+      body_.trie_.mark(change);
+      body_.slabs_.note(change);
+    }
+    Body& body_;
+  };
+
+  template <class Change>
+  void note(const Change& change) {
+    {
+      const std::lock_guard lock(notes_mutex_);
+      notes_.note(change);
+      if (notes_.bytes() < kManyNotes) return;
+      if (notes_.bytes() >= kMostNotes) notes_.collapse();
+    }
+    // A writer does not wait: if a view is held, the notes grow.
+    const std::unique_lock held(gate_, std::try_to_lock);
+    if (!held) return;
+    try {
+      mark_notes();
+    } catch (const std::bad_alloc&) {  // everything is noted then; the write has succeeded
+    }
+  }
+
+  // REQUIRES of all that follows: the gate is held.
+
+  void mark_notes() {
+    ChangeNotes taken;
+    {
+      const std::lock_guard lock(notes_mutex_);
+      std::swap(taken, notes_);
+    }
+    try {
+      Marker marker(*this);
+      taken.tell(marker);
+    } catch (...) {
+      const std::lock_guard lock(notes_mutex_);
+      notes_.note_everything();
+      throw;
+    }
+    measure();
+  }
+
+  // A new trie reads every record: the florets are made in the same pass.
+  Result<void> refresh(Cursor& cursor) {
+    if (!std::exchange(bulk_, false)) return trie_.refresh(cursor);
+    FloretSlabs::Reading reading(settings_.slab_bytes, "", floret_key_);
+    Result<void> read =
+        trie_.refresh(cursor, [&](std::string_view key, std::string_view value,
+                                  const Digest& entry) { reading.add(key, value, entry); });
+    if (read) slabs_ = FloretSlabs(settings_.slab_bytes, reading.finish());
+    return read;
+  }
+
+  // The position of the checkpoint, with its index in place; or why there is none to believe.
+  Result<Bytes> load() {
+    const Result<std::optional<Bytes>> saved = store_.load_checkpoint();
+    if (!saved) return saved.error();
+    if (!*saved) return Error{Errc::gap, "checkpoint: there is none"};
+    Result<IndexCheckpoint> state = IndexCheckpoint::decode(**saved);
+    if (!state) return state.error();
+    Result<NyeTrie> trie = NyeTrie::decode(state->trie, digest_);
+    if (!trie) return trie.error();
+    if (trie->burst_bytes() != settings_.burst_bytes ||
+        state->slabs.slab_bytes() != settings_.slab_bytes) {
+      return Error{Errc::mismatch, "checkpoint: of another shape"};
+    }
+    trie_ = *std::move(trie);
+    slabs_ = std::move(state->slabs);
+    bulk_ = false;
+    return std::move(state->position);
+  }
+
+  void measure() { index_bytes_ = trie_.bytes() + slabs_.bytes(); }
+
+  OrderedStore& store_;
+  const Secret secret_;
+  const Settings settings_;
+  const EntryDigest digest_;
+  const DigestKey floret_key_;
+  Opened opened_ = Opened::rebuilt;
+  std::mutex checkpointing_;
+
+  mutable std::mutex notes_mutex_;  // held for moments; taken after the gate, or alone
+  ChangeNotes notes_;
+
+  Gate gate_;  // what follows belongs to whoever holds it
+  NyeTrie trie_;
+  FloretSlabs slabs_;
+  bool bulk_ = true;  // nothing was read yet
+
+  std::atomic<std::size_t> index_bytes_ = 0;  // of both, for those who do not hold the gate
+};
+
+IndexedStore::IndexedStore(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+
+IndexedStore::~IndexedStore() { body_->store().observe(nullptr); }
+
+Result<std::unique_ptr<IndexedStore>> IndexedStore::open(OrderedStore& store, const Secret& secret,
+                                                         const Settings& settings) {
+  if (settings.burst_bytes < NyeTrie::kLeastBurst || settings.burst_bytes > NyeTrie::kMostBurst) {
+    return Error{Errc::invalid, "burst_bytes must be from 256 to 2^26"};
+  }
+  if (settings.slab_bytes == 0) return Error{Errc::invalid, "slab_bytes must not be 0"};
+  std::unique_ptr<IndexedStore> index(
+      new IndexedStore(std::make_unique<Body>(store, secret, settings)));
+  index->body_->open();
+  return index;
+}
+
+OrderedStore& IndexedStore::store() const { return body_->store(); }
+IndexedStore::Opened IndexedStore::opened() const { return body_->opened(); }
+Result<IndexedStore::View> IndexedStore::view() { return body_->view(); }
+Result<void> IndexedStore::checkpoint() { return body_->checkpoint(); }
+std::size_t IndexedStore::bytes() const { return sizeof *this + body_->bytes(); }
+const Secret& IndexedStore::secret() const { return body_->secret(); }
+
+Result<RangeFloret> IndexedStore::floret(const View& view, const KeyRange& range, Fresh fresh) {
+  SEMEL_ASSERT(body_->is_mine(view));
+  return body_->floret(view.cursor(), range, fresh);
+}
+
+}  // namespace semel

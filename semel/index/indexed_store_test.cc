@@ -1,0 +1,480 @@
+#include "semel/index/indexed_store.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "semel/core/random.h"
+#include "semel/store/memory_store.h"
+#include "tests/support/allocation.h"
+#include "tests/support/index.h"
+
+namespace semel {
+namespace {
+
+using Fresh = IndexedStore::Fresh;
+using Opened = IndexedStore::Opened;
+
+// Small, so that a thousand records make many containers and many slabs.
+constexpr IndexedStore::Settings kSettings = {.burst_bytes = 512, .slab_bytes = 4096};
+
+std::string numbered_key(std::uint64_t number) { return std::to_string(1'000'000 + number); }
+
+void put(OrderedStore& store, std::string_view key, std::string_view value) {
+  const Write write{key, value};
+  ASSERT_TRUE(store.write({&write, 1}));
+}
+
+// Writes, removals, batches and range removals over the first `keys` keys.
+void change(OrderedStore& store, Random& random, int times, std::uint64_t keys = 2000) {
+  for (int n = 0; n < times; ++n) {
+    const std::uint64_t draw = random.below(100);
+    if (draw < 3) {
+      const std::uint64_t first = random.below(keys);
+      ASSERT_TRUE(store.remove_range({numbered_key(first), numbered_key(first + draw * 10)}));
+      continue;
+    }
+    std::vector<std::pair<std::string, std::string>> records(1 + random.below(3));
+    std::vector<Write> writes;
+    for (auto& [key, value] : records) {
+      key = numbered_key(random.below(keys));
+      value.assign(random.below(60), static_cast<char>('a' + draw % 26));
+      writes.push_back({key, draw < 20 ? std::nullopt : std::optional<std::string_view>(value)});
+    }
+    ASSERT_TRUE(store.write(writes));
+  }
+}
+
+// Looks on at the reading of a store, and lets it fail.
+class WatchedStore final : public OrderedStore {
+ public:
+  std::uint64_t reads = 0;                                  // records that cursors came to
+  std::uint64_t fails_at = ~std::uint64_t{0};               // of these
+  std::function<void(Bytes& checkpoint)> damage = nullptr;  // what a bad disk makes of it
+
+  std::function<void()> after_cursor = nullptr;     // comes right after one is opened
+  std::function<void()> before_position = nullptr;  // comes right before one is taken
+
+  Result<std::optional<std::string>> get(std::string_view key) const override {
+    return below_.get(key);
+  }
+  Result<void> write(std::span<const Write> writes) override { return below_.write(writes); }
+  Result<void> remove_range(const KeyRange& range) override { return below_.remove_range(range); }
+  Result<std::unique_ptr<Cursor>> cursor() const override {
+    Result<std::unique_ptr<Cursor>> below = below_.cursor();
+    if (!below) return below;
+    if (after_cursor) after_cursor();
+    return std::unique_ptr<Cursor>(
+        new WatchedCursor(const_cast<WatchedStore&>(*this), *std::move(below)));
+  }
+  Result<void> update(std::span<const std::string_view> keys, const Become& become) override {
+    return below_.update(keys, become);
+  }
+  void observe(ChangeObserver* observer) override { below_.observe(observer); }
+  Result<Bytes> position() const override {
+    if (before_position) before_position();
+    return below_.position();
+  }
+  Result<void> changes_since(ByteView position, ChangeObserver& told) const override {
+    return below_.changes_since(position, told);
+  }
+  Result<void> save_checkpoint(ByteView bytes) override { return below_.save_checkpoint(bytes); }
+  Result<std::optional<Bytes>> load_checkpoint() const override {
+    Result<std::optional<Bytes>> loaded = below_.load_checkpoint();
+    if (damage && loaded && *loaded) damage(**loaded);
+    return loaded;
+  }
+
+ private:
+  class WatchedCursor final : public Cursor {
+   public:
+    WatchedCursor(WatchedStore& store, std::unique_ptr<Cursor> below)
+        : store_(store), below_(std::move(below)) {}
+    void seek(std::string_view key) override {
+      below_->seek(key);
+      count();
+    }
+    void next() override {
+      below_->next();
+      count();
+    }
+    bool valid() const override { return !failed_ && below_->valid(); }
+    std::string_view key() const override { return below_->key(); }
+    std::string_view value() const override { return below_->value(); }
+    Result<void> status() const override {
+      if (failed_) return Error{Errc::io, "a bad block"};
+      return below_->status();
+    }
+
+   private:
+    void count() {
+      if (below_->valid() && ++store_.reads >= store_.fails_at) failed_ = true;
+    }
+    WatchedStore& store_;
+    std::unique_ptr<Cursor> below_;
+    bool failed_ = false;
+  };
+
+  MemoryStore below_;
+};
+
+std::unique_ptr<IndexedStore> opened(OrderedStore& store,
+                                     const IndexedStore::Settings& settings = kSettings,
+                                     std::uint8_t secret = 1) {
+  auto index = IndexedStore::open(store, numbered_secret(secret), settings);
+  EXPECT_TRUE(index) << index.error().what;
+  return *std::move(index);
+}
+
+std::uint64_t distance(const Floret& a, const Floret& b) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < a.bytes().size(); ++i) {
+    sum +=
+        static_cast<std::uint64_t>(std::abs(static_cast<std::int8_t>(a.bytes()[i] - b.bytes()[i])));
+  }
+  return sum;
+}
+
+TEST(IndexedStore, EqualsARebuiltIndexAfterAnyChanges) {
+  MemoryStore store;
+  Random random(1);
+  change(store, random, 500);
+  const auto index = opened(store);
+  EXPECT_EQ(index->opened(), Opened::rebuilt);
+  expect_equals_rebuilt(*index);
+  for (int round = 0; round < 30; ++round) {
+    change(store, random, static_cast<int>(random.below(200)));
+    expect_equals_rebuilt(*index);
+  }
+  ASSERT_TRUE(store.remove_range(KeyRange::all()));
+  expect_equals_rebuilt(*index);
+  EXPECT_EQ(index->view()->trie().total(), Aggregate());
+}
+
+TEST(IndexedStore, OfAnEmptyStoreIsEmpty) {
+  MemoryStore store;
+  const auto index = opened(store);
+  expect_equals_rebuilt(*index);
+  EXPECT_EQ(index->view()->trie().total(), Aggregate());
+}
+
+TEST(IndexedStore, EqualsARebuiltIndexWhenConcurrentWritersHaveComeToRest) {
+  MemoryStore store;
+  const auto index = opened(store);
+  constexpr int kWriters = 2;
+  std::atomic<int> writing = kWriters;
+  std::vector<std::thread> writers;
+  for (int seed = 0; seed < kWriters; ++seed) {
+    writers.emplace_back([&, seed] {
+      Random random(static_cast<std::uint64_t>(seed));
+      change(store, random, 3000);
+      --writing;
+    });
+  }
+  for (int round = 0; writing > 0; ++round) {
+    {
+      const Result<IndexedStore::View> view = index->view();
+      EXPECT_TRUE(view);
+      EXPECT_TRUE(index->floret(*view, KeyRange::all(), Fresh::exact));
+    }
+    EXPECT_GT(index->bytes(), 0U);
+    if (round % 8 == 0) {
+      EXPECT_TRUE(index->checkpoint());
+    }
+  }
+  for (std::thread& writer : writers) writer.join();
+  expect_equals_rebuilt(*index);
+}
+
+// More notes than are kept at ease, and then more than are kept at all, by the thread of the view.
+TEST(IndexedStore, KeepsNoWriterWaitingForAView) {
+  for (const int writes : {600, 20'000}) {
+    MemoryStore store;
+    put(store, "a", "1");
+    const auto index = opened(store);
+    const std::string long_key(2000, 'm');
+    {
+      const Result<IndexedStore::View> view = index->view();
+      ASSERT_TRUE(view);
+      for (int n = 0; n < writes; ++n) put(store, long_key + std::to_string(n % 100), "2");
+      EXPECT_EQ(view->trie().total().count, 1U);
+    }
+    EXPECT_LT(index->bytes(), std::size_t{33} << 20);
+    expect_equals_rebuilt(*index);
+    EXPECT_LT(index->bytes(), std::size_t{1} << 20);
+  }
+}
+
+TEST(IndexedStore, MarksItsNotesBetweenViews) {
+  MemoryStore store;
+  const auto index = opened(store);
+  expect_equals_rebuilt(*index);
+  const std::string long_key(2000, 'm');
+  for (int n = 0; n < 20'000; ++n) put(store, long_key + std::to_string(n % 100), "2");
+  EXPECT_LT(index->bytes(), std::size_t{3} << 20);
+  expect_equals_rebuilt(*index);
+}
+
+TEST(IndexedStore, AViewSeesOneInstant) {
+  MemoryStore store;
+  put(store, "a", "1");
+  const auto index = opened(store);
+  Result<IndexedStore::View> view = index->view();
+  ASSERT_TRUE(view);
+  put(store, "b", "2");
+  view->cursor().seek("a");
+  ASSERT_TRUE(view->cursor().valid());
+  view->cursor().next();
+  EXPECT_FALSE(view->cursor().valid());
+  EXPECT_EQ(view->trie().total().count, 1U);
+  { const IndexedStore::View gone = *std::move(view); }
+  EXPECT_EQ(index->view()->trie().total().count, 2U);
+}
+
+TEST(IndexedStore, MissesNoChangeThatComesWhileAViewIsTaken) {
+  WatchedStore store;
+  Random random(11);
+  change(store, random, 300);
+  const auto index = opened(store);
+  expect_equals_rebuilt(*index);
+  store.after_cursor = [&] { put(store, numbered_key(7), "after the cursor"); };
+  ASSERT_TRUE(index->view());
+  store.after_cursor = nullptr;
+  expect_equals_rebuilt(*index);
+}
+
+TEST(IndexedStore, MissesNoChangeThatComesWhileACheckpointIsTaken) {
+  WatchedStore store;
+  Random random(12);
+  change(store, random, 300);
+  {
+    const auto index = opened(store);
+    expect_equals_rebuilt(*index);
+    store.before_position = [&] { put(store, numbered_key(7), "before the position"); };
+    ASSERT_TRUE(index->checkpoint());
+    store.before_position = nullptr;
+  }
+  const auto index = opened(store);
+  EXPECT_EQ(index->opened(), Opened::followed);
+  expect_equals_rebuilt(*index);
+}
+
+TEST(IndexedStore, FollowsFromItsCheckpoint) {
+  WatchedStore store;
+  Random random(2);
+  change(store, random, 2000);
+  {
+    const auto index = opened(store);
+    expect_equals_rebuilt(*index);
+    change(store, random, 50);  // marked in the checkpoint
+    ASSERT_TRUE(index->checkpoint());
+    change(store, random, 50);  // after it
+  }
+  change(store, random, 50);  // and after the index
+  const auto index = opened(store);
+  EXPECT_EQ(index->opened(), Opened::followed);
+  store.reads = 0;
+  ASSERT_TRUE(index->view());
+  const std::uint64_t reads = store.reads;
+  expect_equals_rebuilt(*index);
+  EXPECT_LT(reads, rebuilt_trie(**store.cursor(), 512, index->secret()).total().count);
+}
+
+TEST(IndexedStore, ReadsNothingWhenNothingHasChangedSinceTheCheckpoint) {
+  WatchedStore store;
+  Random random(3);
+  change(store, random, 2000);
+  {
+    const auto index = opened(store);
+    expect_equals_rebuilt(*index);
+    ASSERT_TRUE(index->checkpoint());
+  }
+  const auto index = opened(store);
+  EXPECT_EQ(index->opened(), Opened::followed);
+  store.reads = 0;
+  {
+    const auto view = index->view();
+    ASSERT_TRUE(view);
+    const auto floret = index->floret(*view, KeyRange::all(), Fresh::exact);
+    ASSERT_TRUE(floret);
+    EXPECT_EQ(floret->unknown, 0U);
+  }
+  EXPECT_EQ(store.reads, 0U);
+  expect_equals_rebuilt(*index);
+}
+
+TEST(IndexedStore, IsRebuiltWhereTheStoreHasForgottenTheChanges) {
+  MemoryStore store(100);
+  Random random(4);
+  change(store, random, 500);
+  {
+    const auto index = opened(store);
+    expect_equals_rebuilt(*index);
+    ASSERT_TRUE(index->checkpoint());
+  }
+  change(store, random, 500);
+  const auto index = opened(store);
+  EXPECT_EQ(index->opened(), Opened::rebuilt);
+  expect_equals_rebuilt(*index);
+}
+
+TEST(IndexedStore, DoesNotBelieveACheckpointOfAnotherSecretOrShape) {
+  MemoryStore store;
+  Random random(5);
+  change(store, random, 500);
+  {
+    const auto index = opened(store);
+    expect_equals_rebuilt(*index);
+    ASSERT_TRUE(index->checkpoint());
+  }
+  const auto is_rebuilt = [&](const IndexedStore::Settings& settings, std::uint8_t secret) {
+    const auto index = opened(store, settings, secret);
+    EXPECT_EQ(index->opened(), Opened::rebuilt);
+    expect_equals_rebuilt(*index);
+  };
+  is_rebuilt(kSettings, 2);
+  is_rebuilt({.burst_bytes = 1024, .slab_bytes = kSettings.slab_bytes}, 1);
+  is_rebuilt({.burst_bytes = kSettings.burst_bytes, .slab_bytes = 8192}, 1);
+  EXPECT_EQ(opened(store)->opened(), Opened::followed);
+}
+
+TEST(IndexedStore, DoesNotBelieveADamagedCheckpoint) {
+  WatchedStore store;
+  Random random(6);
+  change(store, random, 300);
+  {
+    const auto index = opened(store);
+    expect_equals_rebuilt(*index);
+    ASSERT_TRUE(index->checkpoint());
+  }
+  for (int round = 0; round < 50; ++round) {
+    store.damage = [&](Bytes& bytes) {
+      if (round % 5 == 0) {
+        bytes.resize(random.below(bytes.size()));
+      } else {
+        bytes[random.below(bytes.size())] ^= static_cast<std::uint8_t>(1U << random.below(8));
+      }
+    };
+    const auto index = opened(store);
+    EXPECT_EQ(index->opened(), Opened::rebuilt);
+    expect_equals_rebuilt(*index);
+  }
+  store.damage = nullptr;
+  EXPECT_EQ(opened(store)->opened(), Opened::followed);
+}
+
+TEST(IndexedStore, GivesTheErrorOfItsStoreAndIsRightAfterwards) {
+  WatchedStore store;
+  Random random(7);
+  change(store, random, 1000);
+  const auto index = opened(store);
+  for (const bool first : {true, false}) {
+    store.fails_at = store.reads + (first ? 300 : 1);
+    const Result<IndexedStore::View> failed = index->view();
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().code, Errc::io);
+    store.fails_at = ~std::uint64_t{0};
+    expect_equals_rebuilt(*index);
+    change(store, random, 20);
+  }
+  expect_equals_rebuilt(*index);
+  change(store, random, 20);
+  {
+    const Result<IndexedStore::View> view = index->view();
+    ASSERT_TRUE(view);
+    store.fails_at = store.reads + 50;
+    const auto floret = index->floret(*view, KeyRange::all(), Fresh::exact);
+    ASSERT_FALSE(floret);
+    EXPECT_EQ(floret.error().code, Errc::io);
+    store.fails_at = ~std::uint64_t{0};
+  }
+  expect_equals_rebuilt(*index);
+}
+
+TEST(IndexedStore, MakesFloretsInTheOnePassOfItsBulkLoad) {
+  WatchedStore store;
+  Random random(8);
+  change(store, random, 2000);
+  const auto index = opened(store);
+  const Result<IndexedStore::View> view = index->view();
+  ASSERT_TRUE(view);
+  EXPECT_LE(store.reads, view->trie().total().count + 1);
+  store.reads = 0;
+  const auto floret = index->floret(*view, KeyRange::all(), Fresh::as_kept);
+  ASSERT_TRUE(floret);
+  EXPECT_EQ(store.reads, 0U);
+  EXPECT_EQ(floret->unknown, 0U);
+  EXPECT_EQ(floret->floret, rebuilt_floret(view->cursor(), KeyRange::all(), index->secret()));
+}
+
+TEST(IndexedStore, GivesExactFloretsOfAnyRangeAndSaysWhatKeptOnesLack) {
+  MemoryStore store;
+  Random random(9);
+  change(store, random, 2000);
+  const auto index = opened(store);
+  for (int round = 0; round < 60; ++round) {
+    change(store, random, static_cast<int>(random.below(30)));
+    const Result<IndexedStore::View> view = index->view();
+    ASSERT_TRUE(view);
+    const std::uint64_t first = random.below(2000);
+    KeyRange range{numbered_key(first), numbered_key(first + random.below(2000))};
+    if (round % 4 == 0) range.end.reset();
+    if (round % 6 == 0) range.first.clear();
+    const Floret truth = rebuilt_floret(view->cursor(), range, index->secret());
+    const auto kept = index->floret(*view, range, Fresh::as_kept);
+    ASSERT_TRUE(kept);
+    // A change takes a record away, or adds one, or both.
+    EXPECT_LE(distance(kept->floret, truth), 2 * kept->unknown);
+    const auto exact = index->floret(*view, range, Fresh::exact);
+    ASSERT_TRUE(exact);
+    EXPECT_EQ(exact->unknown, 0U);
+    EXPECT_EQ(exact->floret, truth);
+  }
+}
+
+TEST(IndexedStore, StaysRightWhenMemoryRunsOutForANote) {
+  MemoryStore store;
+  Random random(10);
+  change(store, random, 300);
+  const std::string key(500, 'x');
+  for (std::size_t good = 0; good < 30; ++good) {
+    const auto index = opened(store);
+    expect_equals_rebuilt(*index);
+    try {
+      const FailingAllocation failing(good);
+      const Write write{key, "value"};
+      EXPECT_TRUE(store.write({&write, 1}));
+    } catch (const std::bad_alloc&) {  // by the store
+    }
+    expect_equals_rebuilt(*index);
+    ASSERT_TRUE(store.remove_range({key, std::nullopt}));
+  }
+}
+
+TEST(IndexedStore, RefusesImpossibleSettings) {
+  MemoryStore store;
+  for (const IndexedStore::Settings& settings : {IndexedStore::Settings{.burst_bytes = 255},
+                                                 {.burst_bytes = (1U << 26) + 1},
+                                                 {.slab_bytes = 0}}) {
+    const auto index = IndexedStore::open(store, numbered_secret(1), settings);
+    ASSERT_FALSE(index);
+    EXPECT_EQ(index.error().code, Errc::invalid);
+  }
+}
+
+TEST(IndexedStoreDeathTest, RefusesTheViewOfAnother) {
+  MemoryStore one;
+  MemoryStore other;
+  const auto index = opened(one);
+  const auto foreign = opened(other);
+  const Result<IndexedStore::View> view = foreign->view();
+  ASSERT_TRUE(view);
+  EXPECT_DEATH((void)index->floret(*view, KeyRange::all(), Fresh::exact), "is_mine");
+}
+
+}  // namespace
+}  // namespace semel
