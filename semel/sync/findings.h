@@ -1,0 +1,69 @@
+// Findings: the records that only one end has, as one pass finds them, and the proof that they are
+// all.
+//
+// Contract  explained() if the XOR of all that was found is that of the two digests, and the counts
+//           agree too: then, but for a chance of 2^-128, nothing is missing and nothing too much.
+// Memory    The keys of this end's records. Of the other's a number of 64 bits, or the keys if they
+//           are kept.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "semel/hash/digest.h"
+#include "semel/index/aggregate.h"
+
+namespace semel {
+
+class Findings {
+ public:
+  // A record that the other end does not have.
+  struct Ours {
+    std::string key;
+    Digest digest;
+  };
+  // A record that this end does not have.
+  struct Theirs {
+    std::optional<std::string> value;  // if it was kept
+    Digest digest;
+  };
+  using TheirsByKey = std::map<std::string, Theirs, std::less<>>;
+
+  // Whether the keys of the other end are kept, and the values too.
+  enum class Keep : std::uint8_t { nothing, keys, records };
+
+  explicit Findings(Keep keep) : keep_(keep) {}
+
+  // Begins anew. What was found of `here` and `there` is to explain their difference.
+  void begin(const Aggregate& here, const Aggregate& there);
+
+  void add_ours(std::string_view key, const Digest& digest);
+  void add_theirs(std::string_view key, std::optional<std::string_view> value,
+                  const Digest& digest);
+  // Some that are known by their digests alone.
+  void add_theirs(std::uint64_t count, const Digest& together);
+
+  bool explained() const;
+  const std::vector<Ours>& ours() const { return ours_; }
+  const TheirsByKey& theirs() const { return theirs_; }  // as far as they are kept
+  std::uint64_t theirs_count() const { return theirs_count_; }
+  // Keys that both ends have, with different values; as far as keys of the other end are known.
+  std::uint64_t changed() const;
+
+ private:
+  Keep keep_;
+  Aggregate here_;
+  Aggregate there_;
+  Digest unexplained_ = {0, 0};
+  std::vector<Ours> ours_;
+  std::uint64_t theirs_count_ = 0;
+  std::vector<std::uint64_t> their_keys_;  // hashes
+  TheirsByKey theirs_;
+};
+
+}  // namespace semel

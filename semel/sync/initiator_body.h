@@ -1,0 +1,152 @@
+// The inner side of Initiator: its state, and what it does with each answer. In three files:
+//   initiator.cc         stretches, passes and rounds;
+//   initiator_find.cc    which records differ;
+//   initiator_repair.cc  fetching, storing and settling them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "semel/core/random.h"
+#include "semel/sync/exchange.h"
+#include "semel/sync/findings.h"
+#include "semel/sync/frame.h"
+#include "semel/sync/initiator.h"
+#include "semel/sync/region.h"
+#include "semel/sync/short_digest.h"
+
+namespace semel {
+
+class Initiator::Body {
+ public:
+  Body(IndexedStore& index, SyncSettings settings);
+
+  std::vector<ByteView> outstanding() const { return exchange_.outstanding(); }
+  Result<void> receive(ByteView bytes);
+
+  bool done() const { return state_ == State::done; }
+  bool failed() const { return state_ == State::failed; }
+  const Error& error() const { return error_; }
+  const std::string& peer_words() const { return peer_words_; }
+  void cancel() {
+    if (state_ == State::working) finish();
+  }
+  SyncReport report() const;
+  SyncProgress progress() const;
+
+ private:
+  enum class State : std::uint8_t { working, done, failed };
+
+  // Stretches, passes and rounds.
+  Result<void> begin_stretch();
+  Result<bool> cut_stretch();
+  Result<void> begin_pass();
+  Result<void> ask_hello();
+  Result<void> begin_round() { return exchange_.begin_round({stretch_, salt_}); }
+  Result<void> end_round();
+  Result<void> end_pass();
+  void count_pass();
+  void finish();
+  void fail(const Error& error);
+  Result<void> answered(AskContext& context, Reader in);
+
+  // Finding.
+  Result<void> hello_answered(Reader in);
+  void estimate_difference(const frame::HelloReply& reply);
+  void predict(Known known);
+  Result<void> find(const RangeView& view, std::span<const BitPath> tops);
+  Result<void> ask_compare(const RangeView& view, std::span<const BitPath> tops, bool list,
+                           std::size_t slots, std::uint64_t detail);
+  Result<void> compare_answered(const CompareAsk& ask, Reader in);
+  void ask_scan(frame::Scan scan, int attempt);
+  Result<void> scan_answered(const ScanAsk& ask, Reader in);
+  void ask_placed(const frame::Scan& scan, std::unordered_set<std::uint64_t> wanted);
+  void scan_again(const ScanAsk& ask, std::vector<std::uint32_t> failed);
+  Result<void> take_region(const RangeView& view, const Region& region);
+  Result<void> take_numbers(const RangeView& view, const Region& region,
+                            std::span<const std::uint32_t> numbers);
+
+  // Repairing.
+  void take_ours(std::string_view key, std::string_view value, const Digest& digest);
+  void flush_ours();
+  void ask_store(frame::Manner manner, ByteView records);
+  void ask_copy(std::span<const BitPath> tops);
+  void ask_fetch(FetchAsk fetch);
+  void ask_items(std::vector<frame::Fetch::Item> items);
+  Result<void> fetch_answered(FetchAsk ask, Reader in);
+  Result<void> take_fetched(const FetchAsk& ask, std::size_t end_item, std::string_view end_key,
+                            std::span<const frame::Record> records);
+  Result<void> compare_copy(const FetchAsk& ask, std::size_t end_item, std::string_view end_key,
+                            std::span<const frame::Record> records);
+  Result<void> apply_here(std::span<const frame::Record> records);
+  Result<void> settle();
+  Result<void> settle_removals();
+  Result<void> settle_by_callback();
+  class ExactChanges;
+
+  // What the settings come to.
+  bool repairs() const { return settings_.purpose == Purpose::repair; }
+  bool two_way() const {
+    return settings_.resolver.rule == Rule::join || settings_.resolver.rule == Rule::newest;
+  }
+  bool here_is_source() const { return settings_.resolver.role == Role::initiator_is_source; }
+  bool calls_back() const { return settings_.resolver.rule == Rule::callback; }
+  bool removes() const {
+    return settings_.resolver.rule == Rule::source && settings_.resolver.remove_extra;
+  }
+  bool writes_there() const {
+    return repairs() && (two_way() || (here_is_source() && !calls_back()));
+  }
+  bool writes_here() const {
+    return repairs() && (two_way() || (!here_is_source() && !calls_back()));
+  }
+  // What has to be known of a record that only the other end has.
+  frame::Content content() const;
+  Findings::Keep keep() const;
+
+  ShortDigest shorten(ShortDigest::Of of) const { return {index_.secret(), of, salt_}; }
+  std::size_t room() const;  // for the body of a part
+
+  IndexedStore& index_;
+  SyncSettings settings_;
+  Random salts_;
+  Exchange exchange_;
+  State state_ = State::working;
+  Error error_{};
+  std::string peer_words_;
+  SyncReport report_;
+
+  // Of the stretch.
+  KeyRange stretch_;
+  std::uint32_t pass_ = 0;
+  bool last_stretch_ = false;
+  bool all_proved_ = true;
+  std::uint64_t records_done_ = 0;
+  std::uint64_t range_records_ = 0;
+
+  // Of the pass.
+  std::uint16_t salt_ = 0;
+  Aggregate here_;
+  Aggregate there_;
+  std::uint64_t unknown_ = 0;  // changes that this end's floret does not know of
+  Estimate estimate_;
+  double looked_for_ = 0;
+  Prediction predicted_;
+  Findings findings_;
+  std::uint64_t present_there_ = 0;  // keys that were stored and were there with another value
+  std::uint64_t repaired_ = 0;
+  bool settled_ = false;
+  bool escalate_ = false;  // sketches did not do: the next pass takes a list
+
+  // Records that are on their way to the other end.
+  Bytes our_records_;
+  std::optional<frame::RecordWriter> our_writer_;
+  std::string our_last_;  // the key that it wrote last
+};
+
+}  // namespace semel

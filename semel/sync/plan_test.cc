@@ -1,0 +1,75 @@
+#include "semel/sync/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "semel/sync/budget.h"
+
+namespace semel {
+namespace {
+
+Known known_of(std::uint64_t records, double differing) {
+  Known known;
+  known.initiator = {records, records * 100, {1, 2}};
+  known.responder = {records, records * 100, {3, 4}};
+  known.difference = estimate_of_total({differing, differing * 0.044}, records, records);
+  known.slots = 88;
+  known.slots_differing = static_cast<std::uint64_t>(std::min(88.0, std::max(1.0, differing / 2)));
+  known.records_in_question = records * known.slots_differing / known.slots;
+  known.containers = records / 29;
+  return known;
+}
+
+TEST(PlanTest, EqualStoresNeedNothing) {
+  Known known = known_of(1'000'000, 0);
+  known.responder = known.initiator;
+  const Plan plan = make_plan(known, {});
+  EXPECT_EQ(plan.best.way, Way::nothing);
+  EXPECT_EQ(plan.best.round_trips, 1);
+}
+
+TEST(PlanTest, MoreDifferencesMoreReading) {
+  EXPECT_EQ(make_plan(known_of(1'000'000, 2), {}).best.way, Way::walk);
+  EXPECT_EQ(make_plan(known_of(1'000'000, 2000), {}).best.way, Way::walk);
+  EXPECT_EQ(make_plan(known_of(1'000'000, 20'000), {}).best.way, Way::sketch);
+  EXPECT_EQ(make_plan(known_of(1'000'000, 200'000), {}).best.way, Way::sketch);
+  EXPECT_EQ(make_plan(known_of(1'000'000, 1'000'000), {}).best.way, Way::list);
+  EXPECT_EQ(make_plan(known_of(1'000'000, 2'000'000), {}).best.way, Way::copy);
+}
+
+TEST(PlanTest, WhereBytesAreCheapTheWalkGoesFurther) {
+  const Link fast{0.001, 5e6, 2e6};
+  EXPECT_EQ(make_plan(known_of(1'000'000, 20'000), fast).best.way, Way::walk);
+}
+
+TEST(PlanTest, WhatIsNotSureIsSaid) {
+  Known known = known_of(1'000'000, 10'000);
+  const Plan sure = make_plan(known, {});
+  known.difference.total.error *= 5;
+  const Plan unsure = make_plan(known, {});
+  EXPECT_GT(unsure.best.bytes.error, 4 * sure.best.bytes.error);
+  EXPECT_GT(sure.best.bytes.error, 0);
+}
+
+TEST(PlanTest, ACopyIsNoWayForThoseWhoFetchNothing) {
+  Known known = known_of(1'000'000, 2'000'000);
+  known.fetches = false;
+  EXPECT_NE(make_plan(known, {}).best.way, Way::copy);
+}
+
+TEST(BudgetTest, SketchesOfAPartitionHoldMoreThanTheirShare) {
+  for (const double expected : {1.0, 10.0, 100.0, 1e4, 1e6}) {
+    const budget::Partition partition = budget::partition(expected);
+    EXPECT_GT(double{1} * partition.partitions * partition.capacity, 1.5 * expected);
+    EXPECT_LT(double{1} * partition.partitions * partition.capacity, 2.1 * expected + 10);
+  }
+}
+
+TEST(BudgetTest, SlotsHoldWhatIsExpectedOfThem) {
+  EXPECT_EQ(budget::slot_capacity(0, 0), 0U);
+  EXPECT_GE(budget::slot_capacity(10, 10), 4U);
+  EXPECT_GE(budget::slot_capacity(1000, 10), 200U);
+  EXPECT_EQ(budget::slot_capacity(1'000'000, 1), 0U);  // no sketch is that large: a list
+}
+
+}  // namespace
+}  // namespace semel

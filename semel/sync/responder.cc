@@ -1,0 +1,335 @@
+#include "semel/sync/responder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+#include <utility>
+
+#include "semel/sync/apply.h"
+#include "semel/sync/budget.h"
+#include "semel/sync/frame.h"
+#include "semel/sync/partition_sketch.h"
+#include "semel/sync/set_sketch.h"
+
+namespace semel {
+namespace {
+
+using frame::SlotAnswer;
+
+constexpr Error kOtherKey{Errc::mismatch, "sync: the other end has another secret"};
+constexpr Error kOutside{Errc::outside, "sync: the range is not all answered for here"};
+constexpr Error kEmptyRange{Errc::invalid, "sync: the range is empty"};
+constexpr Error kReadOnly{Errc::unsupported, "sync: this end does not write"};
+constexpr Error kUnknownKind{Errc::unsupported, "sync: a question of an unknown kind"};
+constexpr Error kTooMuch{Errc::limit, "sync: the answer would be larger than a frame may be"};
+constexpr Error kOtherFloret{Errc::mismatch, "sync: the florets have other numbers of counters"};
+
+// One question and its answer.
+class Answer {
+ public:
+  Answer(IndexedStore& index, const Responder::Terms& terms, const frame::Opened& question)
+      : index_(index), terms_(terms), question_(question) {}
+
+  Result<Bytes> make();
+
+ private:
+  // Each answers one part of the question.
+  Result<Bytes> answer_to(const frame::Part& part);
+  Result<Bytes> hello(Reader in);
+  Result<Bytes> compare(Reader in);
+  Result<Bytes> scan(Reader in);
+  Result<Bytes> fetch(Reader in);
+  Result<Bytes> store(Reader in);
+
+  Result<void> fill(SlotAnswer& answer, const Region& region, std::uint64_t records,
+                    std::uint32_t capacity, bool list, const RangeView& view);
+  ShortDigest shorten(ShortDigest::Of of) const { return {index_.secret(), of, scope_.salt}; }
+
+  IndexedStore& index_;
+  const Responder::Terms& terms_;
+  const frame::Opened& question_;
+  frame::Scope scope_;
+  std::size_t room_ = 0;  // bytes that the answer to the present part may have
+};
+
+Result<Bytes> Answer::make() {
+  if (question_.header.key != frame::key_name(index_.secret())) return kOtherKey;
+  Reader in(question_.body);
+  Result<frame::Scope> scope = frame::decode_scope(in);
+  if (!scope) return scope.error();
+  scope_ = std::move(*scope);
+  if (scope_.range.empty()) return kEmptyRange;
+  if (!terms_.range.covers(scope_.range)) return kOutside;
+  const Result<std::vector<frame::Part>> parts = frame::decode_parts(in);
+  if (!parts) return parts.error();
+  frame::Builder builder({frame::Kind::answer, question_.header.number, question_.header.key});
+  for (std::size_t i = 0; i < parts->size(); ++i) {
+    // Those that follow need some bytes to say that they found no room.
+    const std::size_t taken = builder.size() + frame::kChecksumBytes + frame::kPartBytes +
+                              (parts->size() - 1 - i) * (frame::kPartBytes + 32);
+    if (taken >= terms_.limits.frame_bytes) return kTooMuch;
+    room_ = terms_.limits.frame_bytes - taken;
+    const Result<Bytes> answer = answer_to((*parts)[i]);
+    if (!answer) return answer.error();
+    frame::encode_part((*parts)[i].topic, *answer, builder.body());
+  }
+  return std::move(builder).seal();
+}
+
+Result<Bytes> Answer::answer_to(const frame::Part& part) {
+  const Reader in(part.body);
+  switch (part.topic) {
+    case frame::Topic::hello:
+      return hello(in);
+    case frame::Topic::compare:
+      return compare(in);
+    case frame::Topic::scan:
+      return scan(in);
+    case frame::Topic::fetch:
+      return fetch(in);
+    case frame::Topic::store:
+      return store(in);
+  }
+  return kUnknownKind;
+}
+
+Result<Bytes> Answer::hello(Reader in) {
+  const Result<frame::Hello> hello = frame::decode_hello(in);
+  if (!hello) return hello.error();
+  const Result<Floret> theirs = Floret::of_bytes(hello->floret);
+  if (!theirs) return theirs.error();
+  Result<IndexedStore::View> held = index_.view();
+  if (!held) return held.error();
+  const RangeView view(held->trie(), held->cursor(), scope_.range);
+  const Result<Aggregate> sum = view.sum(BitPath());
+  if (!sum) return sum.error();
+
+  frame::HelloReply reply;
+  reply.sum = *sum;
+  Bytes answer;
+  Writer out(answer);
+  if (*sum == hello->sum) {
+    frame::encode(reply, out);
+    return answer;
+  }
+  const Result<IndexedStore::RangeFloret> ours =
+      index_.floret(*held, scope_.range, IndexedStore::Fresh::as_kept);
+  if (!ours) return ours.error();
+  if (ours->floret.bytes().size() != theirs->bytes().size()) return kOtherFloret;
+  const Estimate difference = estimate(*theirs, hello->sum.count, ours->floret, sum->count);
+  reply.unknown = ours->unknown;
+  reply.total = static_cast<float>(difference.total.value);
+  reply.error = static_cast<float>(difference.total.error);
+  reply.reliable = difference.reliable;
+  frame::encode(reply, out);
+  const BitPath root;
+  const Result<Frontier> frontier =
+      Frontier::grow(view, {&root, 1}, budget::kFirstSlots, budget::kFirstEnough);
+  if (!frontier) return frontier.error();
+  frontier->encode(shorten(ShortDigest::Of::node), out);
+  if (answer.size() > room_) return kTooMuch;
+  return answer;
+}
+
+Result<Bytes> Answer::compare(Reader in) {
+  const Result<frame::Compare> compare = frame::decode_compare(in);
+  if (!compare) return compare.error();
+  const Result<std::vector<PeerSlot>> slots = decode_frontier(in);
+  if (!slots) return slots.error();
+  Result<IndexedStore::View> held = index_.view();
+  if (!held) return held.error();
+  const RangeView view(held->trie(), held->cursor(), scope_.range);
+  const ShortDigest node = shorten(ShortDigest::Of::node);
+
+  std::vector<SlotAnswer> answers(slots->size());
+  std::vector<std::uint64_t> records(slots->size());
+  std::uint64_t differing = 0;  // that both ends have something in
+  for (std::size_t i = 0; i < slots->size(); ++i) {
+    const PeerSlot& slot = (*slots)[i];
+    const Result<Aggregate> sum = view.sum(slot.region);
+    if (!sum) return sum.error();
+    records[i] = sum->count;
+    SlotAnswer& answer = answers[i];
+    if (slot.empty) {
+      if (sum->count > 0) answer.kind = SlotAnswer::Kind::none;
+    } else if (node_bits(node, *sum) != slot.digest) {
+      answer.kind = sum->count == 0 ? SlotAnswer::Kind::none : SlotAnswer::Kind::big;
+      if (sum->count > 0) ++differing;
+    }
+  }
+
+  const std::uint32_t capacity =
+      compare->list ? 0 : budget::slot_capacity(compare->expected, differing);
+  // Kinds, and what a frame has besides.
+  std::size_t size = 32 + answers.size() / 2;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i].kind != SlotAnswer::Kind::big || records[i] > compare->detail) continue;
+    const bool list = capacity == 0 || records[i] <= capacity;
+    const std::size_t more = 10 + 4 * (list ? records[i] : capacity);
+    if (size + more > room_) continue;
+    const Result<void> filled =
+        fill(answers[i], (*slots)[i].region, records[i], capacity, list, view);
+    if (!filled) return filled.error();
+    size += more;
+  }
+  Bytes answer;
+  Writer out(answer);
+  frame::encode(answers, capacity, out);
+  if (answer.size() > room_) return kTooMuch;
+  return answer;
+}
+
+Result<void> Answer::fill(SlotAnswer& answer, const Region& region, std::uint64_t records,
+                          std::uint32_t capacity, bool list, const RangeView& view) {
+  const ShortDigest shorten_record = shorten(ShortDigest::Of::record);
+  EntryDigest digest = view.trie().entry_digest();
+  std::vector<std::uint32_t> numbers;
+  const Result<void> read =
+      view.read(region, "", [&](std::string_view key, std::string_view value) {
+        numbers.push_back(RecordId::of(shorten_record, digest(key, value)).number);
+        // Records that came since the trie was refreshed do not make the answer any larger.
+        return numbers.size() < records;
+      });
+  if (!read) return read;
+  if (list) {
+    answer.kind = SlotAnswer::Kind::list;
+    answer.numbers = std::move(numbers);
+    return {};
+  }
+  answer.kind = SlotAnswer::Kind::sketch;
+  answer.numbers.assign(capacity, 0);
+  SetSketch::toggle_many(answer.numbers, numbers);
+  return {};
+}
+
+Result<Bytes> Answer::scan(Reader in) {
+  const Result<frame::Scan> scan = frame::decode_scan(in);
+  if (!scan) return scan.error();
+  const std::uint64_t words = scan->sketches() * scan->capacity;
+  if (words * 4 > room_) return kTooMuch;
+  Result<IndexedStore::View> held = index_.view();
+  if (!held) return held.error();
+  const RangeView view(held->trie(), held->cursor(), scope_.range);
+  const Result<std::vector<std::uint32_t>> syndromes =
+      sketch_partitions(view, *scan, shorten(ShortDigest::Of::record));
+  if (!syndromes) return syndromes.error();
+  Bytes answer;
+  answer.reserve(words * 4);
+  Writer out(answer);
+  for (const std::uint32_t word : *syndromes) out.u32(word);
+  return answer;
+}
+
+Result<Bytes> Answer::fetch(Reader in) {
+  const Result<frame::Fetch> fetch = frame::decode_fetch(in);
+  if (!fetch) return fetch.error();
+  std::unordered_map<std::uint32_t, const std::vector<std::uint32_t>*> parts;
+  for (const frame::Fetch::Part& part : fetch->parts) parts.emplace(part.partition, &part.numbers);
+  Result<IndexedStore::View> held = index_.view();
+  if (!held) return held.error();
+  const RangeView view(held->trie(), held->cursor(), scope_.range);
+  const ShortDigest shorten_record = shorten(ShortDigest::Of::record);
+  EntryDigest digest = view.trie().entry_digest();
+
+  frame::FetchReply reply;
+  bool too_large = false;
+  Bytes records;
+  frame::RecordWriter writer(records);
+  for (std::size_t i = fetch->first_item; i < fetch->items.size() && reply.complete; ++i) {
+    const frame::Fetch::Item& item = fetch->items[i];
+    const std::string_view from = i == fetch->first_item ? fetch->from : std::string_view();
+    const auto wanted = [&](const Digest& found) {
+      if (item.all) return true;
+      const RecordId id = RecordId::of(shorten_record, found);
+      const std::uint32_t number = fetch->named(id.number);
+      if (fetch->partitions == 0) return std::ranges::binary_search(item.numbers, number);
+      const auto part = parts.find(id.partition(fetch->partitions));
+      return part != parts.end() && std::ranges::binary_search(*part->second, number);
+    };
+    const Result<void> read =
+        view.read(item.region, from, [&](std::string_view key, std::string_view value) {
+          const Digest found = digest(key, value);
+          if (!wanted(found)) return true;
+          std::size_t more = 0;
+          if (fetch->content == frame::Content::records) more = key.size() + value.size() + 30;
+          if (fetch->content == frame::Content::keys) more = key.size() + sizeof found + 30;
+          if (more + key.size() + 200 > terms_.limits.frame_bytes) {
+            too_large = true;
+            return false;
+          }
+          if (writer.size() + key.size() + 64 + more > room_) {
+            reply.complete = false;
+            reply.next_item = i;
+            reply.from = key;
+            return false;
+          }
+          ++reply.count;
+          reply.digest ^= found;
+          if (fetch->content == frame::Content::records) {
+            writer.add(key, value);
+          } else if (fetch->content == frame::Content::keys) {
+            Bytes bytes;
+            Writer(bytes).u64(found.lo);
+            Writer(bytes).u64(found.hi);
+            writer.add(key, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+          }
+          return true;
+        });
+    if (!read) return read.error();
+    if (too_large) return Error{Errc::limit, "sync: a record is larger than a frame may be"};
+  }
+  writer.finish();
+  Bytes answer;
+  Writer out(answer);
+  frame::encode(reply, fetch->content, out);
+  out.bytes(records);
+  if (answer.size() > room_) return kTooMuch;
+  return answer;
+}
+
+Result<Bytes> Answer::store(Reader in) {
+  if (terms_.read_only) return kReadOnly;
+  const std::uint8_t manner = in.u8();
+  if (!in.ok() || manner > static_cast<std::uint8_t>(frame::Manner::exact)) return kUnknownKind;
+  const Result<std::vector<frame::Record>> records = frame::decode_records(in);
+  if (!records) return records.error();
+  for (std::size_t i = 0; i < records->size(); ++i) {
+    if (!scope_.range.contains((*records)[i].key)) return kOutside;
+    if (i > 0 && (*records)[i - 1].key >= (*records)[i].key) {
+      return Error{Errc::corrupt, "sync: records are not in the order of their keys"};
+    }
+  }
+  frame::StoreReply reply;
+  const Result<void> applied =
+      apply_records(index_.store(), static_cast<frame::Manner>(manner), terms_.resolver,
+                    EntryDigest(index_.secret()), *records, reply);
+  if (!applied) return applied.error();
+  Bytes answer;
+  Writer out(answer);
+  frame::encode(reply, out);
+  return answer;
+}
+
+}  // namespace
+
+Responder::Responder(IndexedStore& index, Terms terms) : index_(index), terms_(std::move(terms)) {}
+
+Bytes Responder::respond(ByteView bytes) {
+  if (bytes.size() > terms_.limits.frame_bytes) {
+    return frame::refusal({}, {Errc::limit, "sync: the frame is larger than this end allows"});
+  }
+  const Result<frame::Opened> question = frame::open(bytes);
+  if (!question) {
+    // The header of another version is the same; what is no frame at all has none to go by.
+    const bool other = question.error().code == Errc::unsupported;
+    return frame::refusal(other ? frame::header_of(bytes) : frame::Header{}, question.error());
+  }
+  if (question->header.kind != frame::Kind::question) {
+    return frame::refusal(question->header, kUnknownKind);
+  }
+  Result<Bytes> answer = Answer(index_, terms_, *question).make();
+  if (!answer) return frame::refusal(question->header, answer.error());
+  return std::move(*answer);
+}
+
+}  // namespace semel
