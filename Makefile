@@ -3,6 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS ?= 60
+ROUNDS ?= 200
 JOBS ?= $(shell nproc)
 
 # What `make run` sifts.
@@ -19,7 +20,7 @@ NOT_IN_TESTS = -clang-analyzer-*,-bugprone-implicit-widening-*,-bugprone-redunda
 LINK_COMMAND = ln -sfn release/bin/semel build/semel
 
 .NOTPARALLEL: # ninja and ctest are parallel themselves, and apt serves one caller at a time
-.PHONY: help run test build install bench bench-sift figures fuzz test-asan test-tsan coverage format check clean
+.PHONY: help run test build install bench bench-sift figures fuzz crash test-asan test-tsan coverage format check clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -56,6 +57,10 @@ figures: need-build-bench-figures build/bench/build.ninja ## draw the figures: b
 fuzz: need-build-fuzz build/fuzz/build.ninja ## run every fuzzer for SECONDS (60)
 	@$(BUILD) fuzz
 	@tools/run-fuzzers build/fuzz $(SECONDS) $(JOBS)
+
+crash: need-build-test build/release/with-tests ## kill -9 during writes and syncs, ROUNDS (200) times
+	@$(BUILD) release --target crash_test
+	SEMEL_CRASH_ROUNDS=$(ROUNDS) build/release/bin/tests/crash_test
 
 test-asan: need-build-test build/asan/build.ninja ## the tests with AddressSanitizer and UBSan
 	@$(BUILD) asan

@@ -1,0 +1,79 @@
+// A sync over a network on which anything happens, step by step and from one seed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "semel/core/random.h"
+#include "semel/index/indexed_store.h"
+#include "semel/store/memory_store.h"
+#include "semel/sync/initiator.h"
+#include "semel/sync/responder.h"
+
+namespace semel::simulation {
+
+using Records = std::map<std::string, std::string>;
+
+// A store with its index, and what a client does with it.
+class SyncSite {
+ public:
+  SyncSite(const Secret& secret, std::uint32_t burst_bytes);
+
+  IndexedStore& index() { return *index_; }
+  Records records() const;
+  void put(const std::string& key, const std::string& value);
+  // As a client writes under a join: what is there is joined with the value.
+  void join(const std::string& key, const std::string& value, const Resolver& resolver);
+
+ private:
+  MemoryStore store_;
+  std::unique_ptr<IndexedStore> index_;
+};
+
+// Of one message, each.
+struct NetworkFaults {
+  double lost = 0;
+  double doubled = 0;
+  double cut = 0;      // at any length
+  double corrupt = 0;  // some bytes
+  double reorder = 0;  // else messages come in the order in which they were sent
+};
+
+// Carries frames between one initiator and one responder. What is on its way when a sync ends comes
+// to its successors.
+class Network {
+ public:
+  Network(std::uint64_t seed, const NetworkFaults& faults) : random_(seed), faults_(faults) {}
+
+  struct Outcome {
+    enum class End : std::uint8_t { done, failed, stopped, endless } end = End::done;
+    Error error{};
+    std::string words;  // of the peer that refused
+    SyncReport report;
+  };
+  // Called before every delivery; false stops the sync, as a crash of the initiator does.
+  using Between = std::function<bool(Initiator& sync)>;
+  Outcome run(IndexedStore& here, const SyncSettings& settings, Responder& there,
+              const Between& between);
+  void clear() { messages_.clear(); }
+
+ private:
+  struct Message {
+    bool is_answer;
+    Bytes bytes;
+  };
+  void send(bool is_answer, ByteView bytes);
+  Message take();
+  bool happens(double probability) { return random_.unit() < probability; }
+
+  Random random_;
+  NetworkFaults faults_;
+  std::vector<Message> messages_;
+};
+
+}  // namespace semel::simulation
