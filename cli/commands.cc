@@ -20,6 +20,12 @@ std::vector<Command> all_commands() {
   commands.push_back(sift_command());
   commands.push_back(generate_command());
   commands.push_back(size_command());
+  commands.push_back(sync_command());
+  commands.push_back(diff_command());
+  commands.push_back(plan_command());
+  commands.push_back(serve_sync_command());
+  commands.push_back(load_command());
+  commands.push_back(dump_command());
   commands.push_back(completion_command());
   std::vector<std::string> words;
   for (const Command& command : commands) words.push_back(command.word);

@@ -15,17 +15,27 @@ enum class Exit : int {
   success = 0,
   failure = 1,  // the work could not be done: a file, a disk, memory
   usage = 2,    // the command line makes no sense; nothing was done
+  // As diff(1) has them, where 1 is an answer:
+  different = 1,
+  trouble = 2,  // failure
 };
 
 struct Command {
   std::string word;           // what stands after `semel`
   Syntax syntax;              // its values go to settings that `run` holds
   std::function<Exit()> run;  // REQUIRES: parse(syntax, ...) refused nothing
+  Exit failure = Exit::failure;
 };
 
 Command sift_command();
 Command generate_command();
 Command size_command();
+Command sync_command();
+Command diff_command();
+Command plan_command();
+Command serve_sync_command();
+Command load_command();
+Command dump_command();
 Command completion_command();
 Command help_command(std::vector<std::string> words);
 

@@ -53,8 +53,14 @@ Exit run(std::span<const char* const> arguments) {
   }
   const Parsed parsed = parse(command->syntax, arguments.subspan(1));
   if (!parsed.refusal.empty()) return refuse(command->syntax.name, parsed.refusal);
-  if (parsed.help) return print(command->syntax.name, help_text(command->syntax));
-  return command->run();
+  try {
+    if (!parsed.help) return command->run();
+    const Exit printed = print(command->syntax.name, help_text(command->syntax));
+    return printed == Exit::success ? printed : command->failure;
+  } catch (const std::bad_alloc&) {
+    complain(command->syntax.name, "out of memory");
+    return command->failure;
+  }
 }
 
 }  // namespace

@@ -82,8 +82,10 @@ TEST(Command, GivesNoLetterAndNoNameTwice) {
 }
 
 TEST(Command, RefusesAnUnknownSubcommand) {
-  expect_usage_error(run_semel({"sfit"}), {"semel: unknown subcommand 'sfit'; sift is nearest; "
-                                           "allowed: sift, generate, size, completion, help"});
+  expect_usage_error(run_semel({"sfit"}),
+                     {"semel: unknown subcommand 'sfit'; sift is nearest; "
+                      "allowed: sift, generate, size, sync, diff, plan, serve-sync, "
+                      "load, dump, completion, help"});
   expect_usage_error(run_semel({"help", "nothing"}),
                      {"unknown SUBCOMMAND 'nothing'; allowed: sift"});
   expect_usage_error(run_semel({""}), {"unknown subcommand ''"});
@@ -160,7 +162,7 @@ TEST(Completion, OffersEverySubcommandAndEveryOption) {
   for (const std::string& word : words) {
     EXPECT_EQ(std::count(offers.begin(), offers.end(), word), 1) << word;
   }
-  EXPECT_EQ(completed("semel s"), (Words{"sift", "size"}));
+  EXPECT_EQ(completed("semel s"), (Words{"serve-sync", "sift", "size", "sync"}));
   EXPECT_EQ(completed("semel --v"), Words{"--version"});
 }
 

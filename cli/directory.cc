@@ -1,0 +1,127 @@
+#include "cli/directory.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "cli/commands.h"
+#include "cli/files.h"
+#include "semel/store/rocksdb_store.h"
+
+namespace semel::cli {
+namespace {
+
+std::string cannot_open(const std::string& path, const std::string& why) {
+  return "cannot open " + quoted(path) + ": " + why;
+}
+
+// Why this is no directory of RocksDB; empty if it is one.
+std::string wrong_with(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return last_error().message();
+  if (!S_ISDIR(status.st_mode)) return "it is no directory";
+  if (::stat((path + "/CURRENT").c_str(), &status) != 0) return "it is no directory of RocksDB";
+  return "";
+}
+
+// Writers lock a file in the directory. Readers do not, but what they read may vanish.
+// REQUIRES: this process does not have the directory open: the lock would be lost.
+bool locked(const std::string& path) {
+  std::error_code error;
+  const File file = File::open_to_read(path + "/LOCK", error);
+  if (error) return false;
+  struct flock lock {};
+  lock.l_type = F_RDLCK;
+  return ::fcntl(file.fd(), F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+std::optional<Secret> secret_of(std::string_view text) {
+  std::array<std::uint8_t, Secret::kSize> bytes{};
+  if (text.size() == bytes.size()) {
+    std::copy(text.begin(), text.end(), bytes.begin());
+    return Secret(bytes);
+  }
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  if (text.size() != 2 * bytes.size()) return std::nullopt;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const char* const digits = text.data() + 2 * i;
+    const auto [rest, error] = std::from_chars(digits, digits + 2, bytes[i], 16);
+    if (error != std::errc{} || rest != digits + 2) return std::nullopt;
+  }
+  return Secret(bytes);
+}
+
+}  // namespace
+
+std::unique_ptr<Directory> Directory::open(const std::string& path, Access access,
+                                           const std::string& column_family, std::string& problem) {
+  if (access != Access::create) {
+    if (const std::string wrong = wrong_with(path); !wrong.empty()) {
+      problem = cannot_open(path, wrong);
+      return nullptr;
+    }
+  }
+  if (access == Access::read && locked(path)) {
+    problem = cannot_open(path, "it is in use by another process; allowed: --secondary");
+    return nullptr;
+  }
+  RocksStore::Settings settings;
+  settings.mode = access == Access::read         ? RocksStore::Mode::read_only
+                  : access == Access::read_along ? RocksStore::Mode::secondary
+                                                 : RocksStore::Mode::read_write;
+  settings.create = access == Access::create;
+  settings.column_family = column_family;
+  std::string why;
+  auto store = RocksStore::open(path, settings, &why);
+  if (!store) {
+    problem = cannot_open(path, store.error().code == Errc::busy ? "it is in use by another process"
+                                : why.empty()                    ? store.error().what
+                                                                 : why);
+    return nullptr;
+  }
+  std::unique_ptr<Directory> directory(new Directory(path));
+  directory->store_ = std::move(*store);
+  return directory;
+}
+
+std::string Directory::build_index(const Secret& secret, std::uint32_t burst_bytes) {
+  auto index = IndexedStore::open(*store_, secret, {.burst_bytes = burst_bytes});
+  if (!index) return "cannot index " + quoted(path_) + ": " + index.error().what;
+  index_ = std::move(*index);
+  return "";
+}
+
+std::string Directory::save_index() {
+  const Result<void> saved = index_->checkpoint();
+  return saved ? "" : "cannot save the index of " + quoted(path_) + ": " + saved.error().what;
+}
+
+bool same_directory(const std::string& a, const std::string& b) {
+  struct stat of_a {};
+  struct stat of_b {};
+  return ::stat(a.c_str(), &of_a) == 0 && ::stat(b.c_str(), &of_b) == 0 &&
+         of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+std::optional<Secret> read_secret(const std::optional<std::string>& path, std::string& problem) {
+  if (!path) return Secret(std::array<std::uint8_t, Secret::kSize>{});
+  std::error_code error;
+  const File file = File::open_to_read(*path, error);
+  std::string text;
+  if (!error) error = read_all(file.fd(), text);
+  if (error) {
+    problem = cannot("read", quoted(*path), error);
+    return std::nullopt;
+  }
+  std::optional<Secret> secret = secret_of(text);
+  if (!secret) {
+    problem = quoted(*path) + " is no key; allowed: 32 bytes, or 64 hexadecimal digits";
+  }
+  return secret;
+}
+
+}  // namespace semel::cli

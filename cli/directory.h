@@ -1,0 +1,54 @@
+// Directory: a RocksDB directory that a subcommand was given, with its index.
+//
+// Contract  A directory that is not there is an error, and one that another process has open is not
+//           touched. Problems are texts for people, which name the directory.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "semel/hash/keyed_digest.h"
+#include "semel/index/indexed_store.h"
+#include "semel/store/ordered_store.h"
+
+namespace semel::cli {
+
+enum class Access : std::uint8_t {
+  create,      // to write; made if it is not there
+  write,       // to read and write, alone
+  read,        // to read, while nobody writes
+  read_along,  // to read, while another process may write (a secondary of RocksDB)
+};
+
+class Directory {
+ public:
+  // nullptr and a problem if it cannot be opened.
+  static std::unique_ptr<Directory> open(const std::string& path, Access access,
+                                         const std::string& column_family, std::string& problem);
+
+  const std::string& path() const { return path_; }
+  OrderedStore& store() const { return *store_; }
+
+  // Reads what has changed since the last checkpoint, or everything. A problem, or nothing.
+  std::string build_index(const Secret& secret, std::uint32_t burst_bytes);
+  IndexedStore& index() const { return *index_; }  // REQUIRES: it was built
+  // A problem, or nothing.
+  std::string save_index();
+
+ private:
+  explicit Directory(std::string path) : path_(std::move(path)) {}
+
+  std::string path_;
+  std::unique_ptr<OrderedStore> store_;
+  std::unique_ptr<IndexedStore> index_;
+};
+
+// True if both are names of one directory.
+bool same_directory(const std::string& a, const std::string& b);
+
+// 32 bytes, or 64 hexadecimal digits; without a file 32 zeros. nullopt and a problem otherwise.
+std::optional<Secret> read_secret(const std::optional<std::string>& path, std::string& problem);
+
+}  // namespace semel::cli

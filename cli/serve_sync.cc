@@ -1,0 +1,115 @@
+// semel serve-sync: the end of a sync that answers, on standard input and output.
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/directory.h"
+#include "cli/stop_signal.h"
+#include "cli/store_options.h"
+#include "cli/sync_pipe.h"
+#include "semel/sync/responder.h"
+
+namespace semel::cli {
+namespace {
+
+constexpr const char* kName = "semel serve-sync";
+
+struct Settings {
+  std::string directory;
+  RangeOptions range;
+  IndexOptions index;
+  std::string column_family = kDefaultColumnFamily;
+  bool read_only = false;
+  bool secondary = false;
+  bool no_checkpoint = false;
+
+  Access access() const {
+    if (secondary) return Access::read_along;
+    return read_only ? Access::read : Access::write;
+  }
+};
+
+Exit refuse(const std::string& text) {
+  complain(kName, text);
+  return Exit::usage;
+}
+
+Exit fail(const std::string& text) {
+  complain(kName, text);
+  return Exit::failure;
+}
+
+// An answer for each frame, until there are no more.
+SyncPipe::Event answer_all(Responder& responder, SyncPipe& pipe) {
+  for (Bytes request;;) {
+    if (const auto event = pipe.receive(request); event != SyncPipe::Event::done) return event;
+    pipe.send(responder.respond(request));
+    // Answers that nobody takes must not pile up.
+    if (const auto event = pipe.flush(); event != SyncPipe::Event::done) return event;
+  }
+}
+
+Exit serve(const Settings& settings) {
+  if (::isatty(STDIN_FILENO) == 1) {
+    return refuse("standard input is a terminal; allowed: the pipe of 'semel sync --via'");
+  }
+  const std::optional<KeyRange> range = settings.range.range();
+  if (!range) return refuse(kEmptyRange);
+  std::string problem;
+  const std::optional<Secret> secret = read_secret(settings.index.key_file, problem);
+  if (!secret) return fail(problem);
+  const auto directory =
+      Directory::open(settings.directory, settings.access(), settings.column_family, problem);
+  if (!directory) return fail(problem);
+  problem = directory->build_index(*secret, static_cast<std::uint32_t>(settings.index.burst_bytes));
+  if (!problem.empty()) return fail(problem);
+
+  (void)std::signal(SIGPIPE, SIG_IGN);  // a peer that is gone is an error to report
+  SyncLimits limits;
+  limits.frame_bytes = static_cast<std::uint32_t>(settings.index.frame_bytes);
+  const bool read_only = settings.access() != Access::write;
+  Responder responder(directory->index(), {*range, read_only, Resolver{}, limits});
+  const StopSignal stop;
+  SyncPipe pipe(STDIN_FILENO, STDOUT_FILENO, limits.frame_bytes, stop);
+  const SyncPipe::Event event = answer_all(responder, pipe);
+
+  if (event == SyncPipe::Event::failed) complain(kName, pipe.problem());
+  if (!read_only && !settings.no_checkpoint) {
+    problem = directory->save_index();
+    if (!problem.empty()) return fail(problem);
+  }
+  if (event == SyncPipe::Event::stopped) die_of(stop.received());
+  return event == SyncPipe::Event::ended ? Exit::success : Exit::failure;
+}
+
+}  // namespace
+
+Command serve_sync_command() {
+  auto settings = std::make_shared<Settings>();
+  Syntax syntax{"semel serve-sync",
+                "Answers a sync, a diff or a plan of another host, on a pipe",
+                "Is run by the command of --via, there, and ends when the other end has. Standard "
+                "input and output are the pipe; what goes wrong is told on standard error.\n"
+                "Exits with 0, with 1 if the directory or the pipe failed, with 2 if an option is "
+                "wrong.",
+                {}};
+  append(syntax.options, options_of(settings->range));
+  append(syntax.options, {column_family_option(settings->column_family)});
+  append(syntax.options, options_of(settings->index));
+  append(syntax.options,
+         {{"read-only", 'r', flag_value(settings->read_only),
+           "refuse to write; enough for a diff and a plan"},
+          {"secondary", 's', flag_value(settings->secondary),
+           "read-only, of a directory that another process is using, as of this moment"},
+          {"no-checkpoint", 0, flag_value(settings->no_checkpoint),
+           "do not leave the index in the directory for the next time"}});
+  syntax.operands = {directory_value("DIRECTORY", settings->directory), 1, 1};
+  syntax.examples = {
+      {"semel sync a --via 'ssh host semel serve-sync /data/b'", "how it is meant"},
+      {"semel diff a --via 'ssh host semel serve-sync -r /data/b'", "which changes nothing there"}};
+  return {"serve-sync", std::move(syntax), [settings] { return serve(*settings); }};
+}
+
+}  // namespace semel::cli

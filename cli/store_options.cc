@@ -1,0 +1,73 @@
+#include "cli/store_options.h"
+
+#include <iterator>
+#include <utility>
+
+#include "cli/escaped.h"
+#include "semel/index/nye_trie.h"
+
+namespace semel::cli {
+
+KeyRange keys_with(const std::string& prefix) {
+  KeyRange range{prefix, prefix};
+  while (!range.end->empty() && range.end->back() == '\xff') range.end->pop_back();
+  if (range.end->empty()) {
+    range.end.reset();
+  } else {
+    ++range.end->back();
+  }
+  return range;
+}
+
+std::optional<KeyRange> RangeOptions::range() const {
+  const KeyRange range =
+      intersection(KeyRange{first.value_or(""), end}, keys_with(prefix.value_or("")));
+  return range.empty() ? std::nullopt : std::optional(range);
+}
+
+std::vector<Option> options_of(RangeOptions& to) {
+  return {{"first", 'f', escaped_value("KEY", to.first),
+           "only keys from this one on; \\xNN stands for a byte"},
+          {"end", 'e', escaped_value("KEY", to.end), "only keys before this one"},
+          {"prefix", 'p', escaped_value("KEY", to.prefix), "only keys that begin with this"}};
+}
+
+std::vector<Option> options_of(IndexOptions& to) {
+  constexpr std::uint64_t kLeastFrame = std::uint64_t{64} << 10;
+  constexpr std::uint64_t kMostFrame = std::uint64_t{1} << 30;
+  return {
+      {"key-file", 'k', path_value("FILE", to.key_file),
+       "the secret of the digests, the same at both ends: 32 bytes, or 64 hexadecimal digits "
+       "(default: zeros, with which whoever chooses records can hide a difference)"},
+      {"burst", 'B', bytes_value("SIZE", to.burst_bytes, NyeTrie::kLeastBurst, NyeTrie::kMostBurst),
+       "of the index: the most bytes of records that it sums up as one (default 4K)"},
+      {"frame-bytes", 'M', bytes_value("SIZE", to.frame_bytes, kLeastFrame, kMostFrame),
+       "the most bytes of one message, either way (default 4M)"}};
+}
+
+Option column_family_option(std::string& to) {
+  return {"column-family", 'F',
+          value_of("NAME", "the name of a column family", to,
+                   [](std::string_view text) {
+                     return text.empty() ? std::nullopt : std::optional(std::string(text));
+                   }),
+          "the column family of RocksDB (default 'default')"};
+}
+
+Value directory_value(std::string placeholder, std::string& to) {
+  Value value = path_value(std::move(placeholder), to);
+  value.allowed = "the name of a RocksDB directory";
+  return value;
+}
+
+Value directories_value(std::string placeholder, std::vector<std::string>& to) {
+  Value value = paths_value(std::move(placeholder), to);
+  value.allowed = "names of RocksDB directories";
+  return value;
+}
+
+void append(std::vector<Option>& to, std::vector<Option> more) {
+  to.insert(to.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,45 @@
+// Options that several subcommands share: which records of a directory, and how they are digested.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/options.h"
+#include "semel/store/key_range.h"
+
+namespace semel::cli {
+
+struct RangeOptions {
+  std::optional<std::string> first;
+  std::optional<std::string> end;
+  std::optional<std::string> prefix;
+
+  // All that is given holds at once. nullopt if no key can be in it.
+  std::optional<KeyRange> range() const;
+};
+std::vector<Option> options_of(RangeOptions& to);
+inline constexpr const char* kEmptyRange =
+    "no key is in the range; allowed: --first, --end and --prefix that leave some";
+
+// All keys that begin with this.
+KeyRange keys_with(const std::string& prefix);
+
+struct IndexOptions {
+  std::optional<std::string> key_file;
+  std::uint64_t burst_bytes = 4096;
+  std::uint64_t frame_bytes = std::uint64_t{4} << 20;
+};
+std::vector<Option> options_of(IndexOptions& to);
+
+inline constexpr const char* kDefaultColumnFamily = "default";
+Option column_family_option(std::string& to);
+
+Value directory_value(std::string placeholder, std::string& to);
+Value directories_value(std::string placeholder, std::vector<std::string>& to);
+
+// To the end of `to`.
+void append(std::vector<Option>& to, std::vector<Option> more);
+
+}  // namespace semel::cli

@@ -1,0 +1,420 @@
+// semel sync, semel diff and semel plan: one comparison of two directories, for three purposes.
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+#include <random>
+
+#include "cli/commands.h"
+#include "cli/differences.h"
+#include "cli/directory.h"
+#include "cli/escaped.h"
+#include "cli/files.h"
+#include "cli/peer_process.h"
+#include "cli/stop_signal.h"
+#include "cli/store_options.h"
+#include "cli/sync_pipe.h"
+#include "cli/sync_report.h"
+#include "cli/sync_run.h"
+
+namespace semel::cli {
+namespace {
+
+// Between two directories of one machine a frame takes no longer than a copy of its bytes.
+constexpr Link kLocalLink{.round_trip_seconds = 1e-5, .bytes_per_second = 1e9};
+
+const std::vector<std::pair<std::string, Rule>> kRules = {{"join", Rule::join},
+                                                          {"newest", Rule::newest},
+                                                          {"source", Rule::source},
+                                                          {"destination", Rule::destination}};
+const std::vector<std::pair<std::string, Way>> kWays = {
+    {"walk", Way::walk}, {"sketch", Way::sketch}, {"list", Way::list}, {"copy", Way::copy}};
+
+struct Settings {
+  std::string name;  // of the subcommand
+  Purpose purpose = Purpose::repair;
+  Exit failure = Exit::failure;
+
+  std::vector<std::string> directories;
+  std::optional<std::string> via;
+  RangeOptions range;
+  IndexOptions index;
+  std::string column_family = kDefaultColumnFamily;
+  std::optional<Way> way;
+  std::optional<TimeMs> latency_ms;
+  std::optional<std::uint64_t> bandwidth;
+  std::optional<std::uint64_t> stretch;
+  bool secondary = false;
+  bool json = false;
+  bool progress = false;
+  bool quiet = false;
+
+  std::optional<std::string> resume_from;  // of sync, as all that follows
+  Rule rule = Rule::join;
+  bool remove_extra = false;
+  bool reverse = false;
+  bool dry_run = false;
+  bool no_checkpoint = false;
+
+  bool zero = false;  // of diff
+  bool count = false;
+
+  bool writes() const { return purpose == Purpose::repair && !dry_run; }
+};
+
+Exit refuse(const Settings& settings, const std::string& text) {
+  complain(settings.name, text);
+  return Exit::usage;
+}
+
+Exit fail(const Settings& settings, const std::string& text) {
+  complain(settings.name, text);
+  return settings.failure;
+}
+
+// What is wrong with the options taken together; empty if nothing.
+std::string contradiction(const Settings& s) {
+  if (s.directories.size() == 1 && !s.via) {
+    return "the second DIRECTORY is missing; allowed: two of them, or one and --via";
+  }
+  if (s.directories.size() == 2 && s.via) {
+    return "--via stands for the second DIRECTORY; allowed: two of them, or one and --via";
+  }
+  if (!s.via && same_directory(s.directories[0], s.directories[1])) {
+    return quoted(s.directories[0]) + " and " + quoted(s.directories[1]) +
+           " are one directory; allowed: two of them";
+  }
+  if (s.quiet && (s.json || s.progress)) {
+    return std::string("--quiet and ") + (s.json ? "--json" : "--progress") +
+           " exclude each other; allowed: one of them";
+  }
+  if (s.zero && (s.json || s.count)) {
+    return std::string("--zero and ") + (s.json ? "--json" : "--count") +
+           " exclude each other; allowed: one of them";
+  }
+  if (s.remove_extra && s.rule != Rule::source) {
+    return "--delete needs a source; allowed: with --rule source";
+  }
+  if (s.reverse && s.rule != Rule::source && s.rule != Rule::destination) {
+    return "--reverse needs a source; allowed: with --rule source or destination";
+  }
+  return "";
+}
+
+SyncSettings sync_settings(const Settings& s, KeyRange range) {
+  SyncSettings out;
+  out.purpose = s.dry_run ? Purpose::diff : s.purpose;
+  out.range = std::move(range);
+  out.resolver.rule = s.rule;
+  out.resolver.role = s.reverse ? Role::responder_is_source : Role::initiator_is_source;
+  out.resolver.remove_extra = s.remove_extra;
+  if (!s.via) out.link = kLocalLink;
+  if (s.latency_ms) out.link.round_trip_seconds = static_cast<double>(*s.latency_ms) / 1000;
+  if (s.bandwidth) out.link.bytes_per_second = static_cast<double>(*s.bandwidth);
+  out.way = s.way;
+  out.limits.frame_bytes = static_cast<std::uint32_t>(s.index.frame_bytes);
+  if (s.stretch) out.limits.stretch_records = *s.stretch;
+  // A plan keeps nothing of what it compares.
+  if (s.purpose == Purpose::plan) out.limits.stretch_records = UINT64_MAX;
+  std::random_device device;
+  out.seed = std::uint64_t{device()} << 32 | device();
+  return out;
+}
+
+ProgressForm progress_form(const Settings& s) {
+  const bool terminal = ::isatty(STDERR_FILENO) == 1;
+  if (s.progress) return terminal ? ProgressForm::terminal : ProgressForm::lines;
+  // Lines that come between would tear it.
+  const bool alone = s.purpose != Purpose::diff || ::isatty(STDOUT_FILENO) == 0;
+  return terminal && alone && !s.quiet && !s.json ? ProgressForm::terminal : ProgressForm::none;
+}
+
+// The two ends, from their opening to their closing.
+class Ends {
+ public:
+  explicit Ends(const Settings& settings) : settings_(settings) {}
+
+  // Exit::success, or the reason is reported. What is quick comes first: a second end that cannot
+  // be had is told before the first is read, and reads beside it if it can.
+  Exit open() {
+    std::string problem;
+    const std::optional<Secret> secret = read_secret(settings_.index.key_file, problem);
+    if (!secret) return fail(settings_, problem);
+    const Access access = settings_.writes()    ? Access::write
+                          : settings_.secondary ? Access::read_along
+                                                : Access::read;
+    a_ = Directory::open(settings_.directories[0], access, settings_.column_family, problem);
+    if (!a_) return fail(settings_, problem);
+    if (settings_.via) {
+      std::error_code error;
+      process_ = PeerProcess::start(*settings_.via, error);
+      if (!process_) return fail(settings_, cannot("start", quoted(*settings_.via), error));
+    } else {
+      b_ = Directory::open(settings_.directories[1], access, settings_.column_family, problem);
+      if (!b_) return fail(settings_, problem);
+    }
+    for (Directory* directory : {a_.get(), b_.get()}) {
+      if (!directory) continue;
+      const auto burst = static_cast<std::uint32_t>(settings_.index.burst_bytes);
+      problem = directory->build_index(*secret, burst);
+      if (!problem.empty()) return fail(settings_, problem);
+    }
+    return Exit::success;
+  }
+
+  SyncEnd run(SyncSettings sync, Differences* differences) {
+    const StopSignal stop;
+    const ProgressForm progress = progress_form(settings_);
+    SyncEnd end;
+    if (b_) {
+      Responder responder(b_->index(),
+                          {KeyRange::all(), !settings_.writes(), sync.resolver, sync.limits});
+      LocalPeer peer(responder, stop);
+      end = run_sync(a_->index(), std::move(sync), peer, progress, differences);
+    } else {
+      SyncPipe peer(process_->from(), process_->to(), sync.limits.frame_bytes, stop);
+      end = run_sync(a_->index(), std::move(sync), peer, progress, differences);
+    }
+    if (end.stopped) signal_ = stop.received();
+    return end;
+  }
+
+  // Saves the indexes and ends the command; problems are reported.
+  bool close(bool complete) {
+    bool sound = true;
+    for (Directory* directory : {a_.get(), b_.get()}) {
+      if (!directory || !settings_.writes() || settings_.no_checkpoint) continue;
+      const std::string problem = directory->save_index();
+      if (problem.empty()) continue;
+      complain(settings_.name, problem);
+      sound = false;
+    }
+    if (!process_) return sound;
+    const std::string how = complete ? process_->finish() : process_->terminate();
+    if (how.empty()) return sound;
+    complain(settings_.name, quoted(*settings_.via) + ' ' + how);
+    return false;
+  }
+
+  int signal() const { return signal_; }  // that stopped the run, or 0
+
+ private:
+  const Settings& settings_;
+  std::unique_ptr<Directory> a_;
+  std::unique_ptr<Directory> b_;          // or
+  std::unique_ptr<PeerProcess> process_;  // the way to it
+  int signal_ = 0;
+};
+
+// What to do about the part that is not done.
+void tell_where_to_resume(const Settings& settings, const std::string& resume_from,
+                          const KeyRange& range) {
+  if (settings.purpose == Purpose::plan) return;
+  complain(settings.name, resume_from <= range.first ? "no part of the range is done with"
+                                                     : "for what is left add --resume-from '" +
+                                                           escaped(resume_from) + "'");
+}
+
+std::string counts(const Differences& differences) {
+  return "only_a " + std::to_string(differences.only_a()) + "\nonly_b " +
+         std::to_string(differences.only_b()) + "\nchanged " +
+         std::to_string(differences.changed()) + '\n';
+}
+
+Exit print_report(const Settings& settings, const SyncEnd& end, const Differences& differences) {
+  if (settings.purpose == Purpose::plan) {
+    const PlanSummary summary{end.report};
+    return print(settings.name, settings.json ? summary.json() : summary.text());
+  }
+  if (settings.count && !settings.json &&
+      print(settings.name, counts(differences)) != Exit::success) {
+    return Exit::failure;
+  }
+  const SyncSummary summary{end.report, end.seconds, settings.writes(), end.stopped,
+                            end.resume_from};
+  if (settings.json) return print(settings.name, summary.json());
+  if (!settings.quiet) (void)write_all(STDERR_FILENO, summary.text());
+  return Exit::success;
+}
+
+Exit compare(const Settings& settings) {
+  if (const std::string wrong = contradiction(settings); !wrong.empty()) {
+    return refuse(settings, wrong);
+  }
+  std::optional<KeyRange> range = settings.range.range();
+  if (range && settings.resume_from) {
+    range = intersection(*range, KeyRange{*settings.resume_from, std::nullopt});
+  }
+  if (!range || range->empty()) return refuse(settings, kEmptyRange);
+  // A peer that is gone is an error to report.
+  if (settings.via) (void)std::signal(SIGPIPE, SIG_IGN);
+
+  Ends ends(settings);
+  if (const Exit exit = ends.open(); exit != Exit::success) return exit;
+  Differences differences(settings.count  ? Differences::Form::none
+                          : settings.json ? Differences::Form::json
+                          : settings.zero ? Differences::Form::zero
+                                          : Differences::Form::lines,
+                          STDOUT_FILENO);
+  const SyncEnd end = ends.run(sync_settings(settings, *range),
+                               settings.purpose == Purpose::diff ? &differences : nullptr);
+  const bool complete = end.problem.empty() && !end.stopped;
+  const bool unread = differences.error() == std::errc::broken_pipe;
+  if (!end.problem.empty() && !unread) complain(settings.name, end.problem);
+  const bool closed = ends.close(complete);
+  if (settings.via) (void)std::signal(SIGPIPE, SIG_DFL);
+  if (unread) die_of(SIGPIPE);
+  if (!complete) tell_where_to_resume(settings, end.resume_from, *range);
+  if (!end.problem.empty()) return settings.failure;
+  if (differences.error()) {
+    return fail(settings, cannot("write", "standard output", differences.error()));
+  }
+
+  if (print_report(settings, end, differences) != Exit::success) {
+    return settings.failure;
+  }
+  if (end.stopped) die_of(ends.signal());
+  if (!closed) return settings.failure;
+  if (settings.purpose == Purpose::plan) return Exit::success;
+  if (!end.report.proved) {
+    return fail(settings, "what was found does not explain the whole difference; try again");
+  }
+  if (settings.writes() || end.report.differences() == 0) return Exit::success;
+  return Exit::different;
+}
+
+void append_common(Syntax& syntax, Settings& s) {
+  append(syntax.options,
+         {{"via", 'v',
+           value_of("COMMAND", "a command for the shell", s.via,
+                    [](std::string_view text) {
+                      return text.empty() ? std::nullopt : std::optional(std::string(text));
+                    }),
+           "B is at the other end of COMMAND, which runs 'semel serve-sync' there"}});
+  append(syntax.options, options_of(s.range));
+  append(syntax.options, {column_family_option(s.column_family)});
+  append(syntax.options, options_of(s.index));
+  append(syntax.options,
+         {{"latency", 'l', duration_value("TIME", s.latency_ms),
+           "how long a round trip takes, for the choice of the way (default 20ms with --via)"},
+          {"bandwidth", 'b', bytes_value("SIZE", s.bandwidth, 1, std::uint64_t{1} << 40),
+           "how many bytes a second the way to B takes (default 1250kB with --via)"}});
+}
+
+Option stretch_option(Settings& s) {
+  return {"stretch", 'S', count_value("N", s.stretch, 1, std::uint64_t{1} << 40),
+          "compare so many records at a time, which bounds the memory (default 4M)"};
+}
+
+Option way_option(Settings& s) {
+  return {"way", 'w', choice_value("WAY", s.way, kWays),
+          "walk, sketch, list or copy (default: what the plan finds cheapest)"};
+}
+
+Option secondary_option(Settings& s) {
+  return {"secondary", 's', flag_value(s.secondary),
+          "open directories that another process is using, as of this moment"};
+}
+
+void append_output(Syntax& syntax, Settings& s) {
+  append(syntax.options,
+         {{"progress", 'P', flag_value(s.progress),
+           "show on standard error what is found and what is left, even if that is no terminal"},
+          {"quiet", 'q', flag_value(s.quiet), "no summary; errors are still reported"},
+          {"json", 'j', flag_value(s.json), "all output as JSON objects, one on a line"}});
+}
+
+Command command(std::string word, const std::shared_ptr<Settings>& settings, Syntax syntax) {
+  settings->name = syntax.name;
+  syntax.operands = {directories_value("DIRECTORY", settings->directories), 1, 2};
+  Command out{std::move(word), std::move(syntax), [settings] { return compare(*settings); }};
+  out.failure = settings->failure;
+  return out;
+}
+
+}  // namespace
+
+Command sync_command() {
+  auto settings = std::make_shared<Settings>();
+  Syntax syntax{"semel sync",
+                "Makes two RocksDB directories equal, for what their difference costs",
+                "The first DIRECTORY is A, the second, or what --via leads to, is B. A summary on "
+                "standard error tells what was found and written, and what that cost beside what "
+                "was predicted.\n"
+                "Records that one side lacks it gets. Of two values of one key both sides keep, by "
+                "--rule: join, the greater in the order of its bytes; newest, the one with the "
+                "later time in its first eight bytes; source, that of A; destination, each its "
+                "own.\n"
+                "Ctrl-C stops at any time, and tells from where to go on. Exits with 0 if all is "
+                "in sync, with 1 if not, with 2 if an option is wrong.",
+                {}};
+  append_common(syntax, *settings);
+  append(syntax.options,
+         {{"rule", 'r', choice_value("RULE", settings->rule, kRules),
+           "join, newest, source or destination (default join)"},
+          {"delete", 'd', flag_value(settings->remove_extra),
+           "with --rule source: remove from the destination what the source does not have"},
+          {"reverse", 'R', flag_value(settings->reverse), "B is the source, A the destination"},
+          {"dry-run", 'n', flag_value(settings->dry_run),
+           "find what differs and change nothing; exits with 1 if anything does"},
+          {"resume-from", 'C', escaped_value("KEY", settings->resume_from),
+           "leave out the keys before this one, with which a stopped sync is done"},
+          {"no-checkpoint", 0, flag_value(settings->no_checkpoint),
+           "do not leave the index in the directories for the next time"},
+          way_option(*settings),
+          stretch_option(*settings)});
+  append_output(syntax, *settings);
+  syntax.examples = {
+      {"semel sync /data/a /data/b", "both get what either lacks"},
+      {"semel sync /data/a --via 'ssh host semel serve-sync /data/b'", "over a network"},
+      {"semel sync --rule source --delete /data/a /backup/a", "the second becomes as the first"}};
+  return command("sync", settings, std::move(syntax));
+}
+
+Command diff_command() {
+  auto settings = std::make_shared<Settings>();
+  settings->purpose = Purpose::diff;
+  settings->failure = Exit::trouble;
+  Syntax syntax{"semel diff",
+                "Writes the keys in which two RocksDB directories differ, and changes nothing",
+                "The first DIRECTORY is A, the second, or what --via leads to, is B. A line is '< "
+                "KEY' for a key that only A has, '> KEY' for one that only B has, '! KEY' for one "
+                "of different values. Keys come in order; bytes that are no printable ASCII are "
+                "\\xNN.\n"
+                "Exits with 0 if there is no difference, with 1 if there is, with 2 if there was "
+                "trouble.",
+                {}};
+  append_common(syntax, *settings);
+  append(syntax.options,
+         {way_option(*settings),
+          stretch_option(*settings),
+          secondary_option(*settings),
+          {"zero", 'z', flag_value(settings->zero),
+           "keys as they are, with a zero byte behind each, for scripts"},
+          {"count", 'c', flag_value(settings->count), "write the counts instead of the keys"}});
+  append_output(syntax, *settings);
+  syntax.examples = {{"semel diff /data/a /backup/a", "is the backup complete?"},
+                     {"semel diff -q -c --prefix user/ a b", "how many keys of users differ"}};
+  return command("diff", settings, std::move(syntax));
+}
+
+Command plan_command() {
+  auto settings = std::make_shared<Settings>();
+  settings->purpose = Purpose::plan;
+  Syntax syntax{
+      "semel plan",
+      "Estimates how two RocksDB directories differ, and what a sync would cost",
+      "The first DIRECTORY is A, the second, or what --via leads to, is B. One round "
+      "trip gives an estimate of the difference. For each way to find it a line tells the "
+      "bytes that travel, without and of records, the round trips and the seconds. What "
+      "stands behind +- is a standard error.",
+      {}};
+  append_common(syntax, *settings);
+  append(syntax.options, {secondary_option(*settings),
+                          {"json", 'j', flag_value(settings->json), "as one JSON object"}});
+  syntax.examples = {{"semel plan -l 40ms -b 2M /data/a --via 'ssh host semel serve-sync /data/b'",
+                      "over a slow link"}};
+  return command("plan", settings, std::move(syntax));
+}
+
+}  // namespace semel::cli
