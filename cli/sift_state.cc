@@ -22,7 +22,7 @@ constexpr std::size_t kTrailerSize = 8;
 
 void put_text(Writer& w, std::string_view text) {
   w.u64(text.size());
-  w.bytes({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  w.bytes(bytes_of(text));
 }
 
 // The next bytes, of a length that stands before them; `ok` becomes false where they do not fit.
@@ -181,7 +181,7 @@ std::string StateFile::save(const StateOptions& options, const Judge& judge) {
     error = last_error();
   }
   const auto put = [&](ByteView bytes) {
-    error = write_all(file.fd(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    error = write_all(file.fd(), text_of(bytes));
     return !error;
   };
   if (!error) encode_state(options, judge, put);

@@ -42,7 +42,7 @@ std::vector<Option> options_of(IndexOptions& to) {
       {"burst", 'B', bytes_value("SIZE", to.burst_bytes, NyeTrie::kLeastBurst, NyeTrie::kMostBurst),
        "of the index: the most bytes of records that it sums up as one (default 4K)"},
       {"frame-bytes", 'M', bytes_value("SIZE", to.frame_bytes, kLeastFrame, kMostFrame),
-       "the most bytes of one message, either way (default 4M)"}};
+       "the most bytes of one message, either way (default 16M)"}};
 }
 
 Option column_family_option(std::string& to) {

@@ -8,6 +8,7 @@
 
 #include "cli/options.h"
 #include "semel/store/key_range.h"
+#include "semel/sync/sync.h"
 
 namespace semel::cli {
 
@@ -29,7 +30,7 @@ KeyRange keys_with(const std::string& prefix);
 struct IndexOptions {
   std::optional<std::string> key_file;
   std::uint64_t burst_bytes = 4096;
-  std::uint64_t frame_bytes = std::uint64_t{4} << 20;
+  std::uint64_t frame_bytes = SyncLimits{}.frame_bytes;
 };
 std::vector<Option> options_of(IndexOptions& to);
 

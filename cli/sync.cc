@@ -298,12 +298,12 @@ void append_common(Syntax& syntax, Settings& s) {
          {{"latency", 'l', duration_value("TIME", s.latency_ms),
            "how long a round trip takes, for the choice of the way (default 20ms with --via)"},
           {"bandwidth", 'b', bytes_value("SIZE", s.bandwidth, 1, std::uint64_t{1} << 40),
-           "how many bytes a second the way to B takes (default 1250kB with --via)"}});
+           "how many bytes a second the way to B takes (default 250kB with --via)"}});
 }
 
 Option stretch_option(Settings& s) {
   return {"stretch", 'S', count_value("N", s.stretch, 1, std::uint64_t{1} << 40),
-          "compare so many records at a time, which bounds the memory (default 4M)"};
+          "look for so many differing records at a time, which bounds the memory (default 1M)"};
 }
 
 Option way_option(Settings& s) {

@@ -18,10 +18,6 @@ constexpr std::string_view kHelloName = "semel-sync ";
 constexpr std::string_view kHello = "semel-sync 1\n";
 constexpr std::size_t kLengthSize = 4;
 
-ByteView bytes_of(std::string_view text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
-
 }  // namespace
 
 SyncPipe::SyncPipe(int in, int out, std::uint32_t most_bytes, const StopSignal& stop)

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace semel {
@@ -16,6 +17,14 @@ static_assert(sizeof(std::size_t) == 8, "sizes come from 64-bit fields");
 
 using Bytes = std::vector<std::uint8_t>;
 using ByteView = std::span<const std::uint8_t>;
+
+// The same bytes, as the other kind of view.
+inline ByteView bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+inline std::string_view text_of(ByteView bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
 
 // Eight bytes anywhere in memory, as a little-endian number.
 inline std::uint64_t load_u64(const std::uint8_t* from) {
@@ -71,6 +80,8 @@ class Reader {
     rest_ = rest_.subspan(size);
     return taken;
   }
+  // What Writer::text() wrote, where it lies.
+  std::string_view text() { return text_of(view(varint())); }
   bool ok() const { return ok_; }
   std::size_t rest() const { return rest_.size(); }
 
@@ -99,6 +110,11 @@ class Writer {
     out_.push_back(static_cast<std::uint8_t>(value));
   }
   void bytes(ByteView in) { out_.insert(out_.end(), in.begin(), in.end()); }
+  // Its length as a varint, and its bytes.
+  void text(std::string_view value) {
+    varint(value.size());
+    bytes(bytes_of(value));
+  }
 
  private:
   void put(std::uint64_t value, int width) {

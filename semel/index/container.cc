@@ -3,10 +3,6 @@
 namespace semel {
 namespace {
 
-std::string_view as_chars(ByteView bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 void write_bits(Writer& out, const BitPath& path, std::size_t from) {
   const std::size_t size = path.size() - from;
   out.varint(size);
@@ -63,7 +59,7 @@ bool read_container(ByteView& in, bool first, Container& container) {
   if (size > 0) {
     const ByteView bits = in.first((size + 7) / 8);
     if (size % 8 != 0 && (bits.back() & 0xff >> size % 8) != 0) return false;
-    path.append(as_chars(bits), size);
+    path.append(text_of(bits), size);
     in = in.subspan(bits.size());
   }
   Aggregate& sum = container.sum;

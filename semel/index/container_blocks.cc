@@ -42,7 +42,7 @@ PackedBits ContainerBlocks::first_path(const Block& block) const {
   Reader in(bytes_of(block));
   const std::uint64_t size = in.varint();
   const ByteView bits = in.view((size + 7) / 8);
-  return {{reinterpret_cast<const char*>(bits.data()), bits.size()}, size};
+  return {text_of(bits), size};
 }
 
 std::size_t ContainerBlocks::find_block(const BitPath& node, Side side) const {

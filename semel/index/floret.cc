@@ -21,7 +21,7 @@ std::size_t place_of(const Digest& entry, const DigestKey& key, std::size_t coun
   std::array<std::uint8_t, 16> bytes;
   store_u64(bytes.data(), entry.lo);
   store_u64(bytes.data() + 8, entry.hi);
-  const Digest keyed = key({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const Digest keyed = key(text_of(bytes));
   return scale(keyed.lo, counters);
 }
 

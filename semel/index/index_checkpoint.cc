@@ -10,12 +10,8 @@ constexpr std::uint32_t kMagic = 0x31434953;  // "SIC1"
 constexpr std::size_t kSlabSize = 32 + Floret::kCounters;
 constexpr std::size_t kTrailerSize = 8;
 
-std::span<std::uint8_t> bytes_of(std::string& key) {
+std::span<std::uint8_t> room_of(std::string& key) {
   return {reinterpret_cast<std::uint8_t*>(key.data()), key.size()};
-}
-
-ByteView bytes_of(const std::string& key) {
-  return {reinterpret_cast<const std::uint8_t*>(key.data()), key.size()};
 }
 
 }  // namespace
@@ -82,7 +78,7 @@ Result<IndexCheckpoint> IndexCheckpoint::decode(ByteView in) {
     if (key_size > content) return Error{Errc::corrupt, "checkpoint: key of a slab"};
     content -= key_size;
     slab.first.resize(key_size);
-    r.bytes(bytes_of(slab.first));
+    r.bytes(room_of(slab.first));
     const bool in_order = n == 0 ? slab.first.empty() : slabs.back().first < slab.first;
     if (!in_order) return Error{Errc::corrupt, "checkpoint: order of the slabs"};
     Result<Floret> floret = Floret::of_bytes(r.view(Floret::kCounters));

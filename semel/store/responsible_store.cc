@@ -13,15 +13,6 @@ constexpr Error kOutside = {Errc::outside, "this store does not answer for the k
 
 // A position: the ranges (their count; each its first key, 1 and its end, or 0), then the position
 // of the store below. Lengths come first; they and the count are varints.
-void put(Writer& w, std::string_view text) {
-  w.varint(text.size());
-  w.bytes({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
-}
-
-std::string take(Reader& r) {
-  const ByteView bytes = r.view(r.varint());
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 }  // namespace
 
@@ -129,9 +120,9 @@ Result<Bytes> ResponsibleStore::position() const {
   Writer w(bytes);
   w.varint(inside_->ranges().size());
   for (const KeyRange& range : inside_->ranges()) {
-    put(w, range.first);
+    w.text(range.first);
     w.u8(range.end ? 1 : 0);
-    if (range.end) put(w, *range.end);
+    if (range.end) w.text(*range.end);
   }
   w.bytes(*below);
   return bytes;
@@ -141,8 +132,8 @@ Result<void> ResponsibleStore::changes_since(ByteView position, ChangeObserver& 
   Reader r(position);
   RangeSet then;
   for (std::uint64_t left = r.varint(); left > 0; --left) {
-    KeyRange range{take(r), std::nullopt};
-    if (r.u8() != 0) range.end = take(r);
+    KeyRange range{std::string(r.text()), std::nullopt};
+    if (r.u8() != 0) range.end = std::string(r.text());
     if (!r.ok()) break;
     then.add(range);
   }

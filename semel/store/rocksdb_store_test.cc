@@ -21,60 +21,15 @@
 #include "tests/cli/process.h"
 #include "tests/cli/temporary_directory.h"
 #include "tests/golden/golden.h"
+#include "tests/support/store.h"
 
 namespace semel {
 namespace {
 
 namespace fs = std::filesystem;
-using Model = std::map<std::string, std::string>;
 using Mode = RocksStore::Mode;
 
-class Told final : public ChangeObserver {
- public:
-  Told() = default;
-  Told(const Told& other) : keys_(other.keys_), ranges_(other.ranges_) {}
-  void changed(std::string_view key) override {
-    const std::lock_guard lock(mutex_);
-    keys_.emplace(key);
-  }
-  void changed(const KeyRange& range) override {
-    const std::lock_guard lock(mutex_);
-    ranges_.add(range);
-  }
-  bool contains(const std::string& key) const {
-    const std::lock_guard lock(mutex_);
-    return keys_.contains(key) || ranges_.contains(key);
-  }
-  bool nothing() const {
-    const std::lock_guard lock(mutex_);
-    return keys_.empty() && ranges_.empty();
-  }
-  std::set<std::string> keys() const { return keys_; }
-  RangeSet ranges() const { return ranges_; }
-
- private:
-  mutable std::mutex mutex_;
-  std::set<std::string> keys_;
-  RangeSet ranges_;
-};
-
 std::string key(int n) { return std::string("k").append(std::to_string(1000 + n)); }
-
-void put(OrderedStore& store, std::string_view key, std::string_view value) {
-  const Write write{key, value};
-  ASSERT_TRUE(store.write({&write, 1}));
-}
-
-Model read(const OrderedStore& store) {
-  Model records;
-  const auto cursor = store.cursor();
-  EXPECT_TRUE(cursor);
-  for ((*cursor)->seek(""); (*cursor)->valid(); (*cursor)->next()) {
-    records.emplace((*cursor)->key(), (*cursor)->value());
-  }
-  EXPECT_TRUE((*cursor)->status());
-  return records;
-}
 
 // A directory, opened by us or by somebody else.
 class RocksStoreTest : public ::testing::Test {

@@ -20,22 +20,6 @@ constexpr Error kShort{Errc::truncated, "sync frame: cut short"};
 constexpr Error kOtherVersion{Errc::unsupported, "sync frame: of another version"};
 constexpr Error kBadBody{Errc::corrupt, "sync frame: the body makes no sense"};
 
-std::string_view text(ByteView bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-ByteView bytes_of(std::string_view text) {
-  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
-}
-
-void put_text(std::string_view value, Writer& out) {
-  out.varint(value.size());
-  out.bytes(bytes_of(value));
-}
-std::string_view take_text(Reader& in) {
-  const std::uint64_t size = in.varint();
-  return text(in.view(size));
-}
-
 void put_digest(const Digest& digest, Writer& out) {
   out.u64(digest.lo);
   out.u64(digest.hi);
@@ -122,16 +106,16 @@ Result<Opened> open(ByteView frame) {
 void encode(const Scope& scope, Writer& out) {
   out.u16(scope.salt);
   out.u8(scope.range.end ? 1 : 0);
-  put_text(scope.range.first, out);
-  if (scope.range.end) put_text(*scope.range.end, out);
+  out.text(scope.range.first);
+  if (scope.range.end) out.text(*scope.range.end);
 }
 
 Result<Scope> decode_scope(Reader& in) {
   Scope scope;
   scope.salt = in.u16();
   const std::uint8_t bounded = in.u8();
-  scope.range.first = take_text(in);
-  if (bounded == 1) scope.range.end = std::string(take_text(in));
+  scope.range.first = in.text();
+  if (bounded == 1) scope.range.end = std::string(in.text());
   if (!in.ok() || bounded > 1) return kBadBody;
   return scope;
 }
@@ -320,7 +304,7 @@ void encode(const Fetch& fetch, Writer& out) {
   out.u8(static_cast<std::uint8_t>(static_cast<std::uint8_t>(fetch.content) |
                                    (fetch.wide ? kWide : 0)));
   out.varint(fetch.first_item);
-  put_text(fetch.from, out);
+  out.text(fetch.from);
   out.varint(fetch.partitions);
   Bytes shape;
   PathWriter paths(shape);
@@ -395,7 +379,7 @@ Result<Fetch> decode_fetch(Reader& in) {
   fetch.wide = (content & kWide) != 0;
   const std::uint8_t kind = content & static_cast<std::uint8_t>(~kWide);
   fetch.first_item = in.varint();
-  fetch.from = take_text(in);
+  fetch.from = in.text();
   const std::uint64_t partitions = in.varint();
   if (!in.ok() || kind > static_cast<std::uint8_t>(Content::digest) || partitions > UINT32_MAX) {
     return kBadBody;
@@ -416,7 +400,7 @@ void encode(const FetchReply& reply, Content content, Writer& out) {
   out.u8(reply.complete ? 1 : 0);
   if (!reply.complete) {
     out.varint(reply.next_item);
-    put_text(reply.from, out);
+    out.text(reply.from);
   }
   if (content != Content::digest) return;
   out.varint(reply.count);
@@ -429,7 +413,7 @@ Result<FetchReply> decode_fetch_reply(Reader& in, Content content) {
   reply.complete = complete == 1;
   if (!reply.complete) {
     reply.next_item = in.varint();
-    reply.from = take_text(in);
+    reply.from = in.text();
   }
   if (content == Content::digest) {
     reply.count = in.varint();
@@ -487,8 +471,8 @@ Result<std::vector<Record>> decode_records(Reader& in) {
       return kBadBody;
     }
     for (std::uint64_t i = 0; i < count; ++i) {
-      const std::string_view key = text(in.view(key_size));
-      records.push_back({key, text(in.view(value_size))});
+      const std::string_view key = text_of(in.view(key_size));
+      records.push_back({key, text_of(in.view(value_size))});
     }
   }
   if (!in.ok()) return kBadBody;
@@ -507,7 +491,7 @@ Result<Exact> decode_exact(std::string_view value) {
   Exact exact;
   const std::uint8_t flags = in.u8();
   if ((flags & 1) != 0) exact.expected = take_digest(in);
-  if ((flags & 2) != 0) exact.value = text(in.view(in.rest()));
+  if ((flags & 2) != 0) exact.value = text_of(in.view(in.rest()));
   if (!in.ok() || in.rest() != 0 || flags > 3) return kBadBody;
   return exact;
 }
@@ -524,7 +508,7 @@ Result<Refusal> decode_refusal(Reader& in) {
   const std::uint8_t code = in.u8();
   if (!in.ok() || code > static_cast<std::uint8_t>(Errc::outside)) return kBadBody;
   refusal.code = static_cast<Errc>(code);
-  refusal.words = text(in.view(std::min<std::size_t>(in.rest(), 200)));
+  refusal.words = text_of(in.view(std::min<std::size_t>(in.rest(), 200)));
   return refusal;
 }
 

@@ -38,7 +38,7 @@ Manner manner_of(Rule rule) {
 // Of a record as it came: from its value, or, with keys alone, what stands in its place.
 std::optional<Digest> digest_of(const frame::Record& record, Content content, EntryDigest& digest) {
   if (content == Content::records) return digest(record.key, record.value);
-  Reader in({reinterpret_cast<const std::uint8_t*>(record.value.data()), record.value.size()});
+  Reader in(bytes_of(record.value));
   const std::uint64_t lo = in.u64();
   const std::uint64_t hi = in.u64();
   if (!in.ok() || in.rest() != 0) return std::nullopt;

@@ -271,7 +271,7 @@ Result<Bytes> Answer::fetch(Reader in) {
             Bytes bytes;
             Writer(bytes).u64(found.lo);
             Writer(bytes).u64(found.hi);
-            writer.add(key, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+            writer.add(key, text_of(bytes));
           }
           return true;
         });
