@@ -449,7 +449,7 @@ TEST_F(Sync, NamesAPeerThatIsNone) {
       {"printf 'semel-sync 2\\n'; cat >/dev/null",
        "the peer speaks another version: it said 'semel-sync 2', not 'semel-sync 1'"},
       {"printf 'semel-sync 1\\n\\377\\377\\377\\377'; cat >/dev/null",
-       "the peer sends a frame of 4294967295 bytes; the limit is 4194304"},
+       "the peer sends a frame of 4294967295 bytes; the limit is 16777216"},
       {"printf 'semel-sync 1\\n\\4\\0\\0\\0junk'; cat >/dev/null", "sync: "},
       {"printf 'semel-sync 1\\n\\0\\0\\0\\0'; cat >/dev/null", "sync: "},
       {"printf 'semel-sync 1\\n\\4\\0\\0\\0ju'", "the peer ended in the middle of a frame"},
