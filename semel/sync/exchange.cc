@@ -26,8 +26,8 @@ Result<void> Exchange::begin_round(const frame::Scope& scope) {
   ++rounds_;
   std::vector<Draft> drafts = std::exchange(next_, {});
   // What is fetched is what was there before anything is stored.
-  std::ranges::stable_partition(
-      drafts, [](const Draft& draft) { return draft.topic != frame::Topic::store; });
+  std::stable_partition(drafts.begin(), drafts.end(),
+                        [](const Draft& draft) { return draft.topic != frame::Topic::store; });
   const std::size_t others = frame::kHeaderBytes + frame::kChecksumBytes + frame::kPartBytes + 32 +
                              scope.range.first.size() + scope.range.end.value_or("").size();
   const std::size_t small =

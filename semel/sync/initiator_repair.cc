@@ -191,8 +191,8 @@ Result<void> Initiator::Body::take_fetched(const FetchAsk& ask, std::size_t end_
   }
   if (ask.fetch.content != Content::records) return {};
   std::ranges::sort(wanted, {}, &frame::Record::key);
-  const auto same = std::ranges::unique(wanted, {}, &frame::Record::key);
-  wanted.erase(same.begin(), same.end());
+  const auto same = [](const frame::Record& a, const frame::Record& b) { return a.key == b.key; };
+  wanted.erase(std::unique(wanted.begin(), wanted.end(), same), wanted.end());
   return apply_here(wanted);
 }
 
