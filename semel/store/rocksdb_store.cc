@@ -480,7 +480,12 @@ Result<std::optional<std::string>> RocksStore::Body::get(std::string_view key) c
 }
 
 Result<void> RocksStore::Body::write(std::span<const Write> writes) {
-  rocksdb::WriteBatch batch;
+  constexpr std::size_t kBeside = 24;  // of the batch, and of each record: lengths, kind, family
+  std::size_t bytes = kBeside;
+  for (const Write& write : writes) {
+    bytes += write.key.size() + (write.value ? write.value->size() : 0) + kBeside;
+  }
+  rocksdb::WriteBatch batch(bytes);
   for (const Write& write : writes) {
     const Status status = write.value ? batch.Put(family, slice(write.key), slice(*write.value))
                                       : batch.Delete(family, slice(write.key));
