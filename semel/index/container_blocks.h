@@ -7,7 +7,7 @@
 //           stays as it is until take() puts the new one in its place.
 // Memory    16 bytes of digest, 5 to 8 of path, count and volume, and 1.2 to 2.4 for the block
 //           (bytes()).
-// Cost      find: O(log blocks), and a walk of up to 64 containers, some 20 ns each.
+// Cost      find: O(log blocks), and a walk of up to 64 containers.
 #pragma once
 
 #include <cstddef>
