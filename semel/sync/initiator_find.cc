@@ -125,6 +125,11 @@ Result<void> Initiator::Body::hello_answered(Reader in) {
 }
 
 void Initiator::Body::estimate_difference(const frame::HelloReply& reply) {
+  if (here_ == there_) {  // whatever the florets do not know of
+    estimate_ = estimate_of_total({}, here_.count, there_.count);
+    looked_for_ = 0;
+    return;
+  }
   double total = reply.total;
   if (!reply.reliable) {
     total =

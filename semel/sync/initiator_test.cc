@@ -1,0 +1,98 @@
+// Initiator: what a report says. How syncs end, whatever the network does, is in
+// tests/simulation/sync_simulation_test.cc.
+#include "semel/sync/initiator.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "semel/store/memory_store.h"
+#include "semel/sync/responder.h"
+#include "tests/support/index.h"
+#include "tests/support/store.h"
+
+namespace semel {
+namespace {
+
+class InitiatorTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (MemoryStore* const store : {&here_, &there_}) {
+      for (int n = 0; n < 5000; ++n) put(*store, key(n), "value");
+    }
+    here_index_ = *IndexedStore::open(here_, numbered_secret(1), {});
+    there_index_ = *IndexedStore::open(there_, numbered_secret(1), {});
+    // Read, so that what is written from now on is not known to the florets.
+    ASSERT_TRUE(here_index_->view());
+    ASSERT_TRUE(there_index_->view());
+  }
+
+  static std::string key(int n) { return "key " + std::to_string(n); }
+
+  SyncReport sync(const SyncSettings& settings) {
+    Responder responder(*there_index_, {});
+    Initiator initiator(*here_index_, settings);
+    while (!initiator.done() && !initiator.failed()) {
+      std::vector<Bytes> answers;
+      for (const ByteView question : initiator.outstanding()) {
+        answers.push_back(responder.respond(question));
+      }
+      for (const Bytes& answer : answers) EXPECT_TRUE(initiator.receive(answer));
+    }
+    EXPECT_TRUE(initiator.done());
+    return initiator.report();
+  }
+
+  MemoryStore here_;
+  MemoryStore there_;
+  std::unique_ptr<IndexedStore> here_index_;
+  std::unique_ptr<IndexedStore> there_index_;
+};
+
+TEST_F(InitiatorTest, EqualStoresTakeOneRoundTripWhateverTheFloretsDoNotKnow) {
+  for (MemoryStore* const store : {&here_, &there_}) put(*store, key(17), "changed");
+  const SyncReport report = sync({});
+  EXPECT_TRUE(report.proved);
+  EXPECT_EQ(report.round_trips, 1U);
+  EXPECT_LT(report.bytes_sent + report.bytes_received, 2000U);
+  EXPECT_EQ(report.way, Way::nothing);
+  EXPECT_EQ(report.estimate.total.value, 0);
+  EXPECT_EQ(report.estimate.total.error, 0);
+  EXPECT_EQ(report.estimate.jaccard.value, 1);
+}
+
+TEST_F(InitiatorTest, WhatFloretsDoNotKnowMakesTheEstimateLessSure) {
+  for (int n = 0; n < 40; ++n) put(there_, key(n), "changed");
+  const SyncReport report = sync({});
+  EXPECT_TRUE(report.proved);
+  EXPECT_EQ(report.changed, 40U);
+  EXPECT_GE(report.estimate.total.error, 40);
+}
+
+TEST_F(InitiatorTest, WhereMoreDiffersThanTheLimitTheRangeIsDoneInStretches) {
+  for (int n = 0; n < 3000; ++n) put(there_, key(n), "changed");
+  SyncSettings settings;
+  settings.limits.stretch_records = 500;
+  const SyncReport report = sync(settings);
+  EXPECT_TRUE(report.proved);
+  EXPECT_EQ(report.changed, 3000U);
+  EXPECT_GT(report.passes, 3U);
+  EXPECT_EQ(report.initiator.count, 5000U);
+  EXPECT_EQ(read(here_), read(there_));
+}
+
+TEST_F(InitiatorTest, APlanWritesNothing) {
+  put(there_, key(1), "changed");
+  const Model before = read(here_);
+  SyncSettings settings;
+  settings.purpose = Purpose::plan;
+  const SyncReport report = sync(settings);
+  EXPECT_EQ(report.round_trips, 1U);
+  EXPECT_EQ(report.way, report.plan.best.way);
+  EXPECT_EQ(read(here_), before);
+}
+
+}  // namespace
+}  // namespace semel
