@@ -30,7 +30,7 @@ class BitWriter {
   }
   // Elias' gamma code: one bit for 1, three for 2 and 3, and so on. REQUIRES: value > 0.
   void gamma(std::uint64_t value) {
-    const int width = std::bit_width(value);
+    const auto width = static_cast<int>(std::bit_width(value));
     put(0, width - 1);
     put(value, width);
   }

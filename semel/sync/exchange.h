@@ -71,7 +71,7 @@ class Exchange {
     std::vector<std::pair<std::unique_ptr<AskContext>, ByteView>> parts;
   };
   // An error if the frame is no answer to an open question.
-  Result<Answer> take(ByteView frame);
+  Result<Answer> take(ByteView bytes);
 
   void stop();  // no question is open, and none will be asked
 

@@ -28,8 +28,8 @@ class Responder {
   // REQUIRES: the index outlives the responder.
   Responder(IndexedStore& index, Terms terms);
 
-  // The answer to one frame, a frame itself. `frame` may come from an enemy.
-  Bytes respond(ByteView frame);
+  // The answer to one frame, a frame itself. `bytes` may come from an enemy.
+  Bytes respond(ByteView bytes);
 
  private:
   IndexedStore& index_;
