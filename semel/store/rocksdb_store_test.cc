@@ -40,6 +40,23 @@ using Mode = RocksStore::Mode;
 
 std::string key(int n) { return std::string("k").append(std::to_string(1000 + n)); }
 
+// With the compaction filter that RocksDB itself brings.
+rocksdb::Options without_empty_values() {
+  rocksdb::Options options;
+  const rocksdb::Status made = rocksdb::CompactionFilter::CreateFromString(
+      {}, "RemoveEmptyValueCompactionFilter", &options.compaction_filter);
+  EXPECT_TRUE(made.ok()) << made.ToString();
+  return options;
+}
+
+// Every file anew, so that a compaction filter sees every record.
+void compact(rocksdb::DB& db) {
+  rocksdb::CompactRangeOptions all;
+  all.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
+  const rocksdb::Status compacted = db.CompactRange(all, nullptr, nullptr);
+  EXPECT_TRUE(compacted.ok()) << compacted.ToString();
+}
+
 // A directory, opened by us or by somebody else.
 class RocksStoreTest : public ::testing::Test {
  protected:
@@ -424,18 +441,7 @@ TEST_F(RocksStoreTest, TellsWhatACompactionFilterOfAnotherProgramDropped) {
   Model before = hundred();
   before[key(50)] = "";
   const Bytes position = *open()->position();
-  rocksdb::Options options;
-  const rocksdb::CompactionFilter* filter = nullptr;
-  ASSERT_TRUE(
-      rocksdb::CompactionFilter::CreateFromString({}, "RemoveEmptyValueCompactionFilter", &filter)
-          .ok());
-  options.compaction_filter = filter;
-  {
-    const auto db = foreign(options);
-    rocksdb::CompactRangeOptions all;
-    all.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
-    ASSERT_TRUE(db->CompactRange(all, nullptr, nullptr).ok());
-  }
+  compact(*foreign(without_empty_values()));
   told_since(position, before);
   EXPECT_FALSE(open()->get(key(50))->has_value());
 }
@@ -588,13 +594,7 @@ TEST_F(RocksStoreTest, TellsWhatFifoCompactionDrops) {
 }
 
 TEST_F(RocksStoreTest, TellsWhatACompactionFilterDrops) {
-  rocksdb::Options options;
-  const rocksdb::CompactionFilter* filter = nullptr;
-  ASSERT_TRUE(
-      rocksdb::CompactionFilter::CreateFromString({}, "RemoveEmptyValueCompactionFilter", &filter)
-          .ok());
-  options.compaction_filter = filter;
-  foreign(options);
+  foreign(without_empty_values());
   const auto store = open({});
   Told told;
   put(*store, "a", "1");
@@ -602,9 +602,7 @@ TEST_F(RocksStoreTest, TellsWhatACompactionFilterDrops) {
   put(*store, "z", "1");
   ASSERT_TRUE(store->position());
   store->observe(&told);
-  rocksdb::CompactRangeOptions all;
-  all.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
-  ASSERT_TRUE(store->raw().CompactRange(all, nullptr, nullptr).ok());
+  compact(store->raw());
   EXPECT_FALSE(store->get("m")->has_value());
   EXPECT_TRUE(told.contains("m"));
   store->observe(nullptr);
