@@ -23,8 +23,8 @@ Initiator::Body::Body(IndexedStore& index, SyncSettings settings)
 }
 
 Content Initiator::Body::content() const {
-  if (settings_.purpose != Purpose::repair) return Content::keys;
-  if (writes_here() || calls_back()) return Content::records;
+  if (settings_.purpose == Purpose::diff) return Content::keys;
+  if (takes() || calls_back()) return Content::records;
   return removes() ? Content::keys : Content::digest;
 }
 

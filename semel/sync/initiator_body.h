@@ -99,14 +99,13 @@ class Initiator::Body {
   bool removes() const {
     return settings_.resolver.rule == Rule::source && settings_.resolver.remove_extra;
   }
-  bool writes_there() const {
-    return repairs() && (two_way() || (here_is_source() && !calls_back()));
-  }
-  bool writes_here() const {
-    return repairs() && (two_way() || (!here_is_source() && !calls_back()));
-  }
-  // What has to be known of a record that only the other end has.
+  bool gives() const { return two_way() || (here_is_source() && !calls_back()); }
+  bool takes() const { return two_way() || (!here_is_source() && !calls_back()); }
+  bool writes_there() const { return repairs() && gives(); }
+  bool writes_here() const { return repairs() && takes(); }
+  // What has to be known of a record that only the other end has; a plan is that of a repair.
   frame::Content content() const;
+  Travels travels() const;
   Findings::Keep keep() const;
 
   ShortDigest shorten(ShortDigest::Of of) const { return {index_.secret(), of, salt_}; }

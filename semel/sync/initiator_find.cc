@@ -142,12 +142,24 @@ void Initiator::Body::estimate_difference(const frame::HelloReply& reply) {
   looked_for_ = looked_for(estimate_);
 }
 
+Travels Initiator::Body::travels() const {
+  switch (content()) {
+    case Content::records:
+      return Travels::records;
+    case Content::keys:
+      return Travels::keys;
+    case Content::digest:
+      break;
+  }
+  return Travels::nothing;
+}
+
 void Initiator::Body::predict(Known known) {
   known.initiator = here_;
   known.responder = there_;
   known.difference = estimate_;
-  known.fetches = content() != Content::digest;
-  known.stores = writes_there() || calls_back();
+  known.to_initiator = travels();
+  known.stores = settings_.purpose != Purpose::diff && (gives() || calls_back());
   const Plan plan = make_plan(known, settings_.link);
   predicted_ = plan.best;
   const bool list = std::exchange(escalate_, false);

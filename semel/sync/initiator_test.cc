@@ -94,5 +94,32 @@ TEST_F(InitiatorTest, APlanWritesNothing) {
   EXPECT_EQ(read(here_), before);
 }
 
+TEST_F(InitiatorTest, APlanPredictsTheRepair) {
+  for (int n = 0; n < 200; ++n) put(there_, key(n), "changed");
+  SyncSettings settings;
+  settings.purpose = Purpose::plan;
+  const SyncReport plan = sync(settings);
+  settings.purpose = Purpose::repair;
+  const SyncReport repair = sync(settings);
+  EXPECT_EQ(plan.predicted.way, repair.predicted.way);
+  EXPECT_EQ(plan.predicted.bytes.value, repair.predicted.bytes.value);
+  EXPECT_EQ(plan.predicted.payload.value, repair.predicted.payload.value);
+}
+
+// It fetches keys with their digests, and stores nothing.
+TEST_F(InitiatorTest, ADiffIsPredictedAsADiff) {
+  for (int n = 0; n < 200; ++n) put(there_, key(n), "changed");
+  for (const Way way : {Way::walk, Way::sketch, Way::list, Way::copy}) {
+    SyncSettings settings;
+    settings.purpose = Purpose::diff;
+    settings.way = way;
+    const SyncReport diff = sync(settings);
+    const auto bytes =
+        static_cast<double>(diff.bytes_sent + diff.bytes_received - diff.payload_bytes);
+    EXPECT_NEAR(diff.predicted.bytes.value / bytes, 1, 0.25) << kWayNames[std::size_t(way)];
+    EXPECT_EQ(diff.predicted.round_trips, diff.round_trips) << kWayNames[std::size_t(way)];
+  }
+}
+
 }  // namespace
 }  // namespace semel

@@ -16,6 +16,7 @@ constexpr double kFirst = 1100;  // the first exchange, without its frontier
 constexpr double kSlot = 3.32;   // of a frontier
 constexpr double kPath = 1.8;    // of a node by itself
 constexpr double kNumber = 2;    // of a record that is asked for
+constexpr double kDigest = sizeof(Digest);
 // Seconds, as measured beside the scan of records.
 constexpr double kSeek = 8e-6;  // to a slot's records
 constexpr double kSum = 3e-6;   // of a slot
@@ -120,11 +121,12 @@ Prediction list(const Known& known, const Link& link, const Numbers& n) {
 }
 
 Prediction copy(const Known& known, const Link& link, const Numbers& n) {
-  Prediction p{Way::copy, {}, {}, {}, 3};
+  Prediction p{Way::copy, {}, {}, {}, known.stores ? 3.0 : 2.0};
   const double there = std::min(n.question, static_cast<double>(known.responder.count));
   p.payload.value = there * mean_volume(known.responder);
   if (known.stores) p.payload.value += n.only_a * mean_volume(known.initiator);
   p.bytes.value = n.differing * kPath + 5 * kFrame;
+  if (known.to_initiator == Travels::keys) p.bytes.value += there * kDigest;
   p.seconds.value = n.question / link.records_per_second;
   return p;
 }
@@ -160,7 +162,10 @@ Plan make_plan(const Known& known, const Link& link) {
   for (Prediction& p : plan.all) {
     if (p.way == Way::nothing) continue;
     if (p.way != Way::copy) {
-      if (known.fetches) p.payload.value += n.only_b * mean_volume(known.responder);
+      if (known.to_initiator != Travels::nothing) {
+        p.payload.value += n.only_b * mean_volume(known.responder);
+      }
+      if (known.to_initiator == Travels::keys) p.bytes.value += n.only_b * kDigest;
       if (known.stores) p.payload.value += n.only_a * mean_volume(known.initiator);
     }
     p.seconds.value += p.round_trips * link.round_trip_seconds +
@@ -174,7 +179,8 @@ Plan make_plan(const Known& known, const Link& link) {
   if (equal) return plan;
   plan.best = plan.all[1];
   for (const Prediction& p : plan.all) {
-    const bool possible = p.way != Way::nothing && (p.way != Way::copy || known.fetches);
+    const bool possible =
+        p.way != Way::nothing && (p.way != Way::copy || known.to_initiator != Travels::nothing);
     if (possible && p.seconds.value < plan.best.seconds.value) plan.best = p;
   }
   return plan;

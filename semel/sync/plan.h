@@ -34,6 +34,13 @@ struct Link {
   double records_per_second = 2e6;  // read and digested, at either end
 };
 
+// Of a record that one end wants to know of.
+enum class Travels : std::uint8_t {
+  nothing,  // that it is there is enough
+  keys,     // each with its digest; the prediction takes a key for as large as its record
+  records,
+};
+
 // What the plan knows of the two stores.
 struct Known {
   Aggregate initiator;
@@ -45,8 +52,8 @@ struct Known {
   std::uint64_t slots_differing = 1;
   std::uint64_t records_in_question = 0;
   std::uint64_t containers = 0;  // of the initiator's trie, in the range
-  bool fetches = true;           // records travel to the initiator
-  bool stores = true;            // records travel to the responder
+  Travels to_initiator = Travels::records;
+  bool stores = true;  // records travel to the responder
 };
 
 struct Prediction {

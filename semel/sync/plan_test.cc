@@ -52,8 +52,21 @@ TEST(PlanTest, WhatIsNotSureIsSaid) {
 
 TEST(PlanTest, ACopyIsNoWayForThoseWhoFetchNothing) {
   Known known = known_of(1'000'000, 2'000'000);
-  known.fetches = false;
+  known.to_initiator = Travels::nothing;
   EXPECT_NE(make_plan(known, {}).best.way, Way::copy);
+}
+
+TEST(PlanTest, KeysTravelWithTheirDigests) {
+  Known known = known_of(1'000'000, 2'000'000);
+  const Plan records = make_plan(known, {});
+  known.to_initiator = Travels::keys;
+  const Plan keys = make_plan(known, {});
+  const auto more = [&](Way way) {
+    const auto at = static_cast<std::size_t>(way);
+    return keys.all[at].bytes.value - records.all[at].bytes.value;
+  };
+  EXPECT_NEAR(more(Way::copy), 16e6, 1);
+  EXPECT_NEAR(more(Way::list), 16e6, 1);
 }
 
 TEST(BudgetTest, SketchesOfAPartitionHoldMoreThanTheirShare) {
