@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 #include <shared_mutex>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -53,7 +54,7 @@ std::uint64_t next_instance() {
 
 class MemoryStore::Body {
  public:
-  explicit Body(std::size_t log_keys) : log_keys_(log_keys) {}
+  Body(std::size_t log_keys, const Merger* merger) : log_keys_(log_keys), merger_(merger) {}
 
   std::shared_mutex& mutex() { return mutex_; }
 
@@ -63,7 +64,37 @@ class MemoryStore::Body {
     return found == records_.end() ? nullptr : found->second.at(sequence_);
   }
 
-  void write(std::span<const Write> writes) {
+  Result<void> write(std::span<const Write> writes) {
+    if (std::none_of(writes.begin(), writes.end(), [](const Write& one) { return one.merge; })) {
+      put(writes);
+      return {};
+    }
+    if (merger_ == nullptr) return Error{Errc::unsupported, "the store has no merger"};
+    std::deque<std::string> merged;  // in their places while it grows
+    std::unordered_map<std::string_view, std::optional<std::string_view>> before;  // in this batch
+    std::vector<Write> made;
+    made.reserve(writes.size());
+    for (const Write& write : writes) {
+      const auto [now, first] = before.try_emplace(write.key);
+      if (write.merge) {
+        SEMEL_ASSERT(write.value.has_value());
+        const std::string* const found = first ? find(write.key) : nullptr;
+        if (found != nullptr) now->second = *found;
+        if (!merger_->merge(write.key, now->second, *write.value, merged.emplace_back())) {
+          return Error{Errc::corrupt, "a record or what is to be merged into it is damaged"};
+        }
+        now->second = merged.back();
+      } else {
+        now->second = write.value;
+      }
+      made.push_back({write.key, now->second});
+    }
+    put(made);
+    return {};
+  }
+
+  // REQUIRES: no merges.
+  void put(std::span<const Write> writes) {
     // Told first: if memory runs out in between, what was changed is among what was told. Nobody
     // can look before the mutex is free.
     const std::uint64_t sequence = sequence_ + 1;
@@ -211,6 +242,7 @@ class MemoryStore::Body {
   mutable std::shared_mutex mutex_;
   const std::uint64_t instance_ = next_instance();
   const std::size_t log_keys_;
+  const Merger* const merger_;
   std::uint64_t sequence_ = 0;  // of the last write
   Records records_;
   std::multiset<std::uint64_t> open_;  // the instants of open cursors
@@ -286,7 +318,8 @@ class MemoryStore::BatchCursor final : public Cursor {
   bool ended_ = true;     // no record follows the batch
 };
 
-MemoryStore::MemoryStore(std::size_t log_keys) : body_(std::make_unique<Body>(log_keys)) {}
+MemoryStore::MemoryStore(std::size_t log_keys, const Merger* merger)
+    : body_(std::make_unique<Body>(log_keys, merger)) {}
 MemoryStore::~MemoryStore() = default;
 
 Result<std::optional<std::string>> MemoryStore::get(std::string_view key) const {
@@ -298,8 +331,7 @@ Result<std::optional<std::string>> MemoryStore::get(std::string_view key) const 
 Result<void> MemoryStore::write(std::span<const Write> writes) {
   if (writes.empty()) return {};
   const std::unique_lock lock(body_->mutex());
-  body_->write(writes);
-  return {};
+  return body_->write(writes);
 }
 
 Result<void> MemoryStore::remove_range(const KeyRange& range) {
@@ -325,7 +357,7 @@ Result<void> MemoryStore::update(std::span<const std::string_view> keys, const B
     values.push_back(become(i, seen));
     if (values.back() != seen) writes.push_back({keys[i], values.back()});
   }
-  if (!writes.empty()) body_->write(writes);
+  if (!writes.empty()) body_->put(writes);
   return {};
 }
 

@@ -2,6 +2,7 @@
 //
 // Contract  As in ordered_store.h. Positions are good for this object alone, and as far back as the
 //           log of changed keys goes. The checkpoint is kept in memory.
+// Merges    are made by the write: one that is damaged is Errc::corrupt, and nothing is written.
 // Cursors   read the versions of their instant, which writers keep for as long as an open cursor
 //           needs them. A cursor takes records in batches, so that a scan holds up no writer for
 //           more than some microseconds.
@@ -21,13 +22,15 @@ class MemoryStore final : public OrderedStore {
  public:
   static constexpr std::size_t kLogKeys = std::size_t{1} << 16;
 
-  // `log_keys`: how many changes back a position may be.
-  explicit MemoryStore(std::size_t log_keys = kLogKeys);
+  // `log_keys`: how many changes back a position may be. `merger`: nullptr for none.
+  // REQUIRES: the merger outlives this.
+  explicit MemoryStore(std::size_t log_keys = kLogKeys, const Merger* merger = nullptr);
   ~MemoryStore() override;
 
   Result<std::optional<std::string>> get(std::string_view key) const override;
   Result<void> write(std::span<const Write> writes) override;
   Result<void> remove_range(const KeyRange& range) override;
+  Result<void> sync() override { return {}; }
   Result<std::unique_ptr<Cursor>> cursor() const override;
   Result<void> update(std::span<const std::string_view> keys, const Become& become) override;
   void observe(ChangeObserver* observer) override;

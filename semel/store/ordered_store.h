@@ -12,7 +12,7 @@
 // Threads   Any number of threads may call at once. A cursor belongs to one thread, and goes before
 //           its store.
 // Error     Errc::io if the store below fails, Errc::unsupported for a write to a store that was
-//           opened read-only.
+//           opened read-only, and for a merge in one without a Merger.
 #pragma once
 
 #include <functional>
@@ -31,6 +31,20 @@ namespace semel {
 struct Write {
   std::string_view key;
   std::optional<std::string_view> value;  // nullopt: remove
+  bool merge = false;  // the value is an operand, which the store's Merger adds to the record
+};
+
+// Adds an operand to a record that nobody has to read for it. Operands of one key are added in the
+// order of their writes, but two neighbours may first be made one: merge() is associative.
+class Merger {
+ public:
+  virtual ~Merger() = default;
+  // Kept with the records: they are opened again only with a merger of this name.
+  virtual const char* name() const = 0;
+  // The record, or the operand before, with `operand` added; nullopt: there is none. False if one
+  // of the two is damaged; then a read of the record is Errc::corrupt.
+  virtual bool merge(std::string_view key, std::optional<std::string_view> now,
+                     std::string_view operand, std::string& merged) const = 0;
 };
 
 class Cursor {
@@ -59,6 +73,8 @@ class OrderedStore {
   virtual Result<std::optional<std::string>> get(std::string_view key) const = 0;
   virtual Result<void> write(std::span<const Write> writes) = 0;
   virtual Result<void> remove_range(const KeyRange& range) = 0;
+  // All writes that have returned are on disk when it returns.
+  virtual Result<void> sync() = 0;
   virtual Result<std::unique_ptr<Cursor>> cursor() const = 0;
 
   // For each key what becomes of its value, given what it is now. No write comes between the look

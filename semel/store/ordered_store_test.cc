@@ -6,8 +6,6 @@
 #include <rapidcheck/gtest.h>
 
 #include <atomic>
-#include <map>
-#include <mutex>
 #include <set>
 #include <thread>
 
@@ -17,29 +15,14 @@
 #include "semel/store/responsible_store.h"
 #include "semel/store/rocksdb_store.h"
 #include "tests/cli/temporary_directory.h"
+#include "tests/support/crashing_store.h"
 #include "tests/support/store.h"
+#include "tests/support/store_driver.h"
 
 namespace semel {
 namespace {
 
-// The keys with another value, or in one of the two alone.
-std::set<std::string> changed_keys(const Model& before, const Model& after) {
-  std::set<std::string> keys;
-  for (const auto& [key, value] : before) {
-    const auto same = after.find(key);
-    if (same == after.end() || same->second != value) keys.insert(key);
-  }
-  for (const auto& [key, value] : after) {
-    if (!before.contains(key)) keys.insert(key);
-  }
-  return keys;
-}
-
-void expect_told(const Told& told, const Model& before, const Model& after) {
-  for (const std::string& key : changed_keys(before, after)) {
-    ASSERT_TRUE(told.contains(key)) << "nobody was told of '" << key << "'";
-  }
-}
+const Appender kAppender;
 
 class MemoryCase {
  public:
@@ -48,7 +31,17 @@ class MemoryCase {
   static KeyRange everything() { return KeyRange::all(); }
 
  private:
-  MemoryStore store_;
+  MemoryStore store_{MemoryStore::kLogKeys, &kAppender};
+};
+
+class CrashingCase {
+ public:
+  OrderedStore& store() { return store_; }
+  void reopen() { ASSERT_TRUE(store_.sync()); }
+  static KeyRange everything() { return KeyRange::all(); }
+
+ private:
+  CrashingStore store_{&kAppender};
 };
 
 class RocksCase {
@@ -63,8 +56,9 @@ class RocksCase {
 
  private:
   void open() {
-    auto opened = RocksStore::open(directory_.path().string(),
-                                   {.create = true, .write_buffer_bytes = 1 << 16});
+    auto opened =
+        RocksStore::open(directory_.path().string(),
+                         {.create = true, .write_buffer_bytes = 1 << 16, .merger = &kAppender});
     SEMEL_ASSERT(opened);
     store_ = *std::move(opened);
   }
@@ -99,88 +93,9 @@ class OrderedStoreContract : public ::testing::Test {
   OrderedStore& store() { return case_.store(); }
   Case case_;
 };
-using Cases = ::testing::Types<MemoryCase, RocksCase, ResponsibleCase<MemoryCase>,
+using Cases = ::testing::Types<MemoryCase, CrashingCase, RocksCase, ResponsibleCase<MemoryCase>,
                                ResponsibleCase<RocksCase>>;
 TYPED_TEST_SUITE(OrderedStoreContract, Cases);
-
-// Few keys, so that they meet; one is the beginning of another, some hold zeros or high bytes.
-std::string small_key(std::uint64_t n) {
-  static const std::string kBytes("a\0\x7f\x80z", 5);
-  std::string key(n % 2 == 0 ? "a" : "b");
-  for (n /= 2; n > 0; n /= kBytes.size()) key.push_back(kBytes[n % kBytes.size()]);
-  return key;
-}
-
-// Applies one random operation to a store and to its model.
-class Driver {
- public:
-  Driver(OrderedStore& store, const KeyRange& everything) : store_(store), within_(everything) {}
-
-  void step(Random& random) {
-    switch (random.below(8)) {
-      case 0:
-        return remove_range(random);
-      case 1:
-        return update(random);
-      default:
-        return write(random);
-    }
-  }
-  const Model& model() const { return model_; }
-
- private:
-  static std::string random_key(Random& random) { return small_key(random.below(60)); }
-
-  void write(Random& random) {
-    std::vector<std::string> keys(1 + random.below(5)), values(keys.size());
-    std::vector<Write> writes;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      keys[i] = random_key(random);
-      values[i] = std::to_string(random());
-      const bool removes = random.below(3) == 0;
-      writes.push_back(removes ? Write{keys[i], std::nullopt} : Write{keys[i], values[i]});
-      if (removes) {
-        model_.erase(keys[i]);
-      } else {
-        model_[keys[i]] = values[i];
-      }
-    }
-    ASSERT_TRUE(store_.write(writes));
-  }
-
-  void remove_range(Random& random) {
-    KeyRange range{random_key(random), std::nullopt};
-    if (random.below(4) != 0) range.end = random_key(random);
-    range = intersection(range, within_);
-    ASSERT_TRUE(store_.remove_range(range));
-    std::erase_if(model_, [&](const auto& record) { return range.contains(record.first); });
-  }
-
-  void update(Random& random) {
-    std::set<std::string> keys;
-    for (std::uint64_t n = random.below(4); n > 0; --n) keys.insert(random_key(random));
-    const std::vector<std::string_view> list(keys.begin(), keys.end());
-    const auto become = [&](std::size_t i, std::optional<std::string_view> now) {
-      const auto found = model_.find(std::string(list[i]));
-      EXPECT_EQ(now.has_value(), found != model_.end());
-      EXPECT_TRUE(!now || *now == found->second);
-      return list[i].size() % 3 == 0 ? std::nullopt
-                                     : std::optional(std::string(now.value_or("")) + "+");
-    };
-    ASSERT_TRUE(store_.update(list, become));
-    for (const std::string& key : keys) {
-      if (key.size() % 3 == 0) {
-        model_.erase(key);
-      } else {
-        model_[key] += "+";
-      }
-    }
-  }
-
-  OrderedStore& store_;
-  KeyRange within_;
-  Model model_;
-};
 
 TYPED_TEST(OrderedStoreContract, IsAMapThatTellsOfEveryChangeBeforeTheCallReturns) {
   Driver driver(this->store(), TypeParam::everything());
@@ -254,6 +169,96 @@ TYPED_TEST(OrderedStoreContract, TheLastOfEqualKeysInAWriteCounts) {
   ASSERT_TRUE(this->store().write(writes));
   EXPECT_EQ(read(this->store()), (Model{{"b", "2"}, {"c", "3"}}));
   EXPECT_EQ(read(**open), Model{});
+}
+
+TYPED_TEST(OrderedStoreContract, AMergeAddsToWhateverIsThere) {
+  OrderedStore& store = this->store();
+  put(store, "gone", "1");
+  put(store, "here", "1");
+  const Write remove{"gone", std::nullopt};
+  ASSERT_TRUE(store.write({&remove, 1}));
+  for (const char* const key : {"absent", "gone", "here"}) {
+    ASSERT_TRUE(merge(store, key, "a"));
+    ASSERT_TRUE(merge(store, key, "b"));
+  }
+  ASSERT_TRUE(merge(store, "empty", ""));
+  const Model expected = {{"absent", "ab"}, {"empty", ""}, {"gone", "ab"}, {"here", "1ab"}};
+  EXPECT_EQ(read(store), expected);
+  this->case_.reopen();
+  EXPECT_EQ(read(this->store()), expected);
+}
+
+TYPED_TEST(OrderedStoreContract, AMergeSeesWhatCameBeforeItInTheSameWrite) {
+  put(this->store(), "b", "0");
+  put(this->store(), "c", "0");
+  put(this->store(), "d", "0");
+  const std::vector<Write> writes = {
+      {"a", "1", true}, {"a", "2", true},    {"a", "3", true},  // absent before
+      {"b", "1", true}, {"b", std::nullopt}, {"b", "2", true},  // a removal in between
+      {"c", "1", true}, {"c", "2"},          {"c", "3", true},  // a value in between
+      {"d", "1", true}, {"d", std::nullopt}};
+  ASSERT_TRUE(this->store().write(writes));
+  EXPECT_EQ(read(this->store()), (Model{{"a", "123"}, {"b", "2"}, {"c", "23"}}));
+}
+
+TYPED_TEST(OrderedStoreContract, ACursorDoesNotSeeLaterMerges) {
+  put(this->store(), "a", "1");
+  ASSERT_TRUE(merge(this->store(), "b", "1"));
+  const auto open = this->store().cursor();
+  ASSERT_TRUE(open);
+  for (const char* const key : {"a", "b", "c"}) ASSERT_TRUE(merge(this->store(), key, "2"));
+  EXPECT_EQ(read(**open), (Model{{"a", "1"}, {"b", "1"}}));
+  EXPECT_EQ(read(this->store()), (Model{{"a", "12"}, {"b", "12"}, {"c", "2"}}));
+}
+
+TYPED_TEST(OrderedStoreContract, AMergeIsToldAtOnceAndAfterReopening) {
+  const Result<Bytes> position = this->store().position();
+  ASSERT_TRUE(position);
+  Told told;
+  this->store().observe(&told);
+  ASSERT_TRUE(merge(this->store(), "a", "1"));
+  this->store().observe(nullptr);
+  EXPECT_EQ(told.keys(), (std::set<std::string>{"a"}));
+  this->case_.reopen();
+  Told later;
+  ASSERT_TRUE(this->store().changes_since(*position, later));
+  EXPECT_EQ(later.keys(), (std::set<std::string>{"a"}));
+}
+
+// Who merges at once refuses the write; who merges later cannot read the record.
+TYPED_TEST(OrderedStoreContract, ADamagedMergeIsCorruptWhereItIsMadeAndHarmsNoOtherRecord) {
+  OrderedStore& store = this->store();
+  put(store, "b", "1");
+  put(store, "c", "1");
+  const std::vector<Write> writes = {{"a", "2"}, {"b", "!", true}};
+  const Result<void> written = store.write(writes);
+  if (!written) {
+    EXPECT_EQ(written.error().code, Errc::corrupt);
+    EXPECT_EQ(read(store), (Model{{"b", "1"}, {"c", "1"}}));
+    return;
+  }
+  const auto corrupt = [](const auto& result) {
+    return !result && result.error().code == Errc::corrupt;
+  };
+  EXPECT_TRUE(corrupt(store.get("b")));
+  const std::vector<std::string_view> keys = {"a", "b"};
+  EXPECT_TRUE(corrupt(store.update(keys, [](std::size_t, auto) { return "3"; })));
+  const auto cursor = store.cursor();
+  ASSERT_TRUE(cursor);
+  (*cursor)->seek("b");
+  EXPECT_FALSE((*cursor)->valid());
+  EXPECT_TRUE(corrupt((*cursor)->status()));
+  EXPECT_EQ(**store.get("a"), "2");
+  EXPECT_EQ(**store.get("c"), "1");
+  put(store, "b", "4");
+  EXPECT_EQ(read(store), (Model{{"a", "2"}, {"b", "4"}, {"c", "1"}}));
+}
+
+TYPED_TEST(OrderedStoreContract, SyncChangesNoRecord) {
+  ASSERT_TRUE(this->store().sync());
+  ASSERT_TRUE(merge(this->store(), "a", "1"));
+  ASSERT_TRUE(this->store().sync());
+  EXPECT_EQ(read(this->store()), (Model{{"a", "1"}}));
 }
 
 TYPED_TEST(OrderedStoreContract, TheEmptyKeyAndTheEmptyValueAreARecord) {
@@ -423,6 +428,24 @@ TEST(MemoryStore, ItsLogGoesBackAsFarAsItSays) {
   EXPECT_TRUE(told.contains("b"));
   EXPECT_FALSE(told.contains("a"));
   EXPECT_EQ(store.changes_since(old, told).error().code, Errc::gap);
+}
+
+TEST(MemoryStore, ADamagedMergeIsNotTold) {
+  MemoryStore store(MemoryStore::kLogKeys, &kAppender);
+  const Bytes position = *store.position();
+  Told told;
+  store.observe(&told);
+  EXPECT_EQ(merge(store, "a", "!").error().code, Errc::corrupt);
+  ASSERT_TRUE(store.changes_since(position, told));
+  EXPECT_TRUE(told.nothing());
+  store.observe(nullptr);
+}
+
+TEST(MemoryStore, WithoutAMergerItRefusesToMergeAndChangesNothing) {
+  MemoryStore store;
+  const std::vector<Write> writes = {{"a", "1"}, {"b", "1", true}};
+  EXPECT_EQ(store.write(writes).error().code, Errc::unsupported);
+  EXPECT_EQ(read(store), Model{});
 }
 
 TEST(ResponsibleStore, AnythingOutsideIsAnErrorThatChangesNothing) {

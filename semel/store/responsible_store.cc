@@ -90,6 +90,8 @@ Result<void> ResponsibleStore::remove_range(const KeyRange& range) {
   return store_.remove_range(range);
 }
 
+Result<void> ResponsibleStore::sync() { return store_.sync(); }
+
 Result<std::unique_ptr<Cursor>> ResponsibleStore::cursor() const {
   const std::shared_lock lock(mutex_);
   Result<std::unique_ptr<Cursor>> below = store_.cursor();

@@ -32,6 +32,7 @@ class ResponsibleStore final : public OrderedStore {
   Result<std::optional<std::string>> get(std::string_view key) const override;
   Result<void> write(std::span<const Write> writes) override;
   Result<void> remove_range(const KeyRange& range) override;
+  Result<void> sync() override;
   Result<std::unique_ptr<Cursor>> cursor() const override;
   Result<void> update(std::span<const std::string_view> keys, const Become& become) override;
   void observe(ChangeObserver* observer) override;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <rocksdb/db.h>
 #include <rocksdb/listener.h>
+#include <rocksdb/merge_operator.h>
 #include <rocksdb/options.h>
 #include <rocksdb/utilities/options_util.h>
 #include <rocksdb/write_batch.h>
@@ -20,6 +21,7 @@
 #include <utility>
 
 #include "semel/core/assert.h"
+#include "semel/store/rocksdb_merge.h"
 #include "semel/store/rocksdb_position.h"
 
 namespace semel {
@@ -35,6 +37,7 @@ std::string_view view(const Slice& text) { return {text.data(), text.size()}; }
 
 Error error_of(const Status& status) {
   if (status.IsNoSpace()) return {Errc::io, "RocksDB: no space is left on the device"};
+  if (failed_to_merge(status)) return {Errc::corrupt, "RocksDB: a record could not be merged"};
   if (status.IsCorruption()) return {Errc::io, "RocksDB: the database is damaged"};
   if (status.IsNotSupported()) return {Errc::unsupported, "RocksDB: not supported here"};
   if (status.IsInvalidArgument()) return {Errc::io, "RocksDB: refused an argument"};
@@ -280,20 +283,6 @@ Status plan_for(const std::string& directory, Plan& plan) {
   return Status::OK();
 }
 
-// The name of a merge operator that RocksDB does not bring is only in the text.
-bool names_merge_operator(const std::string& options_file, const std::string& family) {
-  std::ifstream in(options_file);
-  bool ours = false;
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with('[')) ours = line == "[CFOptions \"" + family + "\"]";
-    const std::size_t at = line.find_first_not_of(' ');
-    if (!ours || at == std::string::npos || !line.substr(at).starts_with("merge_operator="))
-      continue;
-    return line.substr(at) != "merge_operator=nullptr";
-  }
-  return false;
-}
-
 Error open_error(const Status& status) {
   const std::string text = status.ToString();
   if (status.IsIOError() && text.find("lock") != std::string::npos) {
@@ -356,6 +345,7 @@ struct RocksStore::Body {
   Body& operator=(const Body&) = delete;
 
   Result<void> open(Status& status);
+  Result<void> set_merger(ColumnFamilyDescriptor& one, const std::string& options_file) const;
   Status open_as_planned(const Plan& plan);
 
   bool writable() const { return settings.mode == Mode::read_write; }
@@ -365,6 +355,7 @@ struct RocksStore::Body {
   }
 
   Result<std::optional<std::string>> get(std::string_view key) const;
+  Status add(const Write& write, rocksdb::WriteBatch& batch) const;
   // REQUIRES of these: the mutex is held.
   Result<void> write(std::span<const Write> writes);
   Result<RocksPosition> position() const;
@@ -414,8 +405,10 @@ Result<void> RocksStore::Body::open(Status& status) {
   if (std::string_view(options.comparator->Name()) != rocksdb::BytewiseComparator()->Name()) {
     return Error{Errc::unsupported, "the database orders its keys otherwise than by their bytes"};
   }
-  if (options.merge_operator == nullptr && names_merge_operator(plan.options_file, ours->name)) {
-    return Error{Errc::unsupported, "the database has a merge operator that is not known here"};
+  for (ColumnFamilyDescriptor& one : plan.families) {
+    if (!writable() && !is_ours(one)) continue;  // nobody compacts it
+    const Result<void> set = set_merger(one, plan.options_file);
+    if (!set) return set;
   }
   if (settings.write_buffer_bytes) {
     options.write_buffer_size = *settings.write_buffer_bytes;
@@ -444,6 +437,26 @@ Result<void> RocksStore::Body::open(Status& status) {
   }
   SEMEL_ASSERT(family != nullptr);
   listener->know(files_of(*db, settings.column_family));
+  return {};
+}
+
+// A column family keeps the merge operator that it has; ours gets one if it has none.
+Result<void> RocksStore::Body::set_merger(ColumnFamilyDescriptor& one,
+                                          const std::string& options_file) const {
+  std::shared_ptr<rocksdb::MergeOperator>& present = one.options.merge_operator;
+  const std::string name =
+      present != nullptr ? present->Name() : merge_operator_name(options_file, one.name);
+  const bool ours = one.name == settings.column_family;
+  if (settings.merger != nullptr && (name.empty() ? ours : name == settings.merger->name())) {
+    present = merge_operator_of(*settings.merger);
+    return {};
+  }
+  if (settings.merger != nullptr && ours) {
+    return Error{Errc::unsupported, "the database has another merge operator"};
+  }
+  if (present == nullptr && !name.empty()) {
+    return Error{Errc::unsupported, "the database has a merge operator that is not known here"};
+  }
   return {};
 }
 
@@ -479,16 +492,29 @@ Result<std::optional<std::string>> RocksStore::Body::get(std::string_view key) c
   return std::optional(std::move(value));
 }
 
+Status RocksStore::Body::add(const Write& write, rocksdb::WriteBatch& batch) const {
+  const Slice key = slice(write.key);
+  if (!write.merge) {
+    return write.value ? batch.Put(family, key, slice(*write.value)) : batch.Delete(family, key);
+  }
+  SEMEL_ASSERT(write.value.has_value());
+  return batch.Merge(family, key, slice(*write.value));
+}
+
 Result<void> RocksStore::Body::write(std::span<const Write> writes) {
   constexpr std::size_t kBeside = 24;  // of the batch, and of each record: lengths, kind, family
   std::size_t bytes = kBeside;
+  bool merges = false;
   for (const Write& write : writes) {
+    merges = merges || write.merge;
     bytes += write.key.size() + (write.value ? write.value->size() : 0) + kBeside;
+  }
+  if (merges && settings.merger == nullptr) {
+    return Error{Errc::unsupported, "the store has no merger"};
   }
   rocksdb::WriteBatch batch(bytes);
   for (const Write& write : writes) {
-    const Status status = write.value ? batch.Put(family, slice(write.key), slice(*write.value))
-                                      : batch.Delete(family, slice(write.key));
+    const Status status = add(write, batch);
     if (!status.ok()) return error_of(status);
   }
   const Status status = db->Write(writing, &batch);
@@ -600,6 +626,11 @@ Result<void> RocksStore::remove_range(const KeyRange& range) {
       body_->db->DeleteRange(body_->writing, body_->family, slice(range.first), slice(end));
   if (body_->observer != nullptr) body_->observer->changed(range);
   return result_of(status);
+}
+
+Result<void> RocksStore::sync() {
+  if (!body_->writable()) return kReadOnly;
+  return result_of(body_->db->FlushWAL(true));
 }
 
 Result<std::unique_ptr<Cursor>> RocksStore::cursor() const {

@@ -12,12 +12,17 @@
 //           changes_since() tells single keys as far as the write-ahead log goes back, of which
 //           `log_archive_bytes` are kept; beyond, the ranges of files that came or went. It answers
 //           Errc::gap for another database or column family, or an older state of this one.
+// Merges    A column family that was once opened with a merger is opened with one of that name.
+//           Merges are made by whoever reads, and by RocksDB when it flushes, compacts or opens;
+//           damage comes to light then, as Errc::corrupt. Once RocksDB has met it, the store takes
+//           no more writes, and the directory may open in read_only alone.
 // Cost      A write through us costs what it costs RocksDB, and a shared lock.
 // Threads   As in ordered_store.h. Changes past us are told by threads of RocksDB.
 // Format    docs/formats/rocksdb_position_v1.md; the checkpoint is the file SEMEL-INDEX.
 // Error     at opening: Errc::busy if another process has the directory open; Errc::invalid if it is
 //           no database, or has no such column family; Errc::unsupported if keys are in another
-//           order than that of their bytes, or if its merge operator is not one of RocksDB's own.
+//           order than that of their bytes, or if a merge operator is neither RocksDB's own nor of
+//           the merger's name.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +49,7 @@ class RocksStore final : public OrderedStore {
     std::string column_family = "default";
     std::optional<std::uint64_t> write_buffer_bytes = {};  // nullopt: as the directory has it
     std::uint64_t log_archive_bytes = std::uint64_t{64} << 20;
+    const Merger* merger = nullptr;  // outlives the store; its name has letters, digits and dots
   };
 
   // `why`, if given, takes RocksDB's own words in case of an error.
@@ -57,6 +63,7 @@ class RocksStore final : public OrderedStore {
   Result<std::optional<std::string>> get(std::string_view key) const override;
   Result<void> write(std::span<const Write> writes) override;
   Result<void> remove_range(const KeyRange& range) override;
+  Result<void> sync() override;
   Result<std::unique_ptr<Cursor>> cursor() const override;
   Result<void> update(std::span<const std::string_view> keys, const Become& become) override;
   void observe(ChangeObserver* observer) override;

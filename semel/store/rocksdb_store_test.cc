@@ -6,7 +6,9 @@
 #include <rocksdb/comparator.h>
 #include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
+#include <rocksdb/iostats_context.h>
 #include <rocksdb/merge_operator.h>
+#include <rocksdb/perf_level.h>
 #include <rocksdb/sst_file_writer.h>
 
 #include <filesystem>
@@ -203,6 +205,7 @@ TEST_F(RocksStoreTest, ReadsOnlyWhatIsOpenedReadOnly) {
     EXPECT_EQ(store->save_checkpoint(position).error().code, Errc::unsupported);
     EXPECT_EQ(store->position().error().code, Errc::unsupported);
     EXPECT_EQ(store->ingest({}).error().code, Errc::unsupported);
+    EXPECT_EQ(store->sync().error().code, Errc::unsupported);
     EXPECT_EQ(**store->load_checkpoint(), position);
     EXPECT_EQ(read(*store).size(), 101u);
     EXPECT_EQ(**store->get("later"), "1");
@@ -325,6 +328,145 @@ TEST_F(RocksStoreTest, RefusesAMergeOperatorThatIsNotKnownAndTakesOneThatIs) {
   const Bytes position = *open({})->position();
   ASSERT_TRUE(foreign(options)->Merge({}, "n", std::string("\x03\0\0\0\0\0\0\0", 8)).ok());
   told_since(position, {{"n", std::string("\x02\0\0\0\0\0\0\0", 8)}});
+}
+
+const Appender kAppender;
+
+class OtherMerger final : public Merger {
+ public:
+  const char* name() const override { return "semel.test.other"; }
+  bool merge(std::string_view, std::optional<std::string_view>, std::string_view,
+             std::string&) const override {
+    return false;
+  }
+};
+
+// In the write-ahead log, in one table, in several, and after a compaction.
+TEST_F(RocksStoreTest, MergesOutliveTheProcessWhereverTheyAre) {
+  const RocksStore::Settings settings = {.create = true, .merger = &kAppender};
+  std::string expected = "0";
+  {
+    const auto store = open(settings);
+    put(*store, "a", "0");
+  }
+  for (const char* const operand : {"1", "2", "3", "4", "5", "6"}) {
+    {
+      const auto store = open(settings);
+      ASSERT_TRUE(merge(*store, "a", operand));
+      ASSERT_TRUE(merge(*store, "b", operand));
+      if (*operand == '2' || *operand == '4') {
+        ASSERT_TRUE(store->raw().Flush({}).ok());
+      }
+      if (*operand == '5') compact(store->raw());
+      ASSERT_TRUE(merge(*store, "a", "+"));
+    }
+    expected.append(operand).append("+");
+    for (const Mode mode : {Mode::read_only, Mode::secondary, Mode::read_write}) {
+      const auto store = open({.mode = mode, .merger = &kAppender});
+      EXPECT_EQ(**store->get("a"), expected);
+      EXPECT_EQ(read(*store).at("a"), expected);
+    }
+  }
+  EXPECT_EQ(**open(settings)->get("b"), "123456");
+}
+
+TEST_F(RocksStoreTest, MergesOfARunAreToldAfterItAsKeys) {
+  const RocksStore::Settings settings = {.create = true, .merger = &kAppender};
+  Bytes position;
+  {
+    const auto store = open(settings);
+    for (int n = 0; n < 100; ++n) put(*store, key(n), "before");
+    position = *store->position();
+    ASSERT_TRUE(merge(*store, key(7), "+"));
+    ASSERT_TRUE(merge(*store, "new", "+"));
+  }
+  const Told told = told_since(position, hundred(), settings);
+  EXPECT_EQ(told.keys(), (std::set<std::string>{key(7), "new"}));
+  EXPECT_TRUE(told.ranges().empty());
+}
+
+TEST_F(RocksStoreTest, OpensWhatWasMergedOnlyWithAMergerOfThatName) {
+  const OtherMerger other;
+  { ASSERT_TRUE(merge(*open({.create = true, .merger = &kAppender}), "a", "1")); }
+  for (const Mode mode : {Mode::read_write, Mode::read_only, Mode::secondary}) {
+    EXPECT_EQ(refusal({.mode = mode}), Errc::unsupported);
+    EXPECT_EQ(refusal({.mode = mode, .merger = &other}), Errc::unsupported);
+    EXPECT_EQ(**open({.mode = mode, .merger = &kAppender})->get("a"), "1");
+  }
+}
+
+TEST_F(RocksStoreTest, ADirectoryWithoutMergesTakesAMergerAndKeepsIt) {
+  left_behind();
+  { ASSERT_TRUE(merge(*open({.merger = &kAppender}), key(7), " and after")); }
+  EXPECT_EQ(**open({.merger = &kAppender})->get(key(7)), "before and after");
+  EXPECT_EQ(refusal({}), Errc::unsupported);
+}
+
+TEST_F(RocksStoreTest, ADirectoryWithAMergeOperatorOfRocksDBTakesNoOther) {
+  rocksdb::Options options;
+  ASSERT_TRUE(
+      rocksdb::MergeOperator::CreateFromString({}, "uint64add", &options.merge_operator).ok());
+  foreign(options);
+  EXPECT_EQ(refusal({.merger = &kAppender}), Errc::unsupported);
+  EXPECT_EQ(merge(*open({}), "n", "1").error().code, Errc::unsupported);
+}
+
+// Whoever compacts a column family has to know how to merge in it.
+TEST_F(RocksStoreTest, TheMergerOfOneColumnFamilyIsKeptByAWriterToAnother) {
+  { ASSERT_TRUE(merge(*open({.create = true, .merger = &kAppender}), "a", "1")); }
+  const RocksStore::Settings red = {.create = true, .column_family = "red"};
+  EXPECT_EQ(refusal(red), Errc::unsupported);
+  RocksStore::Settings merging = red;
+  merging.merger = &kAppender;
+  { ASSERT_TRUE(merge(*open(merging), "a", "red")); }
+  EXPECT_EQ(**open({.mode = Mode::read_only, .merger = &kAppender})->get("a"), "1");
+  EXPECT_EQ(**open(merging)->get("a"), "red");
+  EXPECT_EQ(**open({.merger = &kAppender})->get("a"), "1");
+}
+
+TEST_F(RocksStoreTest, WithoutAMergerItRefusesToMergeAndChangesNothing) {
+  const auto store = open();
+  const std::vector<Write> writes = {{"a", "1"}, {"b", "1", true}};
+  EXPECT_EQ(store->write(writes).error().code, Errc::unsupported);
+  EXPECT_EQ(read(*store), Model{});
+}
+
+TEST_F(RocksStoreTest, ADamagedMergeThatRocksDBMeetsFirstStopsTheWriting) {
+  auto store = open({.create = true, .merger = &kAppender});
+  put(*store, "a", "1");
+  put(*store, "b", "1");
+  ASSERT_TRUE(merge(*store, "a", "!"));
+  const Result<Bytes> flushed = store->position();
+  ASSERT_FALSE(flushed);
+  EXPECT_EQ(flushed.error().code, Errc::corrupt);
+  EXPECT_EQ(merge(*store, "b", "2").error().code, Errc::corrupt);
+  EXPECT_EQ(store->get("a").error().code, Errc::corrupt);
+  EXPECT_EQ(**store->get("b"), "1");
+  store.reset();
+  EXPECT_EQ(refusal({.merger = &kAppender}), Errc::corrupt);
+  EXPECT_EQ(**open({.mode = Mode::read_only, .merger = &kAppender})->get("b"), "1");
+}
+
+// With manual_wal_flush a write stays in the process until somebody flushes the log.
+TEST_F(RocksStoreTest, WhatIsSyncedIsOnDisk) {
+  rocksdb::Options options;
+  options.manual_wal_flush = true;
+  foreign(options);
+  const auto store = open({});
+  const auto killed = [&] {  // what another process would find
+    const auto copy = directory_.path() / "copy";
+    fs::remove_all(copy);
+    fs::copy(path(), copy);
+    return read(**RocksStore::open(copy.string(), {}));
+  };
+  put(*store, "a", "1");
+  EXPECT_EQ(killed(), Model{});
+  rocksdb::SetPerfLevel(rocksdb::kEnableTime);
+  const std::uint64_t before = rocksdb::get_iostats_context()->fsync_nanos;
+  ASSERT_TRUE(store->sync());
+  EXPECT_NE(rocksdb::get_iostats_context()->fsync_nanos, before);  // the only trace of an fsync
+  rocksdb::SetPerfLevel(rocksdb::kDisable);
+  EXPECT_EQ(killed(), (Model{{"a", "1"}}));
 }
 
 TEST_F(RocksStoreTest, KeepsTheOptionsOfADirectory) {

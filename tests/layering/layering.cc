@@ -45,7 +45,9 @@ struct Exception {
   std::string_view may_include;
 };
 constexpr std::array kExceptions = {
+    Exception{"semel/tally/store_batch.h", "semel/store"},
     Exception{"semel/tally/tally_store.cc", "semel/store"},
+    Exception{"semel/tally/tally_directory.cc", "semel/store"},
 };
 
 // A library is named by the path of its headers, and seen in one place only.
@@ -60,6 +62,7 @@ constexpr std::array kLibraries = {
     Library{"simdjson.h", "cli/records.cc"},
     Library{"zstd.h", "semel/crdt/zstd_frame.cc"},
     Library{"absl", "semel/store/memory_store.cc"},
+    Library{"rocksdb", "semel/store/rocksdb_merge.cc"},
     Library{"rocksdb", "semel/store/rocksdb_store.cc"},
     Library{"hiredis", "client"},
     Library{"redismodule.h", "module/host"},
@@ -227,11 +230,16 @@ std::optional<std::string> fault_of_system(std::string_view file, std::string_vi
   if (is_test(file) && within_any(header, kTestLibraries)) return std::nullopt;
   if (within(file, "semel/core")) return "semel/core may include the standard library only";
   if (within_any(header, kPlatform)) return std::nullopt;
+  std::string_view headers;
+  std::vector<std::string_view> seen_in;
   for (const Library& library : kLibraries) {
     if (!within(header, library.headers)) continue;
     if (within(file, library.seen_in) || source_of(file) == library.seen_in) return std::nullopt;
-    return std::string(library.headers) + " may be included only in " +
-           std::string(library.seen_in);
+    headers = library.headers;
+    seen_in.push_back(library.seen_in);
+  }
+  if (!seen_in.empty()) {
+    return std::string(headers) + " may be included only in " + listed(seen_in);
   }
   return "neither a path from the root of the repository, nor a header in the tables of "
          "tests/layering/layering.cc";

@@ -49,6 +49,7 @@ TEST(LayeringChecker, AllowsWhatTheTableAllows) {
   EXPECT_TRUE(allows("semel/hash/digest.h", "<xxhash.h>"));
   EXPECT_TRUE(allows("semel/hash/keyed_digest.cc", "<sodium.h>"));
   EXPECT_TRUE(allows("semel/store/memory_store.cc", "<absl/container/btree_map.h>"));
+  EXPECT_TRUE(allows("semel/store/rocksdb_merge.cc", "<rocksdb/merge_operator.h>"));
   EXPECT_TRUE(allows("semel/store/rocksdb_store.cc", "<rocksdb/db.h>"));
   EXPECT_TRUE(allows("semel/store/rocksdb_store_test.cc", "<rocksdb/db.h>"));
   EXPECT_TRUE(allows("semel/tally/tally_store.cc", R"("semel/store/ordered_store.h")"));
@@ -118,7 +119,8 @@ TEST(LayeringChecker, FindsABreachDeepInATree) {
   EXPECT_EQ(report.files, 3);
   EXPECT_EQ(printed(report.breaches),
             "cli/main.cc:1: rocksdb/db.h: "
-            "rocksdb may be included only in semel/store/rocksdb_store.cc\n"
+            "rocksdb may be included only in semel/store/rocksdb_merge.cc, "
+            "semel/store/rocksdb_store.cc\n"
             "semel/core/deep/broken.cc:2: cli/main.h: "
             "semel/core may include nothing but itself\n");
 }

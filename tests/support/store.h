@@ -46,9 +46,25 @@ class Told final : public ChangeObserver {
   RangeSet ranges_;
 };
 
+// Appends: the order of operands shows, and how they were grouped does not. A '!' is damage.
+class Appender final : public Merger {
+ public:
+  const char* name() const override { return "semel.test.appender"; }
+  bool merge(std::string_view /*key*/, std::optional<std::string_view> now,
+             std::string_view operand, std::string& merged) const override {
+    merged = std::string(now.value_or("")).append(operand);
+    return merged.find('!') == std::string::npos;
+  }
+};
+
 inline void put(OrderedStore& store, std::string_view key, std::string_view value) {
   const Write write{key, value};
   ASSERT_TRUE(store.write({&write, 1}));
+}
+
+inline Result<void> merge(OrderedStore& store, std::string_view key, std::string_view operand) {
+  const Write write{key, operand, true};
+  return store.write({&write, 1});
 }
 
 inline Model read(Cursor& cursor, std::string_view from = "") {
