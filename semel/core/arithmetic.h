@@ -6,6 +6,7 @@
 namespace semel {
 
 __extension__ using uint128 = unsigned __int128;
+__extension__ using int128 = __int128;
 
 // The product of two 64-bit numbers, in two halves.
 struct Product {

@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "semel/core/arithmetic.h"
+
 namespace semel {
 
 static_assert(sizeof(std::size_t) == 8, "sizes come from 64-bit fields");
@@ -48,18 +50,11 @@ class Reader {
   std::uint64_t u64() { return take(8); }
   // Seven bits a byte, the lowest first; the highest bit of a byte says that another follows. Fails
   // on what no Writer writes: more bytes than needed, or than 64 bits have.
-  std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (int shift = 0; ok_; shift += 7) {
-      const std::uint8_t byte = u8();
-      if (shift == 63 && byte > 1) ok_ = false;
-      value |= std::uint64_t{byte & 0x7fU} << shift;
-      if (byte < 0x80) {
-        if (byte == 0 && shift > 0) ok_ = false;
-        break;
-      }
-    }
-    return ok_ ? value : 0;
+  std::uint64_t varint() { return take_varint<std::uint64_t>(); }
+  // The same of a number with a sign, of up to 128 bits: 0, -1, 1, -2, ... are 0, 1, 2, 3, ...
+  int128 signed_varint() {
+    const auto folded = take_varint<uint128>();
+    return static_cast<int128>(folded >> 1 ^ (0 - (folded & 1)));
   }
   // Fills `out`, which was sized by a length that is already checked.
   void bytes(std::span<std::uint8_t> out) {
@@ -94,6 +89,21 @@ class Reader {
     rest_ = rest_.subspan(width);
     return value;
   }
+  template <class Number>
+  Number take_varint() {
+    constexpr int kBits = 8 * sizeof(Number), kLastShift = (kBits - 1) / 7 * 7;
+    Number value = 0;
+    for (int shift = 0; ok_; shift += 7) {
+      const std::uint8_t byte = u8();
+      if (shift == kLastShift && byte >> (kBits - kLastShift) != 0) ok_ = false;
+      value |= Number{byte & 0x7fU} << shift;
+      if (byte < 0x80) {
+        if (byte == 0 && shift > 0) ok_ = false;
+        break;
+      }
+    }
+    return ok_ ? value : 0;
+  }
   ByteView rest_;
   bool ok_ = true;
 };
@@ -105,9 +115,9 @@ class Writer {
   void u16(std::uint16_t value) { put(value, 2); }
   void u32(std::uint32_t value) { put(value, 4); }
   void u64(std::uint64_t value) { put(value, 8); }
-  void varint(std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) out_.push_back(static_cast<std::uint8_t>(value | 0x80));
-    out_.push_back(static_cast<std::uint8_t>(value));
+  void varint(std::uint64_t value) { put_varint(value); }
+  void signed_varint(int128 value) {
+    put_varint(static_cast<uint128>(value) << 1 ^ static_cast<uint128>(value >> 127));
   }
   void bytes(ByteView in) { out_.insert(out_.end(), in.begin(), in.end()); }
   // Its length as a varint, and its bytes.
@@ -119,6 +129,11 @@ class Writer {
  private:
   void put(std::uint64_t value, int width) {
     for (int i = 0; i < width; ++i) out_.push_back(static_cast<std::uint8_t>(value >> (8 * i)));
+  }
+  template <class Number>
+  void put_varint(Number value) {
+    for (; value >= 0x80; value >>= 7) out_.push_back(static_cast<std::uint8_t>(value | 0x80));
+    out_.push_back(static_cast<std::uint8_t>(value));
   }
   Bytes& out_;
 };

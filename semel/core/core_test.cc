@@ -97,6 +97,50 @@ TEST(Codec, RefusesVarintsThatNoWriterWrites) {
   }
 }
 
+constexpr int128 kGreatest = static_cast<int128>(~uint128{0} >> 1);
+
+TEST(Codec, ReadsBackSignedVarintsOfEverySize) {
+  std::vector<int128> numbers = {0, kGreatest, -kGreatest - 1};
+  for (int bits = 0; bits < 127; ++bits) {
+    const int128 power = int128{1} << bits;
+    for (const int128 number : {power - 1, power, power + 1}) {
+      numbers.push_back(number);
+      numbers.push_back(-number);
+    }
+  }
+  for (const int128 number : numbers) {
+    Bytes bytes;
+    Writer(bytes).signed_varint(number);
+    Reader in(bytes);
+    EXPECT_TRUE(in.signed_varint() == number && in.ok() && in.rest() == 0);
+  }
+}
+
+TEST(Codec, WritesSmallNumbersOfEitherSignInFewBytes) {
+  const auto written = [](int128 number) {
+    Bytes bytes;
+    Writer(bytes).signed_varint(number);
+    return bytes;
+  };
+  EXPECT_EQ(written(0), Bytes{0});
+  EXPECT_EQ(written(-1), Bytes{1});
+  EXPECT_EQ(written(1), Bytes{2});
+  EXPECT_EQ(written(-64), Bytes{0x7f});
+  EXPECT_EQ(written(64), (Bytes{0x80, 0x01}));
+  Bytes longest(18, 0xff);
+  longest.push_back(0x03);
+  EXPECT_EQ(written(-kGreatest - 1), longest);
+}
+
+TEST(Codec, RefusesSignedVarintsThatNoWriterWrites) {
+  Bytes too_long(18, 0xff);
+  too_long.push_back(0x04);  // 129 bits
+  for (const Bytes& bytes : {Bytes{}, Bytes{0x80}, Bytes{0x81, 0x00}, too_long, Bytes(30, 0xff)}) {
+    Reader in(bytes);
+    EXPECT_TRUE(in.signed_varint() == 0 && !in.ok());
+  }
+}
+
 TEST(Codec, FailsOnceAndForAll) {
   const Bytes bytes = {1, 2, 3};
   Reader r(bytes);

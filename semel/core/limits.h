@@ -13,5 +13,7 @@ inline constexpr std::uint32_t kBlockedProbes = 24;  // in one cache line, where
 inline constexpr std::uint32_t kLanes = 64;          // of one forgetful filter
 inline constexpr std::uint32_t kLaneProbes = 8;      // in one cache line of lanes
 inline constexpr std::uint32_t kPayloadBits = 64;    // beside a fingerprint
+inline constexpr std::uint32_t kOperationIdBytes = 1024;
+inline constexpr std::uint32_t kCounterNameBytes = 2048;
 
 }  // namespace semel::limits

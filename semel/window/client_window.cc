@@ -92,11 +92,32 @@ Verdict ClientWindow::judge(const Client& client, std::uint64_t sequence) const 
   for (std::size_t i = client.marks.size(); i > dead; --i) {
     if (client.marks[i - 1].sequences.contains(sequence)) return Verdict::duplicate;
   }
-  bool forgotten = client.forgotten && sequence <= *client.forgotten;
+  const std::optional<std::uint64_t> forgotten = forgotten_of(client, dead);
+  return forgotten && sequence <= *forgotten ? Verdict::stale : Verdict::fresh;
+}
+
+std::optional<std::uint64_t> ClientWindow::forgotten_of(const Client& client,
+                                                        std::size_t dead) const {
+  std::optional<std::uint64_t> forgotten = client.forgotten;
   for (std::size_t i = 0; i < dead; ++i) {
-    forgotten = forgotten || sequence <= client.marks[i].sequences.highest();
+    forgotten = std::max(forgotten.value_or(0), client.marks[i].sequences.highest());
   }
-  return forgotten ? Verdict::stale : Verdict::fresh;
+  return forgotten;
+}
+
+std::optional<std::uint64_t> ClientWindow::forgotten(Digest client) const {
+  const auto at = clients_.find(client);
+  if (at == clients_.end()) return std::nullopt;
+  const std::size_t dead = dead_marks(at->second);
+  if (dead == at->second.marks.size()) return std::nullopt;
+  return forgotten_of(at->second, dead);
+}
+
+void ClientWindow::restore_forgotten(Digest client, std::uint64_t sequence) {
+  const auto at = clients_.find(client);
+  if (at == clients_.end() || dead_marks(at->second) == at->second.marks.size()) return;
+  std::optional<std::uint64_t>& forgotten = at->second.forgotten;
+  forgotten = std::max(forgotten.value_or(0), sequence);
 }
 
 Verdict ClientWindow::test(const ClientOperation& id) const {

@@ -90,6 +90,13 @@ class ClientWindow {
   // Clients, those that have left and are not yet cleared included.
   std::uint64_t clients() const { return clients_.size(); }
 
+  // The highest sequence of a client that is no longer remembered; nullopt if there is none, or the
+  // client has left.
+  std::optional<std::uint64_t> forgotten(Digest client) const;
+  // The same as before a restart, after what is remembered was inserted again. A client of which
+  // nothing is remembered has left.
+  void restore_forgotten(Digest client, std::uint64_t sequence);
+
   // Errc::mismatch if goal or now differ; Errc::full beyond the cap.
   Result<void> merge(const ClientWindow& other);
 
@@ -127,6 +134,7 @@ class ClientWindow {
   ClientWindow(const Goal& goal, TimeMs now_ms);
 
   Verdict judge(const Client& client, std::uint64_t sequence) const;
+  std::optional<std::uint64_t> forgotten_of(const Client& client, std::size_t dead) const;
   bool remembers(const ClientOperation& id, std::int64_t from_generation) const;
   Verdict place(const ClientOperation& id, TimeMs at_ms);
   bool make_room(const ClientOperation& id, std::int64_t generation);

@@ -482,5 +482,29 @@ TEST(ClientWindow, RefusesBytesThatNoWindowWrites) {
   EXPECT_EQ(refusal(mark + 24, 0), marks);
 }
 
+TEST(ClientWindow, ARestartKeepsWhatWasForgotten) {
+  const ClientWindow::Goal goal{.window_ms = 1000, .generations = 2};
+  ClientWindow window = window_of(goal);
+  EXPECT_EQ(window.insert({key(1), 7}), Verdict::fresh);
+  EXPECT_EQ(window.forgotten(key(1)), std::nullopt);
+  window.advance(kNow + 900);
+  EXPECT_EQ(window.insert({key(1), 9}), Verdict::fresh);
+  window.advance(kNow + 1600);
+  EXPECT_EQ(window.forgotten(key(1)), 7);
+  EXPECT_EQ(window.forgotten(key(2)), std::nullopt);
+
+  ClientWindow restarted = window_of(goal, kNow + 1600);
+  restarted.restore_forgotten(key(1), 7);  // nothing of it is remembered yet
+  EXPECT_EQ(restarted.test({key(1), 7}), Verdict::fresh);
+  EXPECT_EQ(restarted.insert({key(1), 9}, kNow + 900), Verdict::fresh);
+  restarted.restore_forgotten(key(1), 7);
+  restarted.restore_forgotten(key(1), 3);
+  for (const std::uint64_t sequence : {3, 7, 8, 9}) {
+    EXPECT_EQ(restarted.test({key(1), sequence}), window.test({key(1), sequence}));
+  }
+  window.advance(kNow + 5000);
+  EXPECT_EQ(window.forgotten(key(1)), std::nullopt);
+}
+
 }  // namespace
 }  // namespace semel
