@@ -3,7 +3,11 @@
 
 namespace {
 
-// Tries of one replication group, whose secret is zeros.
+semel::int128 lengths(std::string_view key, std::string_view value) {
+  return static_cast<semel::int128>(key.size()) - static_cast<semel::int128>(value.size());
+}
+
+// Tries of one replication group, whose secret is zeros; with measures or without.
 struct GroupTrie {
   semel::NyeTrie trie;
   void encode(semel::Bytes& out) const { trie.encode(out); }
@@ -11,6 +15,9 @@ struct GroupTrie {
     static const std::array<std::uint8_t, semel::Secret::kSize> zeros{};
     static const semel::EntryDigest digest{semel::Secret(zeros)};
     semel::Result<semel::NyeTrie> trie = semel::NyeTrie::decode(in, digest);
+    if (!trie && trie.error().code == semel::Errc::mismatch) {
+      trie = semel::NyeTrie::decode(in, digest, &lengths);
+    }
     if (!trie) return trie.error();
     return GroupTrie{*std::move(trie)};
   }

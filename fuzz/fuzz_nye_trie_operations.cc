@@ -1,5 +1,5 @@
 // Any history of writes and marks: a refreshed trie equals one that is built anew, and its sums are
-// those over the records.
+// those over the records; with measures and without.
 //
 // An operation is two bytes: what to do and how much of it; and a key, its length before it.
 #include <array>
@@ -32,30 +32,37 @@ void demand(bool condition) {
   if (!condition) std::abort();
 }
 
+// Of either sign, and now and then so large that sums wrap.
+semel::int128 some_measure(std::string_view key, std::string_view value) {
+  const auto size = static_cast<semel::uint128>(value.size());
+  const auto shift = key.empty() ? 0U : static_cast<std::uint8_t>(key.back()) % 128U;
+  return static_cast<semel::int128>(key.size() % 2 == 0 ? size << shift : 0 - (size << shift));
+}
+
 // Refreshes, and compares with what is built anew and with the sum from `key` on.
 void check(semel::NyeTrie& trie, const Map& map, const std::string& key) {
   MapCursor cursor(map);
   demand(trie.refresh(cursor).has_value());
-  semel::NyeTrie anew(trie.burst_bytes(), trie.entry_digest());
+  const semel::Measure measure = trie.measured_by();
+  semel::NyeTrie anew(trie.burst_bytes(), trie.entry_digest(), measure);
   demand(anew.refresh(cursor).has_value());
   demand(trie == anew);
 
   semel::EntryDigest digest = trie.entry_digest();
   semel::Aggregate sum;
   for (auto at = map.lower_bound(key); at != map.end(); ++at) {
-    sum += {1, at->first.size() + at->second.size(), digest(at->first, at->second)};
+    sum += {1, at->first.size() + at->second.size(), digest(at->first, at->second),
+            measure == nullptr ? 0 : measure(at->first, at->second)};
   }
   demand(*trie.sum(semel::KeyRange{key, std::nullopt}, cursor) == sum);
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void run(const std::uint8_t* data, std::size_t size, semel::Measure measure) {
   using namespace semel;
   static const std::array<std::uint8_t, Secret::kSize> kZeros{};
   static const EntryDigest kDigest{Secret(kZeros)};
   Map map;
-  NyeTrie trie(NyeTrie::kLeastBurst, kDigest);
+  NyeTrie trie(NyeTrie::kLeastBurst, kDigest, measure);
   while (size >= 3) {
     const unsigned operation = data[0] % 6;
     const std::size_t amount = data[1];
@@ -82,7 +89,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       case 4: {
         Bytes bytes;
         trie.encode(bytes);
-        Result<NyeTrie> copy = NyeTrie::decode(bytes, kDigest);
+        Result<NyeTrie> copy = NyeTrie::decode(bytes, kDigest, measure);
         demand(copy.has_value());
         trie = *std::move(copy);
         break;
@@ -92,5 +99,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
   }
   check(trie, map, "");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  run(data, size, nullptr);
+  run(data, size, &some_measure);
   return 0;
 }

@@ -1,5 +1,6 @@
 // Nye's trie over records of 100 bytes, 4 KB a container: what a write costs, what a read of the
-// index costs, and the bulk load beside the digests that it cannot do without.
+// index costs, with a measure and without, and the bulk load beside the digests that it cannot do
+// without.
 #include "semel/index/nye_trie.h"
 
 #include <algorithm>
@@ -17,6 +18,11 @@ namespace {
 
 constexpr std::size_t kValueSize = 100 - sizeof(Key);
 constexpr std::uint32_t kBurst = 4096;
+
+// Sixteen bits of the value, as of a counter.
+int128 measure_of(std::string_view, std::string_view value) {
+  return load_u64(bytes_of(value).data()) % (1U << 16);
+}
 
 NumberedRecords records_of(std::uint64_t count) {
   std::vector<std::string> keys;
@@ -61,9 +67,8 @@ void measure_bulk_load(Session& session, const EntryDigest& digest) {
 void measure(Session& session, const EntryDigest& digest) {
   const std::uint64_t count = session.small();
   const NumberedRecords records = records_of(count);
-  NyeTrie trie(kBurst, digest), marked(kBurst, digest);
-  refresh(trie, records);
-  refresh(marked, records);
+  NyeTrie trie(kBurst, digest), marked(kBurst, digest), measured(kBurst, digest, &measure_of);
+  for (NyeTrie* const made : {&trie, &marked, &measured}) refresh(*made, records);
   const std::string id = "nye-trie/" + in_short(count) + "/";
   std::size_t next = 0;
   const auto mark_in_order = [&](const Slice& slice) {
@@ -81,14 +86,17 @@ void measure(Session& session, const EntryDigest& digest) {
     refresh(trie, records);
     return std::uint64_t{0};
   };
-  const auto sum = [&](const Slice& slice) {
+  const auto sum_in = [&](const NyeTrie& of, const Slice& slice) {
     NumberedRecords::Reading cursor(records);
     std::uint64_t all = 0;
     for (const Key& key : slice.keys) {
-      all += trie.sum(KeyRange{std::string(key.view()), std::nullopt}, cursor)->count;
+      const Aggregate sum = *of.sum(KeyRange{std::string(key.view()), std::nullopt}, cursor);
+      all += sum.count + static_cast<std::uint64_t>(sum.measure);
     }
     return all;
   };
+  const auto sum = [&](const Slice& slice) { return sum_in(trie, slice); };
+  const auto sum_of_measures = [&](const Slice& slice) { return sum_in(measured, slice); };
   const auto node_of = [](const Key& key) {
     BitPath node = BitPath::of_key(key.view());
     node.truncate(10);
@@ -116,6 +124,7 @@ void measure(Session& session, const EntryDigest& digest) {
   one("mark-and-refresh-1", 1, mark_and_refresh);
   one("mark-and-refresh-1000", 1000, mark_and_refresh);
   one("sum-of-a-range", 1024, sum);
+  one("sum-of-measures", 1024, sum_of_measures);
   one("sum-of-a-node", 1024, sum_of_node);
   one("branch", 1024, branch);
 }

@@ -28,9 +28,17 @@ void write_bits(Writer& out, const BitPath& path, std::size_t from) {
   return reader.ok();
 }
 
+bool take_measure(ByteView& in, int128& measure) {
+  Reader reader(in);
+  measure = reader.signed_varint();
+  in = in.last(reader.rest());
+  return reader.ok();
+}
+
 }  // namespace
 
-void write_container(Writer& out, const Container& container, const BitPath* before) {
+void write_container(Writer& out, const Container& container, const BitPath* before,
+                     Measured measured) {
   std::size_t from = 0;
   if (before != nullptr) {
     const std::size_t common = common_bits(*before, container.path);
@@ -42,9 +50,10 @@ void write_container(Writer& out, const Container& container, const BitPath* bef
   out.varint(container.sum.volume);
   out.u64(container.sum.digest.lo);
   out.u64(container.sum.digest.hi);
+  if (measured == Measured::yes) out.signed_varint(container.sum.measure);
 }
 
-bool read_container(ByteView& in, bool first, Container& container) {
+bool read_container(ByteView& in, bool first, Container& container, Measured measured) {
   BitPath& path = container.path;
   if (first) {
     path.truncate(0);
@@ -67,7 +76,7 @@ bool read_container(ByteView& in, bool first, Container& container) {
   if (in.size() < sizeof(Digest)) return false;
   sum.digest = {load_u64(in.data()), load_u64(in.data() + 8)};
   in = in.subspan(sizeof(Digest));
-  return true;
+  return measured == Measured::no || take_measure(in, sum.measure);
 }
 
 }  // namespace semel

@@ -13,10 +13,13 @@ struct Container {
   bool operator==(const Container&) const = default;
 };
 
+enum class Measured : bool { no, yes };  // are measures written
+
 // docs/formats/nye_trie_v1.md, 'A container'. `before` is the one before it, nullptr for the first.
-void write_container(Writer& out, const Container& container, const BitPath* before);
+void write_container(Writer& out, const Container& container, const BitPath* before,
+                     Measured measured);
 // Turns the container before into the next, and drops its bytes from `in`. False for bytes that
 // write_container does not write; what is left of both then means nothing.
-bool read_container(ByteView& in, bool first, Container& container);
+bool read_container(ByteView& in, bool first, Container& container, Measured measured);
 
 }  // namespace semel

@@ -14,6 +14,10 @@ Side side_of(PackedBits container, const BitPath& node) {
   return node.bit(common) ? Side::before : Side::after;
 }
 
+ContainerBlocks::ContainerBlocks(Measured measured) : measured_(measured) {
+  if (measured == Measured::yes) measures_.push_back(0);
+}
+
 void ContainerBlocks::Walk::enter(std::size_t block) {
   block_ = std::min(block, blocks_->blocks());
   index_ = 0;
@@ -24,7 +28,7 @@ void ContainerBlocks::Walk::enter(std::size_t block) {
 }
 
 void ContainerBlocks::Walk::read(bool first) {
-  const bool sound = read_container(rest_, first, now_);
+  const bool sound = read_container(rest_, first, now_, blocks_->measured_);
   SEMEL_ASSERT(sound);
 }
 
@@ -71,7 +75,8 @@ BitPath ContainerBlocks::last_of(std::size_t block) const {
 }
 
 std::size_t ContainerBlocks::bytes() const {
-  std::size_t sum = blocks_.capacity() * sizeof(Block) + sums_.capacity() * sizeof(Aggregate);
+  std::size_t sum = blocks_.capacity() * sizeof(Block) + sums_.capacity() * sizeof(Sum) +
+                    measures_.capacity() * sizeof(int128);
   for (const Block& block : blocks_) sum += (std::size_t{block.size} + 8 + 15) / 16 * 16;
   return sum;
 }
@@ -79,20 +84,28 @@ std::size_t ContainerBlocks::bytes() const {
 void ContainerBlocks::take(Splice&& splice) {
   SEMEL_ASSERT(&splice.old_ == this && splice.open_.empty());
   std::vector<Block> blocks;
-  std::vector<Aggregate> sums;
+  std::vector<Sum> sums;
+  std::vector<int128> measures;
   blocks.reserve(splice.parts_.size());
   sums.reserve(splice.parts_.size() + 1);
+  if (measured_ == Measured::yes) measures.reserve(splice.parts_.size() + 1);
   // From here on nothing fails.
   Aggregate sum;
+  const auto add_sum = [&] {
+    sums.push_back({sum.count, sum.volume, sum.digest});
+    if (measured_ == Measured::yes) measures.push_back(sum.measure);
+  };
   containers_ = 0;
-  sums.push_back(sum);
+  add_sum();
   for (Splice::Part& part : splice.parts_) {
     blocks.push_back(std::move(part.made.bytes ? part.made : blocks_[part.kept]));
     containers_ += blocks.back().count;
-    sums.push_back(sum += part.sum);
+    sum += part.sum;
+    add_sum();
   }
   blocks_ = std::move(blocks);
   sums_ = std::move(sums);
+  measures_ = std::move(measures);
 }
 
 void ContainerBlocks::Splice::add(Container container) {
@@ -134,7 +147,7 @@ void ContainerBlocks::Splice::write(std::size_t containers) {
   Part part{};
   const BitPath* before = nullptr;
   for (std::size_t i = 0; i < containers; ++i) {
-    write_container(out, open_[i], before);
+    write_container(out, open_[i], before, old_.measured_);
     before = &open_[i].path;
     part.sum += open_[i].sum;
   }
@@ -152,7 +165,7 @@ std::vector<Container> ContainerBlocks::Splice::unpack(const Block& block) const
   ByteView in = old_.bytes_of(block);
   Container container;
   for (std::size_t i = 0; i < block.count; ++i) {
-    const bool sound = read_container(in, i == 0, container);
+    const bool sound = read_container(in, i == 0, container, old_.measured_);
     SEMEL_ASSERT(sound);
     containers[i] = container;
   }

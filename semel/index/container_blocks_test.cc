@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "semel/core/random.h"
@@ -12,10 +13,16 @@
 namespace semel {
 namespace {
 
-Container container_of(std::uint64_t number) {
+Container container_of(std::uint64_t number, Measured measured) {
   std::string key;
   for (int shift = 24; shift >= 0; shift -= 8) key += static_cast<char>(number >> shift);
-  return {BitPath::of_key(key), {number % 300 + 1, mix(number) % 100'000, {number, mix(number)}}};
+  Container made{BitPath::of_key(key),
+                 {number % 300 + 1, mix(number) % 100'000, {number, mix(number)}}};
+  if (measured == Measured::yes) {
+    made.sum.measure = static_cast<int128>(uint128{mix(number)} << number % 64);
+    if (number % 3 == 0) made.sum.measure = -made.sum.measure;
+  }
+  return made;
 }
 
 std::vector<Container> all_of(const ContainerBlocks& blocks) {
@@ -50,15 +57,17 @@ TEST(ContainerBlocks, HoldsWhatIsSplicedInBlocksThatAreHalfFull) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
-    ContainerBlocks blocks;
+    const Measured measured = seed % 2 == 0 ? Measured::no : Measured::yes;
+    ContainerBlocks blocks(measured);
     check(blocks, {});
     for (int round = 0; round < 15; ++round) {
       std::vector<Container> expected;
       ContainerBlocks::Splice splice(blocks);
       // Numbers that are left between neighbours make room for new ones.
       const auto add = [&](std::uint64_t number) {
-        if (!expected.empty() && !(expected.back().path < container_of(number).path)) return;
-        expected.push_back(container_of(number));
+        Container made = container_of(number, measured);
+        if (!expected.empty() && !(expected.back().path < made.path)) return;
+        expected.push_back(std::move(made));
         splice.add(expected.back());
       };
       if (blocks.blocks() == 0) {
@@ -85,6 +94,27 @@ TEST(ContainerBlocks, HoldsWhatIsSplicedInBlocksThatAreHalfFull) {
       ASSERT_NO_FATAL_FAILURE(check(blocks, expected));
     }
   }
+}
+
+// What one more container takes, of thousands, when the least measure there is stands beside it.
+TEST(ContainerBlocks, TakesRoomForMeasuresOnlyWhereThereAreSome) {
+  constexpr std::uint64_t kContainers = 64 * 1000;
+  const auto bytes_of = [](Measured measured) {
+    ContainerBlocks blocks(measured);
+    ContainerBlocks::Splice splice(blocks);
+    for (std::uint64_t n = 0; n < kContainers; ++n) {
+      Container made = container_of(n << 8, Measured::no);
+      made.sum.measure = measured == Measured::yes ? -1 : 0;
+      splice.add(std::move(made));
+    }
+    splice.finish();
+    blocks.take(std::move(splice));
+    return static_cast<double>(blocks.bytes()) / kContainers;
+  };
+  // Bits of a path, its two lengths, count and volume; digest; the block in memory and its sum.
+  constexpr double kUnmeasured = 2 + 2 + 2 + 3 + 16 + (16.0 + 32 + 16) / 64;
+  EXPECT_LE(bytes_of(Measured::no), kUnmeasured);
+  EXPECT_NEAR(bytes_of(Measured::yes) - bytes_of(Measured::no), 1 + 16.0 / 64, 0.01);
 }
 
 TEST(ContainerBlocks, TellsWhereAContainerLies) {

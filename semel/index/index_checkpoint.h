@@ -15,6 +15,7 @@ struct IndexCheckpoint {
   Bytes position;  // of OrderedStore::position()
   Bytes trie;      // of NyeTrie::encode()
   FloretSlabs slabs;
+  KeyRange range = {};  // of the index. REQUIRES: not empty
 
   // Appends to `out`.
   void encode(Bytes& out) const;

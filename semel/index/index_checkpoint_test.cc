@@ -23,23 +23,60 @@ IndexCheckpoint some_checkpoint() {
   return {{1, 2, 3, 4, 5, 6, 7, 8}, {9, 10, 11}, FloretSlabs(4'194'304, std::move(slabs))};
 }
 
-struct Hostile {
+IndexCheckpoint checkpoint_of(KeyRange range) {
+  IndexCheckpoint checkpoint = some_checkpoint();
+  checkpoint.range = std::move(range);
+  return checkpoint;
+}
+
+struct OfAllKeys {
   using Type = IndexCheckpoint;
   static constexpr std::size_t kHeaderSize = 40;
-  static Type make() { return some_checkpoint(); }
-};
-INSTANTIATE_TYPED_TEST_SUITE_P(IndexCheckpoint, HostileBytes, Hostile);
-
-struct GoldenCheckpoint {
-  using Type = IndexCheckpoint;
   static constexpr const char* kFile = "index_checkpoint_v1.bin";
   static Type make() { return some_checkpoint(); }
 };
-INSTANTIATE_TYPED_TEST_SUITE_P(IndexCheckpoint, Golden, GoldenCheckpoint);
+struct OfARange {
+  using Type = IndexCheckpoint;
+  static constexpr std::size_t kHeaderSize = 40;
+  static constexpr const char* kFile = "index_checkpoint_v1_range.bin";
+  static Type make() { return checkpoint_of({"counter", "counters"}); }
+};
+using Cases = ::testing::Types<OfAllKeys, OfARange>;
+INSTANTIATE_TYPED_TEST_SUITE_P(IndexCheckpoint, HostileBytes, Cases);
+INSTANTIATE_TYPED_TEST_SUITE_P(IndexCheckpoint, Golden, Cases);
 
 Errc refusal(const IndexCheckpoint& checkpoint) {
   const Result<IndexCheckpoint> read = IndexCheckpoint::decode(encoded(checkpoint));
   return read ? Errc::full : read.error().code;
+}
+
+TEST(IndexCheckpoint, KeepsARangeWithEitherEnd) {
+  for (const KeyRange& range :
+       {KeyRange{"a", "b"}, {"a", std::nullopt}, {"", "b"}, {"", std::nullopt}}) {
+    const IndexCheckpoint checkpoint = checkpoint_of(range);
+    const Result<IndexCheckpoint> read = IndexCheckpoint::decode(encoded(checkpoint));
+    ASSERT_TRUE(read) << read.error().what;
+    EXPECT_EQ(*read, checkpoint);
+  }
+}
+
+TEST(IndexCheckpoint, RefusesARangeThatIsEmptyOrWrittenForNothing) {
+  const auto refuses = [](KeyRange range, std::ptrdiff_t at, std::uint8_t byte) {
+    Bytes bytes = encoded(checkpoint_of(std::move(range)));
+    bytes[static_cast<std::size_t>(at)] = byte;
+    const std::size_t body = bytes.size() - 8;
+    store_u64(bytes.data() + body, checksum(ByteView(bytes).first(body)));
+    const Result<IndexCheckpoint> read = IndexCheckpoint::decode(bytes);
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().code, Errc::corrupt);
+    EXPECT_STREQ(read.error().what, "checkpoint: range");
+  };
+  constexpr std::ptrdiff_t kFirst = 40 + 8, kEnd = kFirst + 1 + 8;
+  refuses({"b", "c"}, kEnd, 'b');
+  refuses({"b", "c"}, kEnd, 'a');
+  refuses({"b", std::nullopt}, 40, 0);  // a least key of no bytes, which is that of all keys
+  refuses({"", "c"}, 40, 0);            // an end that no key is before
+  refuses({"", "c"}, 40 + 7, 1);        // a size beyond all bytes
 }
 
 TEST(IndexCheckpoint, RefusesSlabsThatDoNotAscend) {

@@ -6,6 +6,7 @@
 #include "semel/core/assert.h"
 #include "semel/index/change_notes.h"
 #include "semel/index/index_checkpoint.h"
+#include "semel/index/range_cursor.h"
 
 namespace semel {
 namespace {
@@ -46,14 +47,22 @@ class IndexedStore::Body final : public ChangeObserver {
         settings_(settings),
         digest_(secret),
         floret_key_(secret, KeyPurpose::floret),
-        trie_(settings.burst_bytes, digest_),
+        trie_(new_trie()),
         slabs_(settings.slab_bytes) {}
   ~Body() override = default;
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
 
-  void changed(std::string_view key) override { note(key); }
-  void changed(const KeyRange& range) override { note(range); }
+  void changed(std::string_view key) override {
+    if (settings_.range.contains(key)) note(key);
+  }
+  void changed(const KeyRange& range) override {
+    // What of it is beyond those that are indexed is not read. To cut it off would take memory.
+    const KeyRange& indexed = settings_.range;
+    const bool before = range.end && *range.end <= indexed.first;
+    const bool after = indexed.end && range.first >= *indexed.end;
+    if (!before && !after) note(range);
+  }
 
   void open() {
     const Result<Bytes> position = load();
@@ -64,7 +73,7 @@ class IndexedStore::Body final : public ChangeObserver {
     if (told) {
       opened_ = Opened::followed;
     } else {
-      trie_ = NyeTrie(settings_.burst_bytes, digest_);
+      trie_ = new_trie();
       slabs_ = FloretSlabs(settings_.slab_bytes);
       bulk_ = true;
     }
@@ -74,10 +83,10 @@ class IndexedStore::Body final : public ChangeObserver {
     View view;
     view.held_ = std::unique_lock(gate_);
     mark_notes();
-    Result<std::unique_ptr<Cursor>> cursor = store_.cursor();
+    Result<std::unique_ptr<Cursor>> cursor = new_cursor();
     if (!cursor) return cursor.error();
     const Result<void> refreshed = refresh(**cursor);
-    measure();
+    count_bytes();
     if (!refreshed) return refreshed.error();
     view.trie_ = &trie_;
     view.cursor_ = *std::move(cursor);
@@ -90,7 +99,7 @@ class IndexedStore::Body final : public ChangeObserver {
     const FloretSlabs::Source source{trie_, cursor, floret_key_};
     if (fresh == Fresh::exact) {
       const Result<void> read = slabs_.read_stale(range, source);
-      measure();
+      count_bytes();
       if (!read) return read.error();
     }
     return slabs_.sum(range, source);
@@ -106,7 +115,7 @@ class IndexedStore::Body final : public ChangeObserver {
       Result<Bytes> position = store_.position();
       if (!position) return position.error();
       mark_notes();
-      IndexCheckpoint state{*std::move(position), {}, slabs_};
+      IndexCheckpoint state{*std::move(position), {}, slabs_, settings_.range};
       trie_.encode(state.trie);
       state.encode(bytes);
     }
@@ -138,6 +147,15 @@ class IndexedStore::Body final : public ChangeObserver {
     }
     Body& body_;
   };
+
+  NyeTrie new_trie() const { return {settings_.burst_bytes, digest_, settings_.measure}; }
+
+  Result<std::unique_ptr<Cursor>> new_cursor() const {
+    Result<std::unique_ptr<Cursor>> cursor = store_.cursor();
+    if (!cursor || settings_.range == KeyRange::all()) return cursor;
+    return std::unique_ptr<Cursor>(
+        std::make_unique<RangeCursor>(*std::move(cursor), settings_.range));
+  }
 
   template <class Change>
   void note(const Change& change) {
@@ -172,10 +190,10 @@ class IndexedStore::Body final : public ChangeObserver {
       notes_.note_everything();
       throw;
     }
-    measure();
+    count_bytes();
   }
 
-  // A new trie reads every record: the florets are made in the same pass.
+  // A new trie reads every record of the range: the florets are made in the same pass.
   Result<void> refresh(Cursor& cursor) {
     if (!std::exchange(bulk_, false)) return trie_.refresh(cursor);
     FloretSlabs::Reading reading(settings_.slab_bytes, "", floret_key_);
@@ -193,11 +211,11 @@ class IndexedStore::Body final : public ChangeObserver {
     if (!*saved) return Error{Errc::gap, "checkpoint: there is none"};
     Result<IndexCheckpoint> state = IndexCheckpoint::decode(**saved);
     if (!state) return state.error();
-    Result<NyeTrie> trie = NyeTrie::decode(state->trie, digest_);
+    Result<NyeTrie> trie = NyeTrie::decode(state->trie, digest_, settings_.measure);
     if (!trie) return trie.error();
     if (trie->burst_bytes() != settings_.burst_bytes ||
-        state->slabs.slab_bytes() != settings_.slab_bytes) {
-      return Error{Errc::mismatch, "checkpoint: of another shape"};
+        state->slabs.slab_bytes() != settings_.slab_bytes || state->range != settings_.range) {
+      return Error{Errc::mismatch, "checkpoint: of another shape or range"};
     }
     trie_ = *std::move(trie);
     slabs_ = std::move(state->slabs);
@@ -205,7 +223,7 @@ class IndexedStore::Body final : public ChangeObserver {
     return std::move(state->position);
   }
 
-  void measure() { index_bytes_ = trie_.bytes() + slabs_.bytes(); }
+  void count_bytes() { index_bytes_ = trie_.bytes() + slabs_.bytes(); }
 
   OrderedStore& store_;
   const Secret secret_;
@@ -236,6 +254,7 @@ Result<std::unique_ptr<IndexedStore>> IndexedStore::open(OrderedStore& store, co
     return Error{Errc::invalid, "burst_bytes must be from 256 to 2^26"};
   }
   if (settings.slab_bytes == 0) return Error{Errc::invalid, "slab_bytes must not be 0"};
+  if (settings.range.empty()) return Error{Errc::invalid, "the range of an index must have keys"};
   std::unique_ptr<IndexedStore> index(
       new IndexedStore(std::make_unique<Body>(store, secret, settings)));
   index->body_->open();

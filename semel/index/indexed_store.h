@@ -7,6 +7,8 @@
 //           tell what has.
 // Writes    go to the store itself: the index hears of them by its observer, and only notes the
 //           key. Nothing is read before it is written.
+// Range     Of records outside of Settings::range the index knows nothing: they are neither noted
+//           nor read, and sums and florets over any range are of those within.
 // Floret    A floret is kept for each slab of the records. A write makes that of its slab stale; it
 //           is read again only on demand: floret() says of how many writes it does not know.
 // Threads   Any number of threads may call at once, and write to the store. A view is held by one
@@ -36,9 +38,12 @@ class IndexedStore {
   struct Settings {
     std::uint32_t burst_bytes = 4096;
     std::uint64_t slab_bytes = std::uint64_t{4} << 20;  // of records for one floret
+    KeyRange range = {};                                // of the records that are indexed
+    // A checkpoint says that there are measures, not which function made them: it stays the same.
+    Measure measure = nullptr;
   };
   enum class Opened : std::uint8_t {
-    rebuilt,   // no checkpoint, or one of another key or shape, or a gap in what the store can tell
+    rebuilt,   // no checkpoint, or one of other settings, or a gap in what the store can tell
     followed,  // a checkpoint, and marks for what has changed since
   };
 
@@ -69,7 +74,7 @@ class IndexedStore {
   };
 
  public:
-  // The index and the records as of one instant. Holds the index until it goes.
+  // The index and the records of its range as of one instant. Holds the index until it goes.
   class View {
    public:
     const NyeTrie& trie() const { return *trie_; }

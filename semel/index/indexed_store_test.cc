@@ -12,6 +12,7 @@
 #include "semel/store/memory_store.h"
 #include "tests/support/allocation.h"
 #include "tests/support/index.h"
+#include "tests/support/store.h"
 
 namespace semel {
 namespace {
@@ -20,13 +21,14 @@ using Fresh = IndexedStore::Fresh;
 using Opened = IndexedStore::Opened;
 
 // Small, so that a thousand records make many containers and many slabs.
-constexpr IndexedStore::Settings kSettings = {.burst_bytes = 512, .slab_bytes = 4096};
+const IndexedStore::Settings kSettings = {.burst_bytes = 512, .slab_bytes = 4096};
 
 std::string numbered_key(std::uint64_t number) { return std::to_string(1'000'000 + number); }
 
-void put(OrderedStore& store, std::string_view key, std::string_view value) {
-  const Write write{key, value};
-  ASSERT_TRUE(store.write({&write, 1}));
+// The length of the value, below zero for every other key.
+int128 signed_length(std::string_view key, std::string_view value) {
+  const auto length = static_cast<int128>(value.size());
+  return key.back() % 2 == 0 ? length : -length;
 }
 
 // Writes, removals, batches and range removals over the first `keys` keys.
@@ -49,6 +51,17 @@ void change(OrderedStore& store, Random& random, int times, std::uint64_t keys =
   }
 }
 
+// Lengthens values.
+class Appending final : public Merger {
+ public:
+  const char* name() const override { return "appending"; }
+  bool merge(std::string_view, std::optional<std::string_view> now, std::string_view operand,
+             std::string& merged) const override {
+    merged = std::string(now.value_or("")).append(operand);
+    return true;
+  }
+};
+
 // Looks on at the reading of a store, and lets it fail.
 class WatchedStore final : public OrderedStore {
  public:
@@ -64,6 +77,7 @@ class WatchedStore final : public OrderedStore {
   }
   Result<void> write(std::span<const Write> writes) override { return below_.write(writes); }
   Result<void> remove_range(const KeyRange& range) override { return below_.remove_range(range); }
+  Result<void> sync() override { return below_.sync(); }
   Result<std::unique_ptr<Cursor>> cursor() const override {
     Result<std::unique_ptr<Cursor>> below = below_.cursor();
     if (!below) return below;
@@ -128,6 +142,33 @@ std::unique_ptr<IndexedStore> opened(OrderedStore& store,
   auto index = IndexedStore::open(store, numbered_secret(secret), settings);
   EXPECT_TRUE(index) << index.error().what;
   return *std::move(index);
+}
+
+IndexedStore::Settings settings_of(KeyRange range, Measure measure) {
+  IndexedStore::Settings settings = kSettings;
+  settings.range = std::move(range);
+  settings.measure = measure;
+  return settings;
+}
+
+// What the index should say of a range: the sum over the records that are in it and indexed.
+Aggregate sum_of(const OrderedStore& store, const KeyRange& range, const Secret& secret,
+                 Measure measure) {
+  EntryDigest digest(secret);
+  Aggregate sum;
+  for (const auto& [key, value] : read(store)) {
+    if (!range.contains(key)) continue;
+    sum += {1, key.size() + value.size(), digest(key, value), measure(key, value)};
+  }
+  return sum;
+}
+
+KeyRange some_range(Random& random, std::uint64_t keys = 2000) {
+  const std::uint64_t first = random.below(keys);
+  KeyRange range{numbered_key(first), numbered_key(first + random.below(keys))};
+  if (random.below(4) == 0) range.end.reset();
+  if (random.below(4) == 0) range.first.clear();
+  return range;
 }
 
 std::uint64_t distance(const Floret& a, const Floret& b) {
@@ -339,7 +380,120 @@ TEST(IndexedStore, DoesNotBelieveACheckpointOfAnotherSecretOrShape) {
   is_rebuilt(kSettings, 2);
   is_rebuilt({.burst_bytes = 1024, .slab_bytes = kSettings.slab_bytes}, 1);
   is_rebuilt({.burst_bytes = kSettings.burst_bytes, .slab_bytes = 8192}, 1);
+  is_rebuilt(settings_of({numbered_key(100), std::nullopt}, nullptr), 1);
+  is_rebuilt(settings_of({"", numbered_key(100)}, nullptr), 1);
+  is_rebuilt(settings_of({}, &signed_length), 1);
   EXPECT_EQ(opened(store)->opened(), Opened::followed);
+}
+
+TEST(IndexedStore, DoesNotBelieveACheckpointOfAnotherRangeOrWithMeasuresThatNobodyWants) {
+  MemoryStore store;
+  Random random(13);
+  change(store, random, 500);
+  const KeyRange range{numbered_key(500), numbered_key(1500)};
+  const IndexedStore::Settings settings = settings_of(range, &signed_length);
+  {
+    const auto index = opened(store, settings);
+    expect_equals_rebuilt(*index);
+    ASSERT_TRUE(index->checkpoint());
+  }
+  for (const IndexedStore::Settings& others :
+       {settings_of(range, nullptr), settings_of({}, &signed_length),
+        settings_of({range.first, std::nullopt}, &signed_length),
+        settings_of({range.first, numbered_key(1400)}, &signed_length),
+        settings_of({numbered_key(501), range.end}, &signed_length)}) {
+    const auto index = opened(store, others);
+    EXPECT_EQ(index->opened(), Opened::rebuilt);
+    expect_equals_rebuilt(*index);
+  }
+  EXPECT_EQ(opened(store, settings)->opened(), Opened::followed);
+}
+
+// Through writes, merges, removals, checkpoints and openings, of all keys and of some.
+TEST(IndexedStore, SumsMeasuresOfTheRecordsThatAreIndexed) {
+  for (const KeyRange& indexed :
+       {KeyRange::all(), KeyRange{numbered_key(400), numbered_key(1600)},
+        KeyRange{numbered_key(400), std::nullopt}, KeyRange{"", numbered_key(1600)}}) {
+    const Appending appending;
+    MemoryStore store(MemoryStore::kLogKeys, &appending);
+    Random random(14);
+    const IndexedStore::Settings settings = settings_of(indexed, &signed_length);
+    change(store, random, 1000);
+    auto index = opened(store, settings);
+    for (int round = 0; round < 40; ++round) {
+      change(store, random, static_cast<int>(random.below(100)));
+      for (std::uint64_t n = random.below(20); n > 0; --n) {
+        const std::string key = numbered_key(random.below(2000));
+        const Write merge{key, "longer", true};
+        ASSERT_TRUE(store.write({&merge, 1}));
+      }
+      if (round % 10 == 3) {
+        ASSERT_TRUE(index->checkpoint());
+      }
+      if (round % 10 == 5) {
+        index.reset();
+        change(store, random, 20);
+        index = opened(store, settings);
+        ASSERT_EQ(index->opened(), Opened::followed);
+      }
+      const Result<IndexedStore::View> view = index->view();
+      ASSERT_TRUE(view);
+      const auto expected = [&](const KeyRange& range) {
+        return sum_of(store, intersection(range, indexed), index->secret(), &signed_length);
+      };
+      ASSERT_EQ(view->trie().total(), expected(KeyRange::all()));
+      for (int n = 0; n < 10; ++n) {
+        const KeyRange range = some_range(random);
+        ASSERT_EQ(*view->trie().sum(range, view->cursor()), expected(range));
+        const auto floret = index->floret(*view, range, Fresh::exact);
+        ASSERT_TRUE(floret);
+        const auto cursor = store.cursor();
+        ASSERT_EQ(floret->floret,
+                  rebuilt_floret(**cursor, intersection(range, indexed), index->secret()));
+      }
+    }
+  }
+}
+
+TEST(IndexedStore, NeitherNotesNorReadsWhatIsNotIndexed) {
+  WatchedStore store;
+  for (std::uint64_t n = 0; n < 3000; ++n) put(store, numbered_key(n), "value");
+  const KeyRange range{numbered_key(1000), numbered_key(2000)};
+  const auto index = opened(store, settings_of(range, nullptr));
+  store.reads = 0;
+  ASSERT_TRUE(index->view());
+  EXPECT_EQ(index->view()->trie().total().count, 1000U);
+  EXPECT_LE(store.reads, 1001U);  // and the one that ends the range
+
+  const std::size_t bytes = index->bytes();
+  for (const std::uint64_t n : {0, 999, 2000, 2999}) put(store, numbered_key(n), "another");
+  ASSERT_TRUE(store.remove_range({numbered_key(10), range.first}));
+  ASSERT_TRUE(store.remove_range({*range.end, std::nullopt}));
+  EXPECT_EQ(index->bytes(), bytes);
+  store.reads = 0;
+  ASSERT_TRUE(index->view());
+  EXPECT_EQ(store.reads, 0U);
+
+  for (const std::uint64_t n : {1000, 1999}) put(store, numbered_key(n), "another");
+  expect_equals_rebuilt(*index);
+  EXPECT_EQ(index->view()->trie().total().count, 1000U);
+  ASSERT_TRUE(store.remove_range({"", numbered_key(1001)}));
+  ASSERT_TRUE(store.remove_range({numbered_key(1999), std::nullopt}));
+  expect_equals_rebuilt(*index);
+  EXPECT_EQ(index->view()->trie().total().count, 998U);
+}
+
+TEST(IndexedStore, AViewShowsTheRecordsThatAreIndexed) {
+  MemoryStore store;
+  for (const char* const key : {"a", "b", "c", "d", "e"}) put(store, key, "value");
+  const auto index = opened(store, settings_of({"b", "d"}, nullptr));
+  const Result<IndexedStore::View> view = index->view();
+  ASSERT_TRUE(view);
+  Cursor& cursor = view->cursor();
+  EXPECT_FALSE(cursor.valid());
+  EXPECT_EQ(read(cursor), (Model{{"b", "value"}, {"c", "value"}}));
+  EXPECT_EQ(read(cursor, "bb"), (Model{{"c", "value"}}));
+  EXPECT_EQ(read(cursor, "d"), Model());
 }
 
 TEST(IndexedStore, DoesNotBelieveADamagedCheckpoint) {
@@ -441,11 +595,12 @@ TEST(IndexedStore, StaysRightWhenMemoryRunsOutForANote) {
   Random random(10);
   change(store, random, 300);
   const std::string key(500, 'x');
-  for (std::size_t good = 0; good < 30; ++good) {
-    const auto index = opened(store);
+  const KeyRange range{numbered_key(1), std::string(600, 'x')};
+  for (std::size_t good = 0; good < 60; ++good) {
+    const auto index = opened(store, settings_of(good % 2 == 0 ? KeyRange() : range, nullptr));
     expect_equals_rebuilt(*index);
     try {
-      const FailingAllocation failing(good);
+      const FailingAllocation failing(good / 2);
       const Write write{key, "value"};
       EXPECT_TRUE(store.write({&write, 1}));
     } catch (const std::bad_alloc&) {  // by the store
@@ -459,7 +614,8 @@ TEST(IndexedStore, RefusesImpossibleSettings) {
   MemoryStore store;
   for (const IndexedStore::Settings& settings : {IndexedStore::Settings{.burst_bytes = 255},
                                                  {.burst_bytes = (1U << 26) + 1},
-                                                 {.slab_bytes = 0}}) {
+                                                 {.slab_bytes = 0},
+                                                 settings_of({"b", "b"}, nullptr)}) {
     const auto index = IndexedStore::open(store, numbered_secret(1), settings);
     ASSERT_FALSE(index);
     EXPECT_EQ(index.error().code, Errc::invalid);

@@ -34,8 +34,11 @@ Result<void> for_each_record(const KeyRange& range, Cursor& cursor, const Record
 
 }  // namespace
 
-NyeTrie::NyeTrie(std::uint32_t burst_bytes, const EntryDigest& digest)
-    : burst_bytes_(burst_bytes), digest_(digest) {
+NyeTrie::NyeTrie(std::uint32_t burst_bytes, const EntryDigest& digest, Measure measure)
+    : burst_bytes_(burst_bytes),
+      digest_(digest),
+      measure_(measure),
+      blocks_(measure == nullptr ? Measured::no : Measured::yes) {
   SEMEL_ASSERT(burst_bytes >= kLeastBurst && burst_bytes <= kMostBurst);
   marks_.mark_gap_before(blocks_, blocks_.at(0));
 }
@@ -123,9 +126,9 @@ class NyeTrie::Rebuild {
  private:
   Result<void> read(ContainerBuilder& builder, const KeyRange& range) {
     return for_each_record(range, cursor_, [&](std::string_view key, std::string_view value) {
-      const Digest entry = trie_.digest_(key, value);
-      builder.add(key, {1, key.size() + value.size(), entry});
-      if (seen_) seen_(key, value, entry);
+      const Aggregate record = trie_.of_record(key, value, trie_.digest_);
+      builder.add(key, record);
+      if (seen_) seen_(key, value, record.digest);
     });
   }
 
@@ -248,13 +251,18 @@ Result<void> NyeTrie::refresh(Cursor& cursor, const Seen& seen) {
   return {};
 }
 
+Aggregate NyeTrie::of_record(std::string_view key, std::string_view value,
+                             EntryDigest& digest) const {
+  return {1, key.size() + value.size(), digest(key, value),
+          measure_ == nullptr ? 0 : measure_(key, value)};
+}
+
 Result<Aggregate> NyeTrie::read(const KeyRange& range, Cursor& cursor) const {
   EntryDigest digest = digest_;
   Aggregate sum;
-  Result<void> done =
-      for_each_record(range, cursor, [&](std::string_view key, std::string_view value) {
-        sum += {1, key.size() + value.size(), digest(key, value)};
-      });
+  Result<void> done = for_each_record(
+      range, cursor,
+      [&](std::string_view key, std::string_view value) { sum += of_record(key, value, digest); });
   if (!done) return done.error();
   return sum;
 }
@@ -368,7 +376,8 @@ std::size_t NyeTrie::bytes() const {
 
 bool NyeTrie::operator==(const NyeTrie& other) const {
   if (marked() || other.marked() || burst_bytes_ != other.burst_bytes_ ||
-      digest_.id() != other.digest_.id() || container_count() != other.container_count()) {
+      digest_.id() != other.digest_.id() || blocks_.measured() != other.blocks_.measured() ||
+      container_count() != other.container_count()) {
     return false;
   }
   Walk b = other.blocks_.at(0);

@@ -12,7 +12,7 @@ namespace {
 // docs/formats/nye_trie_v1.md. All integers little-endian.
 //
 //    OFFSET     SIZE  FIELD
-//         0        4  magic, the bytes "SNT1"; a new layout takes a new magic
+//         0        4  magic, the bytes "SNT1", with measures "SNT2"; a new layout takes a new magic
 //         4        4  burst size
 //         8        8  name of the key of the digests
 //        16        8  containers n
@@ -21,6 +21,7 @@ namespace {
 //            (n+1)/8  marked gaps, in whole bytes
 //   end - 8        8  checksum of all the bytes before it
 constexpr std::uint32_t kMagic = 0x31544e53;
+constexpr std::uint32_t kMagicMeasured = 0x32544e53;
 constexpr std::size_t kTrailerSize = 8;
 constexpr std::size_t kLeastContainer = 19;
 // The first path of each block stands in full in memory, not in the encoding. With this limit a trie
@@ -88,7 +89,7 @@ void NyeTrie::encode(Bytes& out) const {
   mark_pending(marks);
 
   Writer w(out);
-  w.u32(kMagic);
+  w.u32(blocks_.measured() == Measured::yes ? kMagicMeasured : kMagic);
   w.u32(burst_bytes_);
   w.u64(digest_.id().seed);
   w.u64(count);
@@ -96,7 +97,7 @@ void NyeTrie::encode(Bytes& out) const {
   std::optional<BitPath> before;
   std::size_t i = 0;
   for (ContainerBlocks::Walk walk = blocks_.at(0); walk.valid(); walk.next(), ++i) {
-    write_container(w, walk.container(), before ? &*before : nullptr);
+    write_container(w, walk.container(), before ? &*before : nullptr, blocks_.measured());
     before = walk.path();
     if (marks.container(walk)) set_bit(containers, i);
     if (marks.gap_before(walk)) set_bit(gaps, i);
@@ -107,14 +108,14 @@ void NyeTrie::encode(Bytes& out) const {
   w.u64(checksum(ByteView(out).subspan(start)));
 }
 
-Result<NyeTrie> NyeTrie::decode(ByteView in, const EntryDigest& digest) {
+Result<NyeTrie> NyeTrie::decode(ByteView in, const EntryDigest& digest, Measure measure) {
   Reader r(in);
   const std::uint32_t magic = r.u32();
   const std::uint32_t burst_bytes = r.u32();
   const std::uint64_t key_name = r.u64();
   const std::uint64_t count = r.u64();
   if (!r.ok() || r.rest() < kTrailerSize) return Error{Errc::truncated, "trie: header"};
-  if (magic != kMagic) return Error{Errc::unsupported, "trie: magic"};
+  if (magic != kMagic && magic != kMagicMeasured) return Error{Errc::unsupported, "trie: magic"};
   const ByteView body = in.first(in.size() - kTrailerSize);
   if (load_u64(in.data() + body.size()) != checksum(body)) {
     return Error{Errc::corrupt, "trie: checksum"};
@@ -123,16 +124,22 @@ Result<NyeTrie> NyeTrie::decode(ByteView in, const EntryDigest& digest) {
     return Error{Errc::corrupt, "trie: burst size"};
   }
   if (key_name != digest.id().seed) return Error{Errc::mismatch, "trie: digests of another key"};
+  if (measure == nullptr && magic == kMagicMeasured) {
+    return Error{Errc::mismatch, "trie: measures that nobody wants"};
+  }
+  if (measure != nullptr && magic == kMagic) return Error{Errc::mismatch, "trie: no measures"};
   if (count > r.rest() / kLeastContainer) return Error{Errc::corrupt, "trie: containers"};
   ByteView rest = body.last(r.rest() - kTrailerSize);
 
-  NyeTrie trie(burst_bytes, digest);
+  NyeTrie trie(burst_bytes, digest, measure);
   ContainerBlocks::Splice splice(trie.blocks_);
   CanonicalCheck check(burst_bytes);
   Container container;
   Aggregate total;
   for (std::uint64_t i = 0; i < count; ++i) {
-    if (!read_container(rest, i == 0, container)) return Error{Errc::corrupt, "trie: container"};
+    if (!read_container(rest, i == 0, container, trie.blocks_.measured())) {
+      return Error{Errc::corrupt, "trie: container"};
+    }
     if (container.path.size() > kMostPathBits) return Error{Errc::limit, "trie: path"};
     if (!sound(container, burst_bytes) || overflows(total, container.sum)) {
       return Error{Errc::corrupt, "trie: sum of a container"};

@@ -32,6 +32,14 @@ EntryDigest digest_of_group(std::uint8_t group) {
 const EntryDigest kDigest = digest_of_group(1);
 constexpr std::uint32_t kBurst = NyeTrie::kLeastBurst;
 
+// Of both signs and of every size, so that sums wrap.
+int128 some_measure(std::string_view key, std::string_view value) {
+  const Digest bits = digest(key, value.size());
+  const auto magnitude =
+      static_cast<int128>((uint128{bits.hi} << 64 | bits.lo) >> (1 + bits.lo % 127));
+  return bits.hi % 2 == 0 ? magnitude : -magnitude;
+}
+
 // Counts what is read of a map, and fails where it is told to.
 class MapCursor : public Cursor {
  public:
@@ -71,12 +79,16 @@ class MapCursor : public Cursor {
   bool failed_ = false;
 };
 
-Aggregate sum_of(const Map& map, const KeyRange& range) {
+Aggregate sum_of(const Map& map, const KeyRange& range, Measure measure = nullptr) {
   EntryDigest digest = kDigest;
   Aggregate sum;
+  uint128 measures = 0;
   for (const auto& [key, value] : map) {
-    if (range.contains(key)) sum += {1, key.size() + value.size(), digest(key, value)};
+    if (!range.contains(key)) continue;
+    sum += {1, key.size() + value.size(), digest(key, value)};
+    if (measure != nullptr) measures += static_cast<uint128>(measure(key, value));
   }
+  sum.measure = static_cast<int128>(measures);
   return sum;
 }
 
@@ -87,8 +99,8 @@ void refresh(NyeTrie& trie, const Map& map) {
   ASSERT_FALSE(trie.marked());
 }
 
-NyeTrie trie_of(const Map& map, std::uint32_t burst_bytes = kBurst) {
-  NyeTrie trie(burst_bytes, kDigest);
+NyeTrie trie_of(const Map& map, std::uint32_t burst_bytes = kBurst, Measure measure = nullptr) {
+  NyeTrie trie(burst_bytes, kDigest, measure);
   refresh(trie, map);
   return trie;
 }
@@ -178,22 +190,23 @@ Map many_records(std::uint64_t records, std::size_t value_size = 20) {
 TEST(NyeTrie, EqualsOneThatIsBuiltAnewAfterEveryHistory) {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed);
+    const Measure measure = seed % 2 == 0 ? nullptr : &some_measure;
     Random random(seed);
     Map map;
-    NyeTrie trie(kBurst, kDigest);
+    NyeTrie trie(kBurst, kDigest, measure);
     for (int round = 0; round < 25; ++round) {
       const std::uint64_t changes = random.below(round % 5 == 0 ? 400 : 10);
       for (std::uint64_t n = 0; n < changes; ++n) change(map, trie, random);
       refresh(trie, map);
-      ASSERT_EQ(trie, trie_of(map));
+      ASSERT_EQ(trie, trie_of(map, kBurst, measure));
       MapCursor cursor(map);
       for (int n = 0; n < 5; ++n) {
         const KeyRange range = nasty_range(random);
-        ASSERT_EQ(*trie.sum(range, cursor), sum_of(map, range));
+        ASSERT_EQ(*trie.sum(range, cursor), sum_of(map, range, measure));
         const BitPath node = nasty_node(random);
-        ASSERT_EQ(*trie.sum(node, cursor), sum_of(map, node.range()));
+        ASSERT_EQ(*trie.sum(node, cursor), sum_of(map, node.range(), measure));
       }
-      ASSERT_EQ(trie.total(), sum_of(map, KeyRange::all()));
+      ASSERT_EQ(trie.total(), sum_of(map, KeyRange::all(), measure));
     }
   }
 }
@@ -204,7 +217,7 @@ TEST(NyeTrie, EqualsOneThatIsBuiltAnewAcrossBlocks) {
   Random random(14);
   Map map;
   for (std::uint64_t n = 0; n < 500; ++n) map[std::to_string(mix(n))] = std::string(130, 'v');
-  NyeTrie trie = trie_of(map);
+  NyeTrie trie = trie_of(map, kBurst, &some_measure);
   ASSERT_GT(trie.container_count(), std::size_t{4} * ContainerBlocks::kMost);
   std::vector<std::string> gone;
   for (int round = 0; round < 3000; ++round) {
@@ -221,7 +234,8 @@ TEST(NyeTrie, EqualsOneThatIsBuiltAnewAcrossBlocks) {
     }
     trie.mark(key);
     refresh(trie, map);
-    ASSERT_EQ(trie, trie_of(map)) << round;
+    ASSERT_EQ(trie, trie_of(map, kBurst, &some_measure)) << round;
+    ASSERT_EQ(trie.total(), sum_of(map, KeyRange::all(), &some_measure)) << round;
   }
 }
 
@@ -239,8 +253,9 @@ TEST(NyeTrie, HoldsThroughGeneratedHistories) {
       rc::gen::container<std::string>(rc::gen::element('\0', 'a', '\xff')),
       rc::gen::element<std::size_t>(0, 10, 100, 255, 300)));
   const bool ok = rc::check([&] {
+    const Measure measure = *rc::gen::element<Measure>(nullptr, &some_measure);
     Map map;
-    NyeTrie trie(kBurst, kDigest);
+    NyeTrie trie(kBurst, kDigest, measure);
     refresh(trie, map);
     for (const Step& step : *steps) {
       switch (step.kind) {
@@ -257,14 +272,14 @@ TEST(NyeTrie, HoldsThroughGeneratedHistories) {
           continue;
         case Step::Kind::refresh:
           refresh(trie, map);
-          RC_ASSERT(trie == trie_of(map));
+          RC_ASSERT(trie == trie_of(map, kBurst, measure));
           continue;
       }
       trie.mark(step.key);
     }
     refresh(trie, map);
-    RC_ASSERT(trie == trie_of(map));
-    RC_ASSERT(trie.total() == sum_of(map, KeyRange::all()));
+    RC_ASSERT(trie == trie_of(map, kBurst, measure));
+    RC_ASSERT(trie.total() == sum_of(map, KeyRange::all(), measure));
   });
   EXPECT_TRUE(ok);
 }
@@ -657,35 +672,38 @@ TEST(NyeTrie, FindsTheForgeryThatUnkeyedDigestsDoNotSee) {
 }
 
 // A trie of the test's group, with marks of every kind: compared by its bytes.
+template <Measure kMeasure>
 struct CodedTrie {
   NyeTrie trie;
   void encode(Bytes& out) const { trie.encode(out); }
   static Result<CodedTrie> decode(ByteView in) {
-    Result<NyeTrie> trie = NyeTrie::decode(in, kDigest);
+    Result<NyeTrie> trie = NyeTrie::decode(in, kDigest, kMeasure);
     if (!trie) return trie.error();
     return CodedTrie{*std::move(trie)};
   }
   bool operator==(const CodedTrie& other) const { return encoded(*this) == encoded(other); }
 };
 
+template <Measure kMeasure>
 struct BytesCase {
-  using Type = CodedTrie;
+  using Type = CodedTrie<kMeasure>;
   static constexpr std::size_t kHeaderSize = 24;
   static constexpr std::size_t kMostGrowth = 8;
-  static constexpr char kFile[] = "nye_trie_v1.bin";
+  static constexpr const char* kFile = kMeasure == nullptr ? "nye_trie_v1.bin" : "nye_trie_v2.bin";
   static Type make() {
     Map map;
     Random random(11);
     for (int n = 0; n < 60; ++n) map[nasty_key(random)] = nasty_value(random);
-    NyeTrie trie = trie_of(map);
+    NyeTrie trie = trie_of(map, kBurst, kMeasure);
     trie.mark(map.begin()->first);
     trie.mark("nothing like this");
     trie.mark(KeyRange{"\xff", std::nullopt});
     return {std::move(trie)};
   }
 };
-INSTANTIATE_TYPED_TEST_SUITE_P(Trie, HostileBytes, BytesCase);
-INSTANTIATE_TYPED_TEST_SUITE_P(Trie, Golden, BytesCase);
+using BytesCases = ::testing::Types<BytesCase<nullptr>, BytesCase<&some_measure>>;
+INSTANTIATE_TYPED_TEST_SUITE_P(Trie, HostileBytes, BytesCases);
+INSTANTIATE_TYPED_TEST_SUITE_P(Trie, Golden, BytesCases);
 
 TEST(NyeTrie, MarksTravel) {
   Map map = many_records(3000);
@@ -727,6 +745,20 @@ TEST(NyeTrie, RefusesAnotherKey) {
   EXPECT_EQ(trie.error().code, Errc::mismatch);
 }
 
+TEST(NyeTrie, RefusesMeasuresThatNobodyWantsAndTheLackOfThem) {
+  for (const Map& map : {Map(), many_records(100)}) {
+    const NyeTrie plain = trie_of(map);
+    const NyeTrie measured = trie_of(map, kBurst, &some_measure);
+    EXPECT_FALSE(plain == measured);
+    const Result<NyeTrie> unwanted = NyeTrie::decode(encoded(measured), kDigest);
+    ASSERT_FALSE(unwanted);
+    EXPECT_EQ(unwanted.error().code, Errc::mismatch);
+    const Result<NyeTrie> lacking = NyeTrie::decode(encoded(plain), kDigest, &some_measure);
+    ASSERT_FALSE(lacking);
+    EXPECT_EQ(lacking.error().code, Errc::mismatch);
+  }
+}
+
 // What a liar writes by hand: a header, and containers of `path`, count and volume.
 struct Written {
   std::string path;  // zeros and ones
@@ -745,7 +777,7 @@ std::string refusal(const std::vector<Written>& containers) {
   for (const Written& written : containers) {
     Container container{BitPath(), {written.count, written.volume, {1, 2}}};
     for (const char bit : written.path) container.path.push(bit == '1');
-    write_container(w, container, &written == containers.data() ? nullptr : &before);
+    write_container(w, container, &written == containers.data() ? nullptr : &before, Measured::no);
     before = container.path;
   }
   const std::size_t count = containers.size();

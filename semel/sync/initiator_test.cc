@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "semel/store/memory_store.h"
@@ -22,11 +23,17 @@ class InitiatorTest : public testing::Test {
     for (MemoryStore* const store : {&here_, &there_}) {
       for (int n = 0; n < 5000; ++n) put(*store, key(n), "value");
     }
-    here_index_ = *IndexedStore::open(here_, numbered_secret(1), {});
-    there_index_ = *IndexedStore::open(there_, numbered_secret(1), {});
+    open({}, {});
     // Read, so that what is written from now on is not known to the florets.
     ASSERT_TRUE(here_index_->view());
     ASSERT_TRUE(there_index_->view());
+  }
+
+  void open(const IndexedStore::Settings& here, const IndexedStore::Settings& there) {
+    here_index_.reset();
+    there_index_.reset();
+    here_index_ = *IndexedStore::open(here_, numbered_secret(1), here);
+    there_index_ = *IndexedStore::open(there_, numbered_secret(1), there);
   }
 
   static std::string key(int n) { return "key " + std::to_string(n); }
@@ -61,6 +68,41 @@ TEST_F(InitiatorTest, EqualStoresTakeOneRoundTripWhateverTheFloretsDoNotKnow) {
   EXPECT_EQ(report.estimate.total.value, 0);
   EXPECT_EQ(report.estimate.total.error, 0);
   EXPECT_EQ(report.estimate.jaccard.value, 1);
+}
+
+// At either end alone, and at both.
+TEST_F(InitiatorTest, MeasuresAreNoDifference) {
+  const IndexedStore::Settings measured{
+      .measure = [](std::string_view, std::string_view value) -> int128 { return value.size(); }};
+  int changed = 0;
+  for (const auto& [here, there] :
+       {std::pair(measured, IndexedStore::Settings{}), {{}, measured}, {measured, measured}}) {
+    open(here, there);
+    const SyncReport equal = sync({});
+    EXPECT_TRUE(equal.proved);
+    EXPECT_EQ(equal.way, Way::nothing);
+    EXPECT_EQ(equal.round_trips, 1U);
+    put(there_, key(changed++), "changed");
+    const SyncReport report = sync({});
+    EXPECT_TRUE(report.proved);
+    EXPECT_EQ(report.changed, 1U);
+    EXPECT_EQ(read(here_), read(there_));
+  }
+}
+
+TEST_F(InitiatorTest, WhatIsNotIndexedIsNotSynced) {
+  put(there_, "a", "not indexed");
+  put(there_, "key", "changed");
+  put(there_, "z", "not indexed");
+  const IndexedStore::Settings keys{.range = {"key", "kez"}};
+  open(keys, keys);
+  const SyncReport report = sync({});
+  EXPECT_TRUE(report.proved);
+  EXPECT_EQ(report.responder.count, 5001U);
+  EXPECT_EQ(report.only_responder, 1U);
+  const Model records = read(here_);
+  EXPECT_EQ(records.size(), 5001U);
+  EXPECT_TRUE(records.contains("key"));
 }
 
 TEST_F(InitiatorTest, WhatFloretsDoNotKnowMakesTheEstimateLessSure) {

@@ -4,10 +4,10 @@ namespace semel {
 
 Result<Aggregate> RangeView::sum(const BitPath& node) const {
   const KeyRange keys = node.range();
-  if (range_.covers(keys)) return trie_.sum(node, cursor_);
-  const KeyRange both = intersection(keys, range_);
-  if (both.empty()) return Aggregate{};
-  return trie_.sum(both, cursor_);
+  Result<Aggregate> sum = range_.covers(keys) ? trie_.sum(node, cursor_)
+                                              : trie_.sum(intersection(keys, range_), cursor_);
+  if (sum) sum->measure = 0;
+  return sum;
 }
 
 Result<Aggregate> RangeView::sum(const Region& region) const {

@@ -33,6 +33,7 @@ class RangeView {
   const KeyRange& range() const { return range_; }
   const NyeTrie& trie() const { return trie_; }
 
+  // Sums have no measure: it does not travel, so that both ends have equal sums of equal records.
   Result<Aggregate> sum(const BitPath& node) const;
   Result<Aggregate> sum(const Region& region) const;
   // Where the records below the node part, as NyeTrie::branch; only within the range.

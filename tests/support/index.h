@@ -21,8 +21,9 @@ inline Secret numbered_secret(std::uint8_t number) {
 }
 
 // REQUIRES: the cursor does not fail.
-inline NyeTrie rebuilt_trie(Cursor& cursor, std::uint32_t burst_bytes, const Secret& secret) {
-  NyeTrie trie(burst_bytes, EntryDigest(secret));
+inline NyeTrie rebuilt_trie(Cursor& cursor, std::uint32_t burst_bytes, const Secret& secret,
+                            Measure measure = nullptr) {
+  NyeTrie trie(burst_bytes, EntryDigest(secret), measure);
   EXPECT_TRUE(trie.refresh(cursor));
   return trie;
 }
@@ -42,7 +43,8 @@ inline void expect_equals_rebuilt(IndexedStore& index) {
   Result<IndexedStore::View> view = index.view();
   ASSERT_TRUE(view) << view.error().what;
   Cursor& cursor = view->cursor();
-  EXPECT_EQ(view->trie(), rebuilt_trie(cursor, view->trie().burst_bytes(), index.secret()));
+  const NyeTrie& trie = view->trie();
+  EXPECT_EQ(trie, rebuilt_trie(cursor, trie.burst_bytes(), index.secret(), trie.measured_by()));
   const auto floret = index.floret(*view, KeyRange::all(), IndexedStore::Fresh::exact);
   ASSERT_TRUE(floret) << floret.error().what;
   EXPECT_EQ(floret->unknown, 0U);
