@@ -1,0 +1,68 @@
+// Arena: memory for very many small things that live and die with one object.
+//
+// Contract  allocate() gives memory that begins on a multiple of 16 bytes; where the size is a
+//           multiple of a cache line, on a line. release() keeps it for the next of the same size;
+//           all of it goes back with the arena.
+// Layout    Pieces of an eighth of what there is, 16 KiB to 64 MiB: from 2 MiB on in huge pages,
+//           which take an addition to one of a million counters from 165 ns to 105. Things of one
+//           size are cut off in twos and fours that fill whole lines.
+// Cost      A step or two. The system clears a new huge page at once: 4 ms in a virtual machine.
+// Memory    No word of its own for each; at most an eighth is not yet in use, and sizes are rounded
+//           up to 16. What is larger than kLargest comes from operator new.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace semel::tally {
+
+// The bytes that a general allocator takes for a request: with a word of its own, in steps of 16.
+constexpr std::uint64_t allocated(std::uint64_t size) { return (size + 8 + 15) / 16 * 16; }
+
+class Arena {
+ public:
+  Arena() = default;
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  void* allocate(std::size_t size);
+  // REQUIRES: `memory` came from allocate(size).
+  void release(void* memory, std::size_t size) noexcept;
+  std::uint64_t bytes() const { return bytes_; }
+
+  template <class T, class... Arguments>
+  T* make(Arguments&&... arguments) {
+    return new (allocate(sizeof(T))) T(std::forward<Arguments>(arguments)...);
+  }
+  template <class T>
+  void destroy(T* object) noexcept {
+    object->~T();
+    release(object, sizeof(T));
+  }
+
+ private:
+  static constexpr std::size_t kStep = 16, kLine = 64, kLargest = 5120;
+
+  struct Unused {
+    Unused* next;
+  };
+  struct Piece {
+    void* memory;
+    std::size_t size;
+  };
+
+  static std::size_t rounded(std::size_t size) { return (size + kStep - 1) / kStep * kStep; }
+  void take_piece(std::size_t least);
+
+  std::array<Unused*, kLargest / kStep + 1> unused_{};  // by size
+  std::vector<Piece> pieces_;
+  std::byte* rest_ = nullptr;  // of the last piece, in whole lines
+  std::size_t rest_size_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace semel::tally
