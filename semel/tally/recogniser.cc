@@ -1,0 +1,558 @@
+#include "semel/tally/recogniser.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <bitset>
+#include <cmath>
+#include <utility>
+
+#include "semel/core/arithmetic.h"
+#include "semel/core/assert.h"
+
+namespace semel::tally {
+namespace {
+
+// docs/formats/tally_recogniser_v1.md. All integers little-endian.
+//
+//    OFFSET     SIZE  FIELD
+//         0        4  magic, the bytes "STR1"; a new layout takes a new magic
+//         4        1  kind: 0 clients, 1 filter, 2 exact
+//         5        1  when full: 0 refuse, 1 forget
+//         6        1  kind of hash: 0 fast, 1 keyed
+//         7        1  windows
+//         8        8  window
+//        16        8  error, an IEEE 754 double
+//        24        8  ids expected in a window
+//        32        8  most bytes of memory
+//        40        8  seed of the hash, or name of its key
+//        48        8  under-count, an IEEE 754 double
+//        56        8  unsettled ids
+//        64           windows, each its size (8) and its bytes
+//   end - 8        8  checksum of all the bytes before it
+constexpr std::uint32_t kMagic = 0x31525453;
+constexpr std::size_t kTrailerSize = 8;
+constexpr std::uint64_t kMostIds = std::uint64_t{1} << 38;
+
+// FROZEN: seeds of digests that are made of digests.
+constexpr std::uint64_t kNumberedSeed = 0x005245424d554e53;
+constexpr std::uint64_t kContentSeed = 0x544e45544e4f4353;
+
+// How many ids are handed to a window at once: many more than it looks ahead, and all on the stack.
+constexpr std::size_t kBatch = 256;
+
+// Marks that tell whether an id of a batch may have come before in it: of 256 new ones 8 on
+// average.
+constexpr std::size_t kMarks = 4096;
+
+using Kind = Recogniser::Kind;
+
+Result<void> check(const Recogniser::Goal& goal) {
+  if (goal.kind > Kind::exact || goal.when_full > WhenFull::forget || !goal.hash.valid()) {
+    return Error{Errc::invalid, "a recogniser of unknown kind, policy or hash"};
+  }
+  if (goal.window_ms <= 0) return Error{Errc::invalid, "a window must be longer than zero"};
+  if (!(goal.fpr > 0 && goal.fpr < 1)) return Error{Errc::invalid, "fpr must be within (0, 1)"};
+  if (goal.ids == 0) return Error{Errc::invalid, "a recogniser needs room for one id"};
+  if (goal.max_bytes < Recogniser::kLeastBytes) {
+    return Error{Errc::invalid, "a recogniser needs 8192 bytes"};
+  }
+  if (goal.ids > kMostIds) return Error{Errc::limit, "a recogniser of more than 2^38 ids"};
+  return {};
+}
+
+// Of two windows each has half.
+std::uint64_t share(const Recogniser::Goal& goal) {
+  return goal.kind == Kind::clients && goal.max_bytes != kNoCap ? goal.max_bytes / 2
+                                                                : goal.max_bytes;
+}
+
+ClientWindow::Goal goal_of_clients(const Recogniser::Goal& goal) {
+  return {.window_ms = goal.window_ms,
+          .generations = 4,
+          .max_bytes = share(goal),
+          .when_full = goal.when_full,
+          .hash = goal.hash};
+}
+
+// Four lines for an id: at 1e-6 a seventh less memory than three, in the same time. An eighth of
+// room to spare: a load that is not quite even would soon need a second table.
+ForgetfulFilter::Goal goal_of_filter(const Recogniser::Goal& goal) {
+  return {.window_ms = goal.window_ms,
+          .fpr = goal.fpr,
+          .ids = goal.ids + goal.ids / 8,
+          .past_lanes = 7,
+          .layout = BloomLayout::blocked4,
+          .max_bytes = share(goal),
+          .when_full = goal.when_full,
+          .hash = goal.hash};
+}
+
+ExactWindow::Goal goal_of_exact(const Recogniser::Goal& goal) {
+  return {.window_ms = goal.window_ms,
+          .ids = 2 * goal.ids,
+          .generations = 4,
+          .max_bytes = share(goal),
+          .when_full = goal.when_full,
+          .hash = goal.hash};
+}
+
+template <class... Numbers>
+Digest digest_of(std::uint64_t seed, Numbers... numbers) {
+  std::array<std::uint8_t, 8 * sizeof...(numbers)> bytes;
+  std::uint8_t* to = bytes.data();
+  (store_u64(std::exchange(to, to + 8), numbers), ...);
+  return digest(text_of(bytes), seed);
+}
+
+// REQUIRES: there is an id.
+Digest digest_of(const OperationId& id) {
+  if (id.kind == OperationId::Kind::opaque) return id.digest;
+  return digest_of(kNumberedSeed, id.digest.lo, id.digest.hi, id.sequence);
+}
+
+Digest content_of(Digest id, Digest content) {
+  return digest_of(kContentSeed, id.lo, id.hi, content.lo, content.hi);
+}
+
+constexpr Recognised recognised(Verdict verdict) { return static_cast<Recognised>(verdict); }
+static_assert(recognised(Verdict::fresh) == Recognised::fresh);
+static_assert(recognised(Verdict::duplicate) == Recognised::duplicate);
+static_assert(recognised(Verdict::stale) == Recognised::stale);
+static_assert(recognised(Verdict::full) == Recognised::full);
+
+// Of an insert, which remembers what it knew already too.
+constexpr Recognised remembered(Verdict verdict) {
+  return verdict == Verdict::duplicate ? Recognised::fresh : recognised(verdict);
+}
+
+// Those ids of a batch that one window judges, and their places in the batch.
+template <class Id>
+class Part {
+ public:
+  void add(const Id& id, std::size_t place) {
+    ids_[size_] = id;
+    places_[size_++] = static_cast<std::uint16_t>(place);
+  }
+  bool empty() const { return size_ == 0; }
+
+  // judge(ids, verdicts) judges them all. How many are fresh.
+  template <class Judge>
+  std::uint64_t judge(std::span<Recognised> answers, Judge judge) {
+    std::array<Verdict, kBatch> verdicts;
+    judge(std::span<const Id>(ids_).first(size_), std::span(verdicts).first(size_));
+    std::uint64_t fresh = 0;
+    for (std::size_t i = 0; i < size_; ++i) {
+      answers[places_[i]] = recognised(verdicts[i]);
+      fresh += verdicts[i] == Verdict::fresh;
+    }
+    return fresh;
+  }
+  void answer(std::span<Recognised> answers, Recognised answer) const {
+    for (std::size_t i = 0; i < size_; ++i) answers[places_[i]] = answer;
+  }
+
+ private:
+  std::array<Id, kBatch> ids_;
+  std::array<std::uint16_t, kBatch> places_;
+  std::size_t size_ = 0;
+};
+
+// A batch by the windows that judge it. Those without an id are fresh, and answered here.
+struct Split {
+  Split(std::span<const Recogniser::Query> queries, std::span<Recognised> answers,
+        bool clients_apart) {
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      const OperationId& id = queries[i].id;
+      if (id.kind == OperationId::Kind::none) {
+        answers[i] = Recognised::fresh;
+      } else if (clients_apart && id.kind == OperationId::Kind::numbered) {
+        numbered.add({id.digest, id.sequence}, i);
+      } else {
+        others.add(digest_of(id), i);
+      }
+    }
+  }
+
+  Part<ClientOperation> numbered;
+  Part<Digest> others;
+};
+
+// The digests of a batch for an exact window: of each operation its id, then its content.
+class Pairs {
+ public:
+  explicit Pairs(std::span<const Recogniser::Query> queries) {
+    for (const Recogniser::Query& query : queries) {
+      if (query.id.kind == OperationId::Kind::none) continue;
+      const Digest id = digest_of(query.id);
+      digests_[size_++] = id;
+      digests_[size_++] = content_of(id, query.content);
+    }
+  }
+  std::span<const Digest> digests() const { return std::span(digests_).first(size_); }
+
+ private:
+  std::array<Digest, 2 * kBatch> digests_;
+  std::size_t size_ = 0;
+};
+
+Recognised judged(Verdict id, Verdict content) {
+  if (id != Verdict::duplicate) return recognised(id);
+  return content == Verdict::duplicate ? Recognised::duplicate : Recognised::conflict;
+}
+
+// Calls visit(queries, answers) for a batch after the other.
+template <class Visit>
+void for_each_batch(std::span<const Recogniser::Query> queries, std::span<Recognised> answers,
+                    Visit visit) {
+  SEMEL_ASSERT(queries.size() == answers.size());
+  for (std::size_t first = 0; first < queries.size(); first += kBatch) {
+    const std::size_t size = std::min(kBatch, queries.size() - first);
+    visit(queries.subspan(first, size), answers.subspan(first, size));
+  }
+}
+
+template <class W>
+Result<void> put(std::optional<W>& place, Result<W> window) {
+  if (!window) return window.error();
+  place = *std::move(window);
+  return {};
+}
+
+}  // namespace
+
+Result<Recogniser> Recogniser::make(const Goal& goal, TimeMs now_ms) {
+  if (const Result<void> sound = check(goal); !sound) return sound.error();
+  Recogniser made(goal);
+  Result<void> done;
+  if (goal.kind == Kind::exact) {
+    done = put(made.exact_, ExactWindow::make(goal_of_exact(goal), now_ms));
+  } else {
+    done = put(made.filter_, ForgetfulFilter::make(goal_of_filter(goal), now_ms));
+  }
+  if (done && goal.kind == Kind::clients) {
+    made.filter_.reset();  // it can be made: that is all there is to know before an opaque id comes
+    done = put(made.clients_, ClientWindow::make(goal_of_clients(goal), now_ms));
+  }
+  if (!done) return done.error();
+  return made;
+}
+
+template <class Visit>
+void Recogniser::for_each_window(Visit visit) const {
+  if (clients_) visit(*clients_);
+  if (filter_) visit(*filter_);
+  if (exact_) visit(*exact_);
+}
+
+// The filter, to be written to. None if it cannot be made, which make() does not let through, but
+// bytes may ask for.
+ForgetfulFilter* Recogniser::filter() {
+  if (!filter_ && !put(filter_, ForgetfulFilter::make(goal_of_filter(goal_), now()))) {
+    return nullptr;
+  }
+  return &*filter_;
+}
+
+Recognised Recogniser::test_exact(Digest id, Digest content) const {
+  if (exact_->test(id) != Verdict::duplicate) return Recognised::fresh;
+  return judged(Verdict::duplicate, exact_->test(content));
+}
+
+// The content goes first: one without its id is no harm, an id without its content would be a
+// conflict with its own retry.
+Recognised Recogniser::take_exact(Digest id, Digest content) {
+  const Recognised known = test_exact(id, content);
+  return known == Recognised::fresh ? remember_exact(id, content, now()) : known;
+}
+
+// A look at all of them first, for their misses of the cache to overlap. It still holds for an id
+// when its turn comes, unless another of the batch may be the same or something was forgotten
+// meanwhile.
+void Recogniser::take_exact(std::span<const Query> queries, std::span<Recognised> answers) {
+  const Pairs pairs(queries);
+  std::array<Verdict, 2 * kBatch> verdicts;
+  exact_->test(pairs.digests(), std::span(verdicts).first(pairs.digests().size()));
+  const std::uint64_t forgotten = exact_->counts().forgotten_early;
+  std::bitset<kMarks> met;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < queries.size(); ++i) {
+    if (queries[i].id.kind == OperationId::Kind::none) {
+      answers[i] = Recognised::fresh;
+      continue;
+    }
+    const Digest id = pairs.digests()[at], content = pairs.digests()[at + 1];
+    const Recognised seen = judged(verdicts[at], verdicts[at + 1]);
+    at += 2;
+    auto mark = met[id.hi % kMarks];
+    if (mark || exact_->counts().forgotten_early != forgotten) {
+      answers[i] = take_exact(id, content);
+    } else {
+      answers[i] = seen == Recognised::fresh ? remember_exact(id, content, now()) : seen;
+    }
+    mark = true;
+  }
+}
+
+Recognised Recogniser::remember_exact(Digest id, Digest content, TimeMs at_ms) {
+  // An insert looks twice for what is new, which most is.
+  const auto remember = [&](Digest digest) {
+    const Verdict verdict = exact_->test_and_insert(digest, at_ms);
+    if (verdict != Verdict::duplicate) return recognised(verdict);
+    return exact_->insert(digest, at_ms) == Verdict::full ? Recognised::full : Recognised::fresh;
+  };
+  Recognised answer = remember(content);
+  if (answer != Recognised::fresh) return answer;
+  answer = remember(id);
+  if (answer == Recognised::fresh && goal_.when_full == WhenFull::forget) {
+    (void)remember(content);  // it may be what made room for the id
+  }
+  return answer;
+}
+
+Recognised Recogniser::test(const Query& query) const {
+  if (query.id.kind == OperationId::Kind::none) return Recognised::fresh;
+  if (clients_ && query.id.kind == OperationId::Kind::numbered) {
+    return recognised(clients_->test({query.id.digest, query.id.sequence}));
+  }
+  const Digest id = digest_of(query.id);
+  if (exact_) return test_exact(id, content_of(id, query.content));
+  return filter_ ? recognised(filter_->test(id)) : Recognised::fresh;
+}
+
+Recognised Recogniser::test_and_insert(const Query& query) {
+  if (query.id.kind == OperationId::Kind::none) return Recognised::fresh;
+  if (clients_ && query.id.kind == OperationId::Kind::numbered) {
+    return recognised(clients_->test_and_insert({query.id.digest, query.id.sequence}));
+  }
+  const Digest id = digest_of(query.id);
+  if (exact_) return take_exact(id, content_of(id, query.content));
+  ForgetfulFilter* const window = filter();
+  if (window == nullptr) return Recognised::full;
+  const Recognised answer = recognised(window->test_and_insert(id));
+  if (answer == Recognised::fresh) count_fresh(1);
+  return answer;
+}
+
+Recognised Recogniser::insert(const Query& query, TimeMs at_ms) {
+  if (query.id.kind == OperationId::Kind::none) return Recognised::fresh;
+  if (clients_ && query.id.kind == OperationId::Kind::numbered) {
+    return remembered(clients_->insert({query.id.digest, query.id.sequence}, at_ms));
+  }
+  const Digest id = digest_of(query.id);
+  if (exact_) return remember_exact(id, content_of(id, query.content), at_ms);
+  ForgetfulFilter* const window = filter();
+  return window == nullptr ? Recognised::full : remembered(window->insert(id, at_ms));
+}
+
+void Recogniser::test(std::span<const Query> queries, std::span<Recognised> answers) const {
+  for_each_batch(queries, answers, [&](auto some, auto said) {
+    if (exact_) {
+      const Pairs pairs(some);
+      std::array<Verdict, 2 * kBatch> verdicts;
+      exact_->test(pairs.digests(), std::span(verdicts).first(pairs.digests().size()));
+      const Verdict* verdict = verdicts.data();
+      for (std::size_t i = 0; i < some.size(); ++i) {
+        const bool none = some[i].id.kind == OperationId::Kind::none;
+        said[i] = none ? Recognised::fresh : judged(verdict[0], verdict[1]);
+        if (!none) verdict += 2;
+      }
+      return;
+    }
+    Split split(some, said, clients_.has_value());
+    const auto judge = [](const auto& window) {
+      return [&](auto ids, auto verdicts) { window.test(ids, verdicts); };
+    };
+    if (clients_) split.numbered.judge(said, judge(*clients_));
+    if (filter_) {
+      split.others.judge(said, judge(*filter_));
+    } else {
+      split.others.answer(said, Recognised::fresh);
+    }
+  });
+}
+
+void Recogniser::test_and_insert(std::span<const Query> queries, std::span<Recognised> answers) {
+  for_each_batch(queries, answers, [&](auto some, auto said) {
+    if (exact_) {
+      take_exact(some, said);
+      return;
+    }
+    Split split(some, said, clients_.has_value());
+    const auto judge = [](auto& window) {
+      return [&](auto ids, auto verdicts) { window.test_and_insert(ids, verdicts); };
+    };
+    if (clients_) split.numbered.judge(said, judge(*clients_));
+    if (split.others.empty()) return;
+    if (ForgetfulFilter* const window = filter()) {
+      count_fresh(split.others.judge(said, judge(*window)));
+    } else {
+      split.others.answer(said, Recognised::full);
+    }
+  });
+}
+
+namespace {
+
+// How many new ids were taken for retries, for each that was not.
+double lost_for_each(double rate) { return rate / std::max(1 - rate, 0x1p-53); }
+
+}  // namespace
+
+// A rate takes some microseconds.
+void Recogniser::count_fresh(std::uint64_t ids) {
+  unsettled_ += ids;
+  if (unsettled_ < kSettled) return;
+  undercount_ = expected_undercount();
+  unsettled_ = 0;
+}
+
+double Recogniser::expected_undercount() const {
+  if (unsettled_ == 0) return undercount_;
+  return undercount_ + static_cast<double>(unsettled_) * lost_for_each(false_positive_rate());
+}
+
+void Recogniser::advance(TimeMs now_ms) {
+  if (clients_) clients_->advance(now_ms);
+  if (filter_) filter_->advance(now_ms);
+  if (exact_) exact_->advance(now_ms);
+}
+
+TimeMs Recogniser::now() const {
+  if (clients_) return clients_->now();
+  return filter_ ? filter_->now() : exact_->now();
+}
+
+Promise Recogniser::promise() const {
+  std::optional<Promise> weakest;
+  for_each_window([&](const auto& window) {
+    const Promise promise = window.promise();
+    if (!weakest) weakest = promise;
+    weakest->kept_from_ms = std::max(weakest->kept_from_ms, promise.kept_from_ms);
+    weakest->forgotten_before_ms =
+        std::min(weakest->forgotten_before_ms, promise.forgotten_before_ms);
+  });
+  return *weakest;
+}
+
+WindowCounts Recogniser::counts() const {
+  WindowCounts sum;
+  for_each_window([&](const auto& window) {
+    const WindowCounts counts = window.counts();
+    sum.backward_steps = std::max(sum.backward_steps, counts.backward_steps);  // the same steps
+    sum.refused += counts.refused;
+    sum.stale += counts.stale;
+    sum.forgotten_early += counts.forgotten_early;
+  });
+  if (exact_) sum.forgotten_early = divide_up(sum.forgotten_early, 2);  // an id and a content each
+  return sum;
+}
+
+double Recogniser::false_positive_rate() const {
+  return filter_ ? filter_->false_positive_rate() : 0;
+}
+
+std::uint64_t Recogniser::bytes() const {
+  std::uint64_t sum = 0;
+  for_each_window([&](const auto& window) { sum += window.bytes(); });
+  return sum;
+}
+
+void Recogniser::encode(Bytes& out) const {
+  const std::size_t start = out.size();
+  std::uint8_t windows = 0;
+  for_each_window([&](const auto&) { ++windows; });
+  Writer w(out);
+  w.u32(kMagic);
+  w.u8(static_cast<std::uint8_t>(goal_.kind));
+  w.u8(static_cast<std::uint8_t>(goal_.when_full));
+  w.u8(static_cast<std::uint8_t>(goal_.hash.kind));
+  w.u8(windows);
+  w.u64(static_cast<std::uint64_t>(goal_.window_ms));
+  w.u64(std::bit_cast<std::uint64_t>(goal_.fpr));
+  w.u64(goal_.ids);
+  w.u64(goal_.max_bytes);
+  w.u64(goal_.hash.seed);
+  w.u64(std::bit_cast<std::uint64_t>(undercount_));
+  w.u64(unsettled_);
+  for_each_window([&](const auto& window) {
+    const std::size_t at = out.size();
+    w.u64(0);
+    window.encode(out);
+    store_u64(out.data() + at, out.size() - at - 8);
+  });
+  w.u64(checksum(ByteView(out).subspan(start)));
+}
+
+// The window at this place of the bytes. Behind a sound checksum, one that ends too early is as
+// corrupt as any other.
+Result<void> Recogniser::decode_window(ByteView in, std::size_t place) {
+  Result<void> read;
+  if (goal_.kind == Kind::exact) {
+    read = put(exact_, ExactWindow::decode(in));
+  } else if (goal_.kind == Kind::clients && place == 0) {
+    read = put(clients_, ClientWindow::decode(in));
+  } else {
+    read = put(filter_, ForgetfulFilter::decode(in));
+  }
+  if (!read) return Error{Errc::corrupt, read.error().what};
+  const bool agrees = (!exact_ || exact_->goal() == goal_of_exact(goal_)) &&
+                      (!clients_ || clients_->goal() == goal_of_clients(goal_)) &&
+                      (!filter_ || filter_->goal() == goal_of_filter(goal_));
+  if (!agrees) return Error{Errc::corrupt, "recogniser: a window of another goal"};
+  return {};
+}
+
+Result<Recogniser> Recogniser::decode(ByteView in) {
+  Reader r(in);
+  const std::uint32_t magic = r.u32();
+  Goal goal{};
+  goal.kind = static_cast<Kind>(r.u8());
+  goal.when_full = static_cast<WhenFull>(r.u8());
+  goal.hash.kind = static_cast<HashKind>(r.u8());
+  const std::size_t windows = r.u8();
+  goal.window_ms = static_cast<TimeMs>(r.u64());
+  goal.fpr = std::bit_cast<double>(r.u64());
+  goal.ids = r.u64();
+  goal.max_bytes = r.u64();
+  goal.hash.seed = r.u64();
+  const auto undercount = std::bit_cast<double>(r.u64());
+  const std::uint64_t unsettled = r.u64();
+  if (!r.ok() || r.rest() < kTrailerSize) return Error{Errc::truncated, "recogniser: header"};
+  if (magic != kMagic) return Error{Errc::unsupported, "recogniser: magic"};
+  const ByteView body = in.first(in.size() - kTrailerSize);
+  if (load_u64(in.data() + body.size()) != checksum(body)) {
+    return Error{Errc::corrupt, "recogniser: checksum"};
+  }
+  if (!check(goal)) return Error{Errc::corrupt, "recogniser: goal"};
+  if (windows == 0 || windows > (goal.kind == Kind::clients ? 2 : 1)) {
+    return Error{Errc::corrupt, "recogniser: number of windows"};
+  }
+  Recogniser read(goal);
+  for (std::size_t i = 0; i < windows; ++i) {
+    const std::uint64_t size = r.u64();
+    if (!r.ok() || r.rest() < kTrailerSize || size > r.rest() - kTrailerSize) {
+      return Error{Errc::corrupt, "recogniser: size of a window"};
+    }
+    if (const auto sound = read.decode_window(r.view(size), i); !sound) return sound.error();
+  }
+  if (r.rest() != kTrailerSize) return Error{Errc::corrupt, "recogniser: size"};
+  if (read.clients_ && read.filter_ && read.clients_->now() != read.filter_->now()) {
+    return Error{Errc::corrupt, "recogniser: two times"};
+  }
+  const bool counted = std::isfinite(undercount) && !std::signbit(undercount);
+  const bool empty = undercount == 0 && unsettled == 0;
+  if (!counted || unsettled >= kSettled || (!read.filter_ && !empty)) {
+    return Error{Errc::corrupt, "recogniser: under-count"};
+  }
+  read.undercount_ = undercount;
+  read.unsettled_ = unsettled;
+  return read;
+}
+
+bool Recogniser::operator==(const Recogniser& other) const {
+  return goal_ == other.goal_ && clients_ == other.clients_ && filter_ == other.filter_ &&
+         exact_ == other.exact_;
+}
+
+}  // namespace semel::tally
