@@ -1,0 +1,105 @@
+#include "semel/tally/members.h"
+
+#include <algorithm>
+
+namespace semel::tally {
+
+std::vector<Members::Member>::iterator Members::at_or_after(SiteId site) {
+  return std::lower_bound(members_.begin(), members_.end(), site,
+                          [](const Member& member, SiteId id) { return member.site < id; });
+}
+
+bool Members::contains(SiteId site) const {
+  return std::any_of(members_.begin(), members_.end(),
+                     [site](const Member& member) { return member.site == site; });
+}
+
+bool Members::retired(SiteId site) const {
+  return std::any_of(members_.begin(), members_.end(), [site](const Member& member) {
+    return member.site == site && member.retired;
+  });
+}
+
+std::size_t Members::active() const {
+  return static_cast<std::size_t>(std::count_if(
+      members_.begin(), members_.end(), [](const Member& member) { return !member.retired; }));
+}
+
+bool Members::admit(SiteId site) {
+  const auto at = at_or_after(site);
+  if (at != members_.end() && at->site == site) return false;
+  members_.insert(at, {site, false});
+  return true;
+}
+
+bool Members::retire(SiteId site) {
+  const auto at = at_or_after(site);
+  if (at == members_.end() || at->site != site) {
+    members_.insert(at, {site, true});
+    return true;
+  }
+  const bool changed = !at->retired;
+  at->retired = true;
+  return changed;
+}
+
+bool Members::merge(const Members& other) {
+  bool changed = false;
+  for (const Member& member : other.members_) {
+    if (member.retired ? retire(member.site) : admit(member.site)) changed = true;
+  }
+  return changed;
+}
+
+bool Members::retired_all_of(const Members& other) const {
+  return std::all_of(other.members_.begin(), other.members_.end(), [this](const Member& member) {
+    return !member.retired || retired(member.site);
+  });
+}
+
+void Members::encode(Bytes& out) const {
+  Writer w(out);
+  w.varint(members_.size());
+  for (const Member& member : members_) {
+    w.u16(member.site);
+    w.u8(member.retired ? 1 : 0);
+  }
+}
+
+Result<Members> Members::decode(Reader& in) {
+  const std::uint64_t count = in.varint();
+  if (!in.ok() || count > in.rest() / 3) return Error{Errc::corrupt, "members: too many"};
+  Members members;
+  members.members_.reserve(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const SiteId site = in.u16();
+    const std::uint8_t retired = in.u8();
+    if (retired > 1 || (i > 0 && members.members_.back().site >= site)) {
+      return Error{Errc::corrupt, "members: not in order"};
+    }
+    members.members_.push_back({site, retired == 1});
+  }
+  return members;
+}
+
+bool SiteView::merge(const SiteView& other) {
+  const bool more = held.merge(other.held);
+  return members.merge(other.members) || more;
+}
+
+void SiteView::encode(Bytes& out) const {
+  held.encode(out);
+  members.encode(out);
+}
+
+Result<SiteView> SiteView::decode(ByteView in) {
+  Reader r(in);
+  Result<VersionVector> held = VersionVector::decode(r);
+  if (!held) return held.error();
+  Result<Members> members = Members::decode(r);
+  if (!members) return members.error();
+  if (!r.ok() || r.rest() != 0) return Error{Errc::corrupt, "view: of another length"};
+  return SiteView{std::move(*held), std::move(*members)};
+}
+
+}  // namespace semel::tally

@@ -1,0 +1,64 @@
+// Members: which sites count together, and what one of them says of all logs.
+//
+// A site is admitted once and retired once, and its id is never used again: so the members that two
+// sites know merge by union. A SiteView is what a site tells the others: how much of every log it
+// holds for good, and which members it knew at that moment. It only grows.
+// Format    docs/formats/tally_entries_v1.md, 'A view'.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "semel/core/codec.h"
+#include "semel/core/result.h"
+#include "semel/crdt/dot.h"
+#include "semel/crdt/version_vector.h"
+
+namespace semel::tally {
+
+class Members {
+ public:
+  struct Member {
+    SiteId site;
+    bool retired;
+    bool operator==(const Member&) const = default;
+  };
+
+  bool contains(SiteId site) const;  // retired ones included
+  bool retired(SiteId site) const;
+  bool active(SiteId site) const { return contains(site) && !retired(site); }
+  std::size_t active() const;
+  std::span<const Member> all() const { return members_; }  // ascending
+
+  // True if it changed.
+  bool admit(SiteId site);
+  bool retire(SiteId site);  // admits it too
+  bool merge(const Members& other);
+
+  // Whether all that are retired in `other` are retired here.
+  bool retired_all_of(const Members& other) const;
+
+  void encode(Bytes& out) const;
+  static Result<Members> decode(Reader& in);
+  bool operator==(const Members&) const = default;
+
+ private:
+  std::vector<Member>::iterator at_or_after(SiteId site);
+
+  std::vector<Member> members_;  // ascending
+};
+
+struct SiteView {
+  VersionVector held;  // of every log: all operations up to a number, durably
+  Members members;     // known when that was so
+
+  bool merge(const SiteView& other);  // of the same site; true if it changed
+
+  void encode(Bytes& out) const;
+  // Reads what fills `in` exactly; `in` may come from an enemy.
+  static Result<SiteView> decode(ByteView in);
+  bool operator==(const SiteView&) const = default;
+};
+
+}  // namespace semel::tally

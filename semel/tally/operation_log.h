@@ -1,0 +1,225 @@
+// OperationLog: what several sites need so that an operation counts once, wherever it is retried.
+//
+// Contract  Each site appends the operations that it takes to its own log; the logs travel to all
+//           sites, in any order, any number of times. The value of a counter is its base, and the sum
+//           over the distinct ids of the operations that are not yet in the base (overlay()). A retry
+//           that another site took before it had heard of the first is an operation of its own in
+//           the log, and counts nothing. Sites that hold the same logs have the same values.
+// Folding   An operation leaves the log and enters the base (Base::fold) when
+//             1. every member has said that it holds it, and
+//             2. this site holds every member's log as far as that member had got when it said so.
+//           By 1 whoever sees its id again recognises it; by 2 all of its retries that were taken are
+//           here. Of these the one with the least dot counts, at every site the same one.
+// Reset     undoes the operations on its counter that its site held: an operation is undone if any of
+//           those with its id was. What other sites take meanwhile stays. By 1 and 2 a reset that
+//           arrives undoes all that is folded of the counter (Base::clear). A retry of a reset that
+//           another site takes before it has heard of the first is a reset of its own.
+// Members   A new site starts from the state of a member, and takes operations once every member has
+//           said that it knows it, and it holds what they held then (ready()).
+//           A site that is retired is fenced: who hears of it takes nothing more of its log until all
+//           others have said that they heard; what the one of them has that holds most is the fence.
+//           What only the retired site held is lost.
+//           One that is admitted while another is retired may come too late for the fence: then it is
+//           retired before it takes anything, and needs another id.
+// Bound     Beyond `most_operations` that are not folded the site takes none (Errc::full), until the
+//           member that it waits for (waiting_for()) is back or retired. What others took is always
+//           taken in.
+// Alone     A site without others folds at once and keeps no log.
+// Restart   held(), folded(), members(), views and the operations that Base was told to hold, and not
+//           to drop, are the whole state (restore()).
+// Cost      append, arrive: O(log operations). A reset: O(operations).
+// Memory    About 350 bytes for an operation that is not folded, and its name.
+// Threads   const members may run at once; any other call needs the object to itself.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "semel/core/arithmetic.h"
+#include "semel/core/result.h"
+#include "semel/crdt/version_vector.h"
+#include "semel/tally/counter_state.h"
+#include "semel/tally/members.h"
+#include "semel/tally/operation.h"
+
+namespace semel::tally {
+
+class OperationLog {
+ public:
+  // Where operations go, and what has to be kept for a restart.
+  class Base {
+   public:
+    virtual ~Base() = default;
+    virtual void fold(std::string_view counter, const Shard& shard) = 0;  // adds it to the base
+    virtual void clear(std::string_view counter) = 0;                     // the base is no more
+    virtual void hold(const Operation& operation) = 0;
+    virtual void drop(Dot dot) = 0;
+  };
+
+  struct Limits {
+    std::uint64_t most_operations = 1 << 20;  // not folded; and as many that came before their turn
+  };
+
+  // All that a restart needs.
+  struct State {
+    SiteId site = 1;
+    Members members = {};
+    VersionVector held = {};
+    VersionVector folded = {};
+    bool ready = true;
+    bool operator==(const State&) const = default;
+  };
+
+  // A site on its own, the first member.
+  OperationLog(SiteId site, const Limits& limits);
+  // As it was. `operations` in any order.
+  static Result<OperationLog> restore(const State& state, std::span<const Operation> operations,
+                                      const std::map<SiteId, SiteView>& views,
+                                      const Limits& limits);
+  OperationLog(OperationLog&&) noexcept;
+  OperationLog& operator=(OperationLog&&) noexcept;
+  ~OperationLog();
+
+  const State& state() const { return state_; }
+  SiteId site() const { return state_.site; }
+  const Members& members() const { return state_.members; }
+  const VersionVector& held() const { return state_.held; }
+  bool ready() const { return state_.ready; }
+  bool alone() const { return entries_.empty() && members().active() == 1; }
+  std::uint64_t unfolded() const { return unfolded_; }
+  // Whether an operation with this id is here: a retry of it is one, however long ago it was.
+  bool knows(const OperationId& id) const { return by_id_.contains(id); }
+
+  // Whether this site may take so many more. Errc::full; Errc::outside if it is retired; Errc::gap if
+  // it is new, and not ready(); Errc::limit if its numbers are used up.
+  Result<void> may_take(std::uint64_t operations) const;
+  // Takes an operation of a client, and gives it its dot and, for a reset, what it observed.
+  // REQUIRES: may_take(1).
+  Dot append(Operation operation, Base& base);
+  // The same for so many additions that go to the base at once: the dots up to the one returned.
+  // REQUIRES: alone(), may_take(operations).
+  Dot count(std::uint64_t operations);
+
+  enum class Arrival : std::uint8_t {
+    known,    // held already, or of no member, or beyond the fence: nothing to do
+    next,     // the next of its log
+    waiting,  // an earlier one of its log is missing
+  };
+  Arrival place(Dot dot) const;
+  // REQUIRES: place(operation.dot) is `next`.
+  void arrive(Operation operation, Base& base);
+  // Kept until its turn comes; false if there is no room. REQUIRES: place() is `waiting`.
+  bool wait(Operation operation);
+  // One that waited, and whose turn it is.
+  std::optional<Operation> take_waiting();
+
+  // What a member says.
+  void hear(SiteId from, const SiteView& view);
+  // Folds what can be folded, by all that has arrived and was heard.
+  void fold(Base& base);
+  const SiteView* heard(SiteId from) const;  // nullptr: nothing
+  // What this site may say as soon as its present state is durable.
+  SiteView view() const { return {held(), members()}; }
+  // That it was said; REQUIRES: durable.
+  void say(const SiteView& view) { hear(site(), view); }
+
+  // Errc::invalid for a site that is or was a member; Errc::outside if this one is retired; Errc::gap
+  // if it is not ready().
+  Result<void> admit(SiteId site);
+  // Errc::invalid for one that is not a member, and for this one; the others as admit().
+  Result<void> retire(SiteId site);
+  // A site that starts from a copy of the state of a member, which has admitted it.
+  Result<void> become(SiteId site);
+
+  // The member because of which nothing is folded, if it is one.
+  std::optional<SiteId> waiting_for() const;
+  // Whether every member has said that it holds this one: no single loss can undo it any more.
+  bool held_by_all(Dot dot) const;
+  std::uint64_t holders(Dot dot) const;  // how many have said it
+
+  struct Overlay {
+    int128 sum = 0;
+    std::uint64_t live = 0;  // operations that make the counter exist
+  };
+  std::optional<Overlay> overlay(std::string_view counter) const;
+  // Of the counters from `first` to before `end`, in order, until `visit` says false.
+  void overlays(std::string_view first, std::optional<std::string_view> end,
+                const std::function<bool(std::string_view, const Overlay&)>& visit) const;
+  void operations(const std::function<void(const Operation&)>& visit) const;  // that are held here
+  // Of one log, from a number on.
+  void operations_of(SiteId site, std::uint64_t from,
+                     const std::function<void(const Operation&)>& visit) const;
+  void views(const std::function<void(SiteId, const SiteView&)>& visit) const;
+  std::uint64_t bytes() const;  // of memory, nearly
+
+ private:
+  // The operations with one id, or one without.
+  struct Group {
+    std::vector<Dot> dots;  // ascending: the first counts
+    std::uint64_t unfolded = 0;
+    bool counted = false;  // in the overlay of its counter
+    std::optional<OperationId> id;
+  };
+  using Groups = std::list<Group>;
+  struct Entry {
+    Operation operation;
+    Groups::iterator group;
+    bool folded = false;
+  };
+  struct Reset {
+    Dot dot;
+    std::uint64_t covered = 0;  // entries that it undoes
+  };
+  struct Counter {
+    Overlay overlay;
+    std::uint64_t entries = 0;
+    std::vector<Reset> resets;
+  };
+  // Of what a member said, the last part for which rule 2 holds; and what waits for it.
+  struct Heard {
+    SiteView latest;
+    VersionVector acknowledged;
+    std::optional<VersionVector> next;
+  };
+  struct IdHash {
+    std::size_t operator()(const OperationId& id) const noexcept {
+      return id.digest.lo ^ id.sequence * 0x9e3779b97f4a7c15;
+    }
+  };
+
+  void insert(Operation operation, bool folded);
+  Groups::iterator group_of(const Operation& operation);
+  bool covers(const Reset& reset, Dot dot) const;
+  bool undone(const Group& group) const;
+  void recount(Group& group);
+  void adopt(const Members& told);
+  void heed(SiteId from);
+  std::optional<std::uint64_t> fence(SiteId site) const;
+  std::uint64_t last_of(SiteId site) const;
+  bool fenced() const;
+  std::uint64_t acknowledged(SiteId log) const;
+  void fold(Dot dot, Base& base);
+  void drop(Groups::iterator group, Base& base);
+  void erase(Dot dot, Base& base);
+  void become_ready();
+
+  State state_;
+  Limits limits_;
+  std::map<SiteId, Heard> heard_;
+  std::map<Dot, Entry> entries_;  // held; the folded among them still tell of others
+  std::uint64_t unfolded_ = 0;
+  std::map<Dot, Operation> waiting_;
+  Groups groups_;
+  std::unordered_map<OperationId, Groups::iterator, IdHash> by_id_;
+  std::map<std::string, Counter, std::less<>> counters_;
+};
+
+}  // namespace semel::tally

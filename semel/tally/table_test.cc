@@ -1,0 +1,369 @@
+// Table: what clients are answered, values beside a map, sites that exchange entries, and bytes.
+#include "semel/tally/table.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "semel/core/limits.h"
+#include "tests/golden/golden.h"
+#include "tests/hostile/hostile_bytes.h"
+#include "tests/support/keys.h"
+
+namespace semel::tally {
+namespace {
+
+constexpr TimeMs kNow = 1'700'000'000'000;
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+
+Table table_of(Recogniser::Kind kind, SiteId site = 1, std::uint64_t most_operations = 1 << 20) {
+  Table::Settings settings;
+  settings.recogniser = {.kind = kind, .window_ms = 1000, .fpr = 1e-9, .ids = 64};
+  settings.site = site;
+  settings.log.most_operations = most_operations;
+  return *Table::make(settings, kNow);
+}
+
+OperationId id(std::uint64_t number) { return OperationId::opaque(key(number)); }
+OperationId numbered(std::uint64_t client, std::uint64_t sequence) {
+  return OperationId::numbered(key(client), sequence);
+}
+
+Answer added(Table& table, std::string_view counter, std::int64_t delta, const OperationId& named,
+             TimeMs now_ms = kNow) {
+  return *table.add({counter, delta, named}, now_ms);
+}
+
+std::optional<std::int64_t> value(const Table& table, std::string_view counter) {
+  return *table.get(counter);
+}
+
+// All that a client of one of the three kinds may count on.
+class EveryKind : public ::testing::TestWithParam<Recogniser::Kind> {
+ protected:
+  Table table = table_of(GetParam());
+};
+
+TEST_P(EveryKind, ARetryIsAnsweredWithTheValueAndCountsNothing) {
+  EXPECT_EQ(added(table, "x", 5, id(1)), (Answer{Outcome::applied, 5}));
+  EXPECT_EQ(added(table, "x", 2, id(2)), (Answer{Outcome::applied, 7}));
+  EXPECT_EQ(added(table, "x", 5, id(1)), (Answer{Outcome::duplicate, 7}));
+  EXPECT_EQ(added(table, "y", -3, numbered(9, 1)), (Answer{Outcome::applied, -3}));
+  EXPECT_EQ(added(table, "y", -3, numbered(9, 1)), (Answer{Outcome::duplicate, -3}));
+  EXPECT_EQ(value(table, "x"), 7);
+  EXPECT_EQ(value(table, "z"), std::nullopt);
+}
+
+TEST_P(EveryKind, WithoutAnIdEachCounts) {
+  EXPECT_EQ(added(table, "x", 1, {}), (Answer{Outcome::applied, 1}));
+  EXPECT_EQ(added(table, "x", 1, {}), (Answer{Outcome::applied, 2}));
+}
+
+TEST_P(EveryKind, ABatchIsAnsweredInOrder) {
+  const Addition batch[] = {{"x", 1, id(1)}, {"x", 1, id(1)}, {"x", 2, id(2)}, {"y", 4, {}}};
+  Answer answers[4];
+  ASSERT_TRUE(table.add(batch, answers, kNow));
+  EXPECT_EQ(answers[0], (Answer{Outcome::applied, 1}));
+  EXPECT_EQ(answers[1].outcome, Outcome::duplicate);
+  EXPECT_EQ(answers[2], (Answer{Outcome::applied, 3}));
+  EXPECT_EQ(answers[3], (Answer{Outcome::applied, 4}));
+}
+
+TEST_P(EveryKind, OverflowIsRefusedAndTheIdStaysFree) {
+  EXPECT_EQ(added(table, "x", kMost, id(1)).outcome, Outcome::applied);
+  EXPECT_EQ(added(table, "x", 1, id(2)), (Answer{Outcome::overflow, kMost}));
+  EXPECT_EQ(added(table, "y", kLeast, id(3)), (Answer{Outcome::applied, kLeast}));
+  EXPECT_EQ(added(table, "y", -1, id(4)), (Answer{Outcome::overflow, kLeast}));
+  EXPECT_EQ(added(table, "x", -5, id(5)).outcome, Outcome::applied);
+  EXPECT_EQ(added(table, "x", 1, id(2)), (Answer{Outcome::applied, kMost - 4}));
+  const Addition batch[] = {{"x", 4, id(6)}, {"x", 1, id(7)}, {"x", -1, id(8)}, {"x", 1, id(7)}};
+  Answer answers[4];
+  ASSERT_TRUE(table.add(batch, answers, kNow));
+  EXPECT_EQ(answers[0], (Answer{Outcome::applied, kMost}));
+  EXPECT_EQ(answers[1], (Answer{Outcome::overflow, kMost}));
+  EXPECT_EQ(answers[2], (Answer{Outcome::applied, kMost - 1}));
+  EXPECT_EQ(answers[3], (Answer{Outcome::applied, kMost}));
+}
+
+TEST_P(EveryKind, ANameThatIsTooLongRefusesTheWholeBatch) {
+  const std::string name(limits::kCounterNameBytes + 1, 'x');
+  const Addition batch[] = {{"x", 1, id(1)}, {name, 1, id(2)}};
+  Answer answers[2];
+  const Result<void> refused = table.add(batch, answers, kNow);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::limit);
+  EXPECT_EQ(value(table, "x"), std::nullopt);
+  EXPECT_EQ(added(table, "x", 1, id(1)).outcome, Outcome::applied);
+  EXPECT_EQ(added(table, name.substr(1), 1, id(2)).outcome, Outcome::applied);
+}
+
+TEST_P(EveryKind, ResetAndRemoveAreRecognisedToo) {
+  added(table, "x", 5, id(1));
+  EXPECT_EQ(*table.reset("x", id(2), kNow), (Answer{Outcome::applied, 0}));
+  added(table, "x", 3, id(3));
+  EXPECT_EQ(*table.reset("x", id(2), kNow), (Answer{Outcome::duplicate, 3}));
+  EXPECT_EQ(*table.remove("x", id(4), kNow), (Answer{Outcome::applied, std::nullopt}));
+  EXPECT_EQ(value(table, "x"), std::nullopt);
+  EXPECT_EQ(table.sum({}), (RangeSum{0, 0}));
+  EXPECT_EQ(added(table, "x", 1, id(5)), (Answer{Outcome::applied, 1}));
+}
+
+TEST_P(EveryKind, DecodedItGoesOnAsItWas) {
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    added(table, std::string("counter").append(std::to_string(i % 7)), static_cast<int>(i) - 50,
+          i % 2 == 0 ? id(i) : numbered(i % 5, i));
+  }
+  const Bytes bytes = encoded(table);
+  Result<Table> copy = Table::decode(bytes);
+  ASSERT_TRUE(copy) << copy.error().what;
+  EXPECT_EQ(*copy, table);
+  for (std::uint64_t i = 90; i < 110; ++i) {
+    const OperationId named = i % 2 == 0 ? id(i) : numbered(i % 5, i);
+    const std::string counter = std::string("counter").append(std::to_string(i % 7));
+    EXPECT_EQ(added(*copy, counter, static_cast<int>(i) - 50, named),
+              added(table, counter, static_cast<int>(i) - 50, named));
+  }
+  EXPECT_EQ(*copy, table);
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, EveryKind,
+                         ::testing::Values(Recogniser::Kind::clients, Recogniser::Kind::filter,
+                                           Recogniser::Kind::exact));
+
+TEST(TableExact, AnIdWithAnotherDeltaOrCounterIsAConflict) {
+  Table table = table_of(Recogniser::Kind::exact);
+  added(table, "x", 5, id(1));
+  EXPECT_EQ(added(table, "x", 6, id(1)), (Answer{Outcome::conflict, 5}));
+  EXPECT_EQ(added(table, "y", 5, id(1)), (Answer{Outcome::conflict, std::nullopt}));
+  EXPECT_EQ(added(table, "x", 5, id(1)), (Answer{Outcome::duplicate, 5}));
+  const Addition batch[] = {{"x", 1, id(2)}, {"x", 2, id(2)}};
+  Answer answers[2];
+  ASSERT_TRUE(table.add(batch, answers, kNow));
+  EXPECT_EQ(answers[1].outcome, Outcome::conflict);
+}
+
+TEST(TableClients, ASequenceTooOldIsStale) {
+  Table table = table_of(Recogniser::Kind::clients);
+  added(table, "x", 1, numbered(1, 5), kNow);
+  added(table, "x", 1, numbered(1, 6), kNow + 900);
+  EXPECT_EQ(added(table, "x", 1, numbered(1, 5), kNow + 1800), (Answer{Outcome::stale, 2}));
+}
+
+TEST(TableClients, WhatTheRecogniserHasNoRoomForIsRefused) {
+  Table::Settings settings;
+  settings.recogniser = {.window_ms = 1000, .ids = 16, .max_bytes = Recogniser::kLeastBytes};
+  Table table = *Table::make(settings, kNow);
+  std::uint64_t applied = 0;
+  std::uint64_t full = 0;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    const Answer answer = added(table, "x", 1, numbered(i, 1));
+    if (answer.outcome == Outcome::applied) ++applied;
+    if (answer.outcome == Outcome::full) ++full;
+  }
+  EXPECT_GT(full, 0U);
+  EXPECT_EQ(applied + full, 1000U);
+  EXPECT_EQ(value(table, "x"), static_cast<std::int64_t>(applied));
+}
+
+// One site beside a map, with every kind of operation.
+RC_GTEST_PROP(TableProperty, EqualsAMap, ()) {
+  Table table = table_of(*rc::gen::element(Recogniser::Kind::clients, Recogniser::Kind::filter,
+                                           Recogniser::Kind::exact));
+  std::map<std::string, std::int64_t> model;
+  std::map<std::uint64_t, std::pair<std::string, std::int64_t>> seen;
+  const int steps = *rc::gen::inRange(1, 60);
+  for (int step = 0; step < steps; ++step) {
+    const std::string counter(1, static_cast<char>('a' + *rc::gen::inRange(0, 6)));
+    switch (*rc::gen::inRange(0, 8)) {
+      case 0:
+        RC_ASSERT(table.reset(counter, {}, kNow).has_value());
+        model[counter] = 0;
+        break;
+      case 1:
+        RC_ASSERT(table.remove(counter, {}, kNow).has_value());
+        model.erase(counter);
+        break;
+      default: {
+        const auto number = static_cast<std::uint64_t>(*rc::gen::inRange(0, 40));
+        const auto retry = seen.find(number);
+        const auto [name, delta] =
+            retry == seen.end()
+                ? std::pair<std::string, std::int64_t>{counter, *rc::gen::inRange(-9, 10)}
+                : retry->second;
+        const Answer answer = added(table, name, delta, id(number));
+        RC_ASSERT((answer.outcome == Outcome::duplicate) == (retry != seen.end()));
+        if (retry == seen.end()) model[name] += delta;
+        seen.emplace(number, std::pair{name, delta});
+        const auto now = model.find(name);
+        RC_ASSERT(answer.value == (now == model.end() ? std::nullopt : std::optional(now->second)));
+      }
+    }
+  }
+  const std::string first(1, static_cast<char>('a' + *rc::gen::inRange(0, 6)));
+  const std::string end(1, static_cast<char>('a' + *rc::gen::inRange(0, 7)));
+  RangeSum expected;
+  std::map<std::string, std::int64_t> within;
+  for (const auto& [name, sum] : model) {
+    if (name < first || name >= end) continue;
+    within.emplace(name, sum);
+    ++expected.count;
+    expected.sum += sum;
+  }
+  RC_ASSERT(table.sum({first, end}) == expected);
+  std::map<std::string, std::int64_t> scanned;
+  table.scan({first, end}, [&](std::string_view name, int128 sum) {
+    scanned.emplace(name, static_cast<std::int64_t>(sum));
+    return true;
+  });
+  RC_ASSERT(scanned == within);
+}
+
+// Sends all entries of one site to another, as a sync would.
+void send(Table& from, Table& to) {
+  from.entries([&](std::string_view key, ByteView bytes) {
+    const Result<bool> taken = to.take(key, bytes, kNow);
+    ASSERT_TRUE(taken) << taken.error().what;
+  });
+}
+
+struct TwoSites : ::testing::Test {
+  TwoSites() {
+    EXPECT_TRUE(a.admit(2));
+    EXPECT_TRUE(b.admit(1));
+  }
+  void exchange() {
+    for (int i = 0; i < 3; ++i) {
+      send(a, b);
+      send(b, a);
+    }
+  }
+  Table a = table_of(Recogniser::Kind::clients, 1);
+  Table b = table_of(Recogniser::Kind::clients, 2);
+};
+
+TEST_F(TwoSites, ARetryElsewhereCountsOnce) {
+  added(a, "x", 5, id(1));
+  added(b, "x", 5, id(1));
+  added(b, "y", 1, numbered(1, 1));
+  exchange();
+  for (const Table* table : {&a, &b}) {
+    EXPECT_EQ(value(*table, "x"), 5);
+    EXPECT_EQ(table->sum({}), (RangeSum{2, 6}));
+    EXPECT_EQ(table->log().unfolded(), 0U);
+  }
+  EXPECT_EQ(added(b, "x", 5, id(1)).outcome, Outcome::duplicate);
+}
+
+TEST_F(TwoSites, WhatIsNotFoldedIsInScansAndSums) {
+  added(a, "b", 1, id(1));
+  exchange();
+  added(a, "b", 2, id(2));
+  added(a, "a", 4, id(3));
+  added(a, "c", 8, id(4));
+  std::map<std::string, std::int64_t> scanned;
+  a.scan({}, [&](std::string_view name, int128 sum) {
+    scanned.emplace(name, static_cast<std::int64_t>(sum));
+    return true;
+  });
+  EXPECT_EQ(scanned, (std::map<std::string, std::int64_t>{{"a", 4}, {"b", 3}, {"c", 8}}));
+  EXPECT_EQ(a.sum({}), (RangeSum{3, 15}));
+  EXPECT_EQ(a.sum({"b", "c"}), (RangeSum{1, 3}));
+}
+
+TEST_F(TwoSites, WhatIsNotFoldedIsRecognisedHoweverLate) {
+  added(a, "x", 5, id(1));
+  EXPECT_EQ(added(a, "x", 5, id(1), kNow + 1'000'000).outcome, Outcome::duplicate);
+}
+
+TEST_F(TwoSites, TogetherTheyMayLeave64BitsAndComeBack) {
+  added(a, "x", kMost, id(1));
+  added(b, "x", kMost, id(2));
+  exchange();
+  const Result<std::optional<std::int64_t>> beyond = a.get("x");
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().code, Errc::limit);
+  EXPECT_EQ(a.sum({}).sum, int128{kMost} * 2);
+  EXPECT_EQ(added(a, "x", 1, id(3)), (Answer{Outcome::overflow, std::nullopt}));
+  added(a, "x", -kMost, id(4));
+  exchange();
+  EXPECT_EQ(value(b, "x"), kMost);
+}
+
+TEST_F(TwoSites, AFullTailRefusesNewOnesAndKnowsRetries) {
+  Table small = table_of(Recogniser::Kind::clients, 1, 2);
+  ASSERT_TRUE(small.admit(2));
+  added(small, "x", 1, id(1));
+  added(small, "x", 1, id(2));
+  EXPECT_EQ(added(small, "x", 1, id(3)), (Answer{Outcome::full, 2}));
+  EXPECT_EQ(added(small, "x", 1, id(2)), (Answer{Outcome::duplicate, 2}));
+  EXPECT_EQ(small.log().waiting_for(), SiteId{2});
+  ASSERT_TRUE(small.retire(2));
+  EXPECT_EQ(added(small, "x", 1, id(3)), (Answer{Outcome::applied, 3}));
+}
+
+TEST_F(TwoSites, DamagedEntriesChangeNothing) {
+  added(a, "x", 5, id(1));
+  a.entries([&](std::string_view key, ByteView bytes) {
+    Bytes damaged(bytes.begin(), bytes.end());
+    damaged.pop_back();
+    EXPECT_FALSE(b.take(key, damaged, kNow));
+    damaged.insert(damaged.end(), {1, 2, 3});
+    EXPECT_FALSE(b.take(key, damaged, kNow));
+  });
+  EXPECT_FALSE(b.take("c", {}, kNow));
+  EXPECT_FALSE(b.take("", {}, kNow));
+  EXPECT_EQ(value(b, "x"), std::nullopt);
+}
+
+TEST_F(TwoSites, ACopyOfAMemberBecomesANewSite) {
+  added(a, "x", 1, id(1));
+  exchange();
+  added(a, "x", 2, id(2));
+  ASSERT_TRUE(a.admit(3));
+  Table c = *Table::decode(encoded(a));
+  ASSERT_TRUE(c.become(3));
+  EXPECT_EQ(value(c, "x"), 3);
+  EXPECT_EQ(c.add({"x", 1, id(9)}, kNow).error().code, Errc::gap);
+  for (int i = 0; i < 4; ++i) {
+    exchange();
+    send(a, c);
+    send(b, c);
+    send(c, a);
+    send(c, b);
+  }
+  EXPECT_EQ(added(c, "x", 2, id(2)).outcome, Outcome::duplicate);
+  EXPECT_EQ(added(c, "x", 4, id(3)), (Answer{Outcome::applied, 7}));
+}
+
+// Two sites, with operations of both kinds that are not folded.
+struct BytesCase {
+  using Type = Table;
+  static constexpr std::size_t kHeaderSize = 12;
+  static constexpr std::size_t kMostGrowth = 64;
+  static constexpr char kFile[] = "tally_table_v1.bin";
+  static Type make() {
+    Table table = table_of(Recogniser::Kind::exact);
+    EXPECT_EQ(added(table, "folded", 5, id(1)).outcome, Outcome::applied);
+    EXPECT_EQ(added(table, "negative", -5, id(2)).outcome, Outcome::applied);
+    EXPECT_TRUE(table.admit(2));
+    EXPECT_EQ(added(table, "folded", 1, numbered(1, 300)).outcome, Outcome::applied);
+    EXPECT_TRUE(table.reset("negative", {}, kNow).has_value());
+    table.entries([](std::string_view, ByteView) {});
+    return table;
+  }
+};
+
+}  // namespace
+}  // namespace semel::tally
+
+namespace semel {
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Table, HostileBytes, tally::BytesCase);
+INSTANTIATE_TYPED_TEST_SUITE_P(Table, Golden, tally::BytesCase);
+
+}  // namespace semel
