@@ -1,0 +1,86 @@
+#include "semel/tally/tally_directory.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "semel/core/clock.h"
+#include "semel/store/rocksdb_store.h"
+
+namespace semel::tally {
+
+class TallyDirectory::Body {
+ public:
+  Body(std::unique_ptr<RocksStore> store, std::unique_ptr<TallyStore> table,
+       const TallyStore::Settings& settings)
+      : store_(std::move(store)), table_(std::move(table)), settings_(settings) {
+    if (!settings_.read_only) ticking_ = std::thread([this] { tick(); });
+  }
+
+  ~Body() {
+    if (!ticking_.joinable()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      closing_ = true;
+    }
+    closed_.notify_all();
+    ticking_.join();
+    // An error here has nobody to hear it: who has to know calls sync().
+    if (settings_.durability != Durability::none) (void)table_->sync();
+    (void)table_->checkpoint();
+  }
+
+  TallyStore& table() { return *table_; }
+  RocksStore& store() { return *store_; }
+
+ private:
+  void tick() {
+    // Often enough that a period is never exceeded by more than a quarter.
+    const TimeMs pause_ms = std::clamp<TimeMs>(settings_.period_ms / 4, 1, 1000);
+    std::unique_lock lock(mutex_);
+    while (
+        !closed_.wait_for(lock, std::chrono::milliseconds(pause_ms), [this] { return closing_; })) {
+      lock.unlock();
+      // A table that cannot write says so to whoever writes next.
+      const bool ticked = table_->tick(SystemClock().now_ms()).has_value();
+      if (ticked && store_->flushed_since_checkpoint()) (void)table_->checkpoint();
+      lock.lock();
+    }
+  }
+
+  std::unique_ptr<RocksStore> store_;
+  std::unique_ptr<TallyStore> table_;
+  TallyStore::Settings settings_;
+  std::mutex mutex_;
+  std::condition_variable closed_;
+  bool closing_ = false;
+  std::thread ticking_;
+};
+
+TallyDirectory::TallyDirectory(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+TallyDirectory::~TallyDirectory() = default;
+
+Result<std::unique_ptr<TallyDirectory>> TallyDirectory::open(const std::string& directory,
+                                                             const TallyStore::Settings& settings,
+                                                             std::string* why) {
+  RocksStore::Settings below;
+  below.mode = settings.read_only ? RocksStore::Mode::read_only : RocksStore::Mode::read_write;
+  below.create = settings.recogniser.has_value() && !settings.read_only;
+  below.merger = &TallyStore::merger();
+  Result<std::unique_ptr<RocksStore>> store = RocksStore::open(directory, below, why);
+  if (!store) return store.error();
+  Result<std::unique_ptr<TallyStore>> table =
+      TallyStore::open(**store, settings, SystemClock().now_ms());
+  if (!table) return table.error();
+  return std::unique_ptr<TallyDirectory>(
+      new TallyDirectory(std::make_unique<Body>(std::move(*store), std::move(*table), settings)));
+}
+
+TallyStore& TallyDirectory::table() { return body_->table(); }
+RocksStore& TallyDirectory::store() { return body_->store(); }
+TimeMs TallyDirectory::now_ms() const { return SystemClock().now_ms(); }
+
+}  // namespace semel::tally

@@ -1,0 +1,485 @@
+// TallyStore: restarts, what a crash loses, sums from the index, sites that sync, and threads.
+#include "semel/tally/tally_store.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <limits>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "semel/index/indexed_store.h"
+#include "semel/sync/initiator.h"
+#include "semel/sync/responder.h"
+#include "semel/tally/entries.h"
+#include "tests/support/crashing_store.h"
+#include "tests/support/keys.h"
+
+namespace semel::tally {
+namespace {
+
+constexpr TimeMs kNow = 1'700'000'000'000;
+constexpr TimeMs kWindow = 10'000;
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+TallyStore::Settings settings_of(SiteId site = 1, Recogniser::Kind kind = Recogniser::Kind::clients,
+                                 Durability durability = Durability::every_write) {
+  TallyStore::Settings settings;
+  settings.recogniser = {.kind = kind, .window_ms = kWindow, .fpr = 1e-9, .ids = 256};
+  settings.site = site;
+  settings.durability = durability;
+  return settings;
+}
+
+OperationId id(std::uint64_t number) { return OperationId::opaque(key(number)); }
+OperationId numbered(std::uint64_t client, std::uint64_t sequence) {
+  return OperationId::numbered(key(client), sequence);
+}
+
+std::unique_ptr<TallyStore> opened(OrderedStore& store, const TallyStore::Settings& settings,
+                                   TimeMs now_ms = kNow) {
+  Result<std::unique_ptr<TallyStore>> table = TallyStore::open(store, settings, now_ms);
+  EXPECT_TRUE(table) << table.error().what;
+  return std::move(*table);
+}
+
+Answer added(TallyStore& table, std::string_view counter, std::int64_t delta,
+             const OperationId& named, TimeMs now_ms = kNow) {
+  const Result<Answer> answer = table.add({counter, delta, named}, now_ms);
+  EXPECT_TRUE(answer) << answer.error().what;
+  return answer ? *answer : Answer{Outcome::full};
+}
+
+std::optional<std::int64_t> value(const TallyStore& table, std::string_view counter) {
+  return *table.get(counter);
+}
+
+struct InMemory : ::testing::Test {
+  CrashingStore store{&TallyStore::merger()};
+};
+
+TEST_F(InMemory, AnswersAsATableDoes) {
+  const auto table = opened(store, settings_of());
+  EXPECT_EQ(added(*table, "x", 5, id(1)), (Answer{Outcome::applied, 5}));
+  EXPECT_EQ(added(*table, "x", 5, id(1)), (Answer{Outcome::duplicate, 5}));
+  EXPECT_EQ(added(*table, "x", kMost, id(2)), (Answer{Outcome::overflow, 5}));
+  EXPECT_EQ(added(*table, "x", -6, numbered(1, 1)), (Answer{Outcome::applied, -1}));
+  EXPECT_EQ(*table->reset("x", id(3), kNow), (Answer{Outcome::applied, 0}));
+  EXPECT_EQ(*table->remove("x", id(4), kNow), (Answer{Outcome::applied, std::nullopt}));
+  EXPECT_EQ(value(*table, "x"), std::nullopt);
+}
+
+TEST_F(InMemory, OverflowIsFoundWithoutAskingForValues) {
+  const auto table = opened(store, settings_of());
+  const Addition batch[] = {
+      {"x", kMost, id(1)}, {"x", 1, id(2)}, {"x", -2, id(3)}, {"x", 1, id(2)}};
+  Answer answers[4];
+  ASSERT_TRUE(table->add(batch, answers, kNow));
+  EXPECT_EQ(answers[1].outcome, Outcome::overflow);
+  EXPECT_EQ(answers[3], (Answer{Outcome::applied, std::nullopt}));
+  EXPECT_EQ(value(*table, "x"), kMost - 1);
+}
+
+TEST_F(InMemory, ARestartKnowsTheRetriesOfTheWindow) {
+  for (const Recogniser::Kind kind :
+       {Recogniser::Kind::clients, Recogniser::Kind::filter, Recogniser::Kind::exact}) {
+    CrashingStore own(&TallyStore::merger());
+    opened(own, settings_of(1, kind));
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      const auto table = opened(own, settings_of(1, kind), kNow + static_cast<TimeMs>(i));
+      EXPECT_EQ(added(*table, "x", 1, i % 2 == 0 ? id(i) : numbered(1, i)).outcome,
+                Outcome::applied);
+      EXPECT_EQ(table->info().recalled, i);
+    }
+    const auto table = opened(own, {}, kNow + kWindow - 1);
+    for (std::uint64_t i = 0; i < 20; ++i) {
+      EXPECT_EQ(added(*table, "x", 1, i % 2 == 0 ? id(i) : numbered(1, i)).outcome,
+                Outcome::duplicate);
+    }
+    EXPECT_EQ(value(*table, "x"), 20);
+    if (kind != Recogniser::Kind::exact) continue;
+    EXPECT_EQ(added(*table, "x", 2, id(0)).outcome, Outcome::conflict);
+  }
+}
+
+// A client that stays must not get an old sequence counted again because the process started anew.
+TEST_F(InMemory, WhatIsTooOldIsStillStaleAfterARestart) {
+  auto table = opened(store, settings_of());
+  TimeMs now = kNow;
+  for (std::uint64_t i = 1; i <= 30; ++i) {
+    now += kWindow / 4;
+    added(*table, "x", 1, numbered(1, i), now);
+    ASSERT_TRUE(table->tick(now));
+    if (i % 5 == 0) table = opened(store, settings_of(), now);
+  }
+  for (std::uint64_t i = 1; i <= 20; ++i) {
+    EXPECT_EQ(added(*table, "x", 1, numbered(1, i), now).outcome, Outcome::stale) << i;
+  }
+  EXPECT_EQ(value(*table, "x"), 30);
+}
+
+TEST_F(InMemory, TheJournalAndItsMarksDoNotGrowForever) {
+  auto table = opened(store, settings_of());
+  const auto records = [&] {
+    std::size_t count = 0;
+    const auto cursor = *store.cursor();
+    for (cursor->seek({}); cursor->valid(); cursor->next()) ++count;
+    return count;
+  };
+  TimeMs now = kNow;
+  std::size_t most = 0;
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    now += kWindow / 20;
+    added(*table, "x", 1, numbered(i / 10, i), now);
+    ASSERT_TRUE(table->tick(now));
+    if (i == 199) most = records();
+  }
+  EXPECT_LE(records(), most + 5);
+  now += 10 * kWindow;
+  ASSERT_TRUE(table->tick(now));
+  ASSERT_TRUE(table->tick(now + kWindow));
+  EXPECT_EQ(records(), 3U);  // shape, state, the counter
+}
+
+TEST_F(InMemory, EveryWriteLosesNothing) {
+  Random random(1);
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    {
+      const auto table = opened(store, settings_of());
+      added(*table, "x", 1, id(i));
+    }
+    store.crash(random);
+    const auto table = opened(store, settings_of());
+    EXPECT_EQ(value(*table, "x"), static_cast<std::int64_t>(i + 1));
+  }
+}
+
+TEST_F(InMemory, PeriodicLosesNoMoreThanAPeriodAndIdsWithTheirEffects) {
+  Random random(2);
+  TallyStore::Settings settings = settings_of(1, Recogniser::Kind::clients, Durability::periodic);
+  settings.period_ms = 100;
+  std::int64_t synced = 0;
+  std::uint64_t next = 0;
+  TimeMs now = kNow;
+  opened(store, settings);
+  for (int round = 0; round < 60; ++round) {
+    {
+      const auto table = opened(store, settings, now);
+      for (int i = 0; i < 10; ++i) {
+        now += 15;
+        added(*table, "x", 1, id(next++), now);
+        const std::size_t before = store.unsynced();
+        ASSERT_TRUE(table->tick(now));
+        if (store.unsynced() == 0 && before > 0) synced = *value(*table, "x");
+      }
+      EXPECT_LE(*value(*table, "x") - synced, 100 / 15 + 1);
+    }
+    store.crash(random);
+    const auto table = opened(store, settings, now);
+    EXPECT_GE(*value(*table, "x"), synced);
+    // The client does not know what was lost, and sends the last ones again.
+    for (std::uint64_t i = next - 10; i < next; ++i) added(*table, "x", 1, id(i), now);
+    EXPECT_EQ(value(*table, "x"), static_cast<std::int64_t>(next));
+    ASSERT_TRUE(table->sync());
+    synced = *value(*table, "x");
+  }
+}
+
+TEST_F(InMemory, AnotherShapeIsRefusedAndNothingChanges) {
+  opened(store, settings_of());
+  TallyStore::Settings other = settings_of();
+  other.recogniser->window_ms += 1;
+  const Result<std::unique_ptr<TallyStore>> refused = TallyStore::open(store, other, kNow);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::mismatch);
+  EXPECT_TRUE(TallyStore::open(store, {}, kNow));
+}
+
+TEST_F(InMemory, AStoreThatIsNoTableIsRefused) {
+  EXPECT_EQ(TallyStore::open(store, {}, kNow).error().code, Errc::invalid);
+  const Write write{"some", "record"};
+  ASSERT_TRUE(store.write({&write, 1}));
+  EXPECT_EQ(TallyStore::open(store, settings_of(), kNow).error().code, Errc::corrupt);
+}
+
+TEST_F(InMemory, ReadOnlyWritesNothing) {
+  opened(store, settings_of());
+  TallyStore::Settings settings;
+  settings.read_only = true;
+  const auto table = opened(store, settings);
+  EXPECT_EQ(table->add({"x", 1, id(1)}, kNow).error().code, Errc::unsupported);
+  EXPECT_EQ(table->tick(kNow).error().code, Errc::unsupported);
+  EXPECT_EQ(table->sum({})->count, 0U);
+}
+
+// A store whose writes can be made to fail.
+class FailingStore final : public OrderedStore {
+ public:
+  explicit FailingStore(OrderedStore& below) : below_(below) {}
+  bool failing = false;
+
+  Result<std::optional<std::string>> get(std::string_view key) const override {
+    return below_.get(key);
+  }
+  Result<void> write(std::span<const Write> writes) override {
+    if (failing) return Error{Errc::io, "planted"};
+    return below_.write(writes);
+  }
+  Result<void> remove_range(const KeyRange& range) override { return below_.remove_range(range); }
+  Result<void> sync() override { return below_.sync(); }
+  Result<std::unique_ptr<Cursor>> cursor() const override { return below_.cursor(); }
+  Result<void> update(std::span<const std::string_view> keys, const Become& become) override {
+    return below_.update(keys, become);
+  }
+  void observe(ChangeObserver* observer) override { below_.observe(observer); }
+  Result<Bytes> position() const override { return below_.position(); }
+  Result<void> changes_since(ByteView position, ChangeObserver& told) const override {
+    return below_.changes_since(position, told);
+  }
+  Result<void> save_checkpoint(ByteView bytes) override { return below_.save_checkpoint(bytes); }
+  Result<std::optional<Bytes>> load_checkpoint() const override { return below_.load_checkpoint(); }
+
+ private:
+  OrderedStore& below_;
+};
+
+TEST_F(InMemory, AfterAFailedWriteNothingIsAnsweredUntilItIsOpenedAgain) {
+  FailingStore failing(store);
+  {
+    const auto table = opened(failing, settings_of());
+    added(*table, "x", 1, id(1));
+    failing.failing = true;
+    EXPECT_EQ(table->add({"x", 1, id(2)}, kNow).error().code, Errc::io);
+    failing.failing = false;
+    EXPECT_EQ(table->add({"x", 1, id(2)}, kNow).error().code, Errc::io);
+  }
+  const auto table = opened(failing, settings_of());
+  EXPECT_EQ(added(*table, "x", 1, id(2)), (Answer{Outcome::applied, 2}));
+}
+
+RC_GTEST_PROP(TallyStoreProperty, SumsAndScansEqualAMapThroughRestarts, ()) {
+  CrashingStore store(&TallyStore::merger());
+  auto table = opened(store, settings_of());
+  std::map<std::string, std::int64_t> model;
+  const int steps = *rc::gen::inRange(1, 80);
+  for (int step = 0; step < steps; ++step) {
+    const std::string counter =
+        std::string("counter").append(std::to_string(*rc::gen::inRange(0, 40)));
+    switch (*rc::gen::inRange(0, 10)) {
+      case 0:
+        RC_ASSERT(table->remove(counter, {}, kNow).has_value());
+        model.erase(counter);
+        break;
+      case 1:
+        table.reset();
+        table = opened(store, {});
+        break;
+      case 2:
+        RC_ASSERT(table->sum({}).has_value());
+        RC_ASSERT(table->checkpoint().has_value());
+        break;
+      default: {
+        const std::int64_t delta = *rc::gen::inRange(-1000, 1000);
+        RC_ASSERT(added(*table, counter, delta, {}).outcome == Outcome::applied);
+        model[counter] += delta;
+      }
+    }
+  }
+  const std::string first = std::string("counter").append(std::to_string(*rc::gen::inRange(0, 40)));
+  const std::string end = std::string("counter").append(std::to_string(*rc::gen::inRange(0, 40)));
+  RangeSum expected;
+  std::map<std::string, std::int64_t> within;
+  for (const auto& [name, sum] : model) {
+    if (name < first || name >= end) continue;
+    within.emplace(name, sum);
+    ++expected.count;
+    expected.sum += sum;
+  }
+  RC_ASSERT(*table->sum({first, end}) == expected);
+  std::map<std::string, std::int64_t> scanned;
+  RC_ASSERT(table
+                ->scan({first, end},
+                       [&](std::string_view name, int128 sum) {
+                         scanned.emplace(name, static_cast<std::int64_t>(sum));
+                         return true;
+                       })
+                .has_value());
+  RC_ASSERT(scanned == within);
+}
+
+// Makes two sites agree by the sync of issue 'Sync', which knows nothing of tables.
+void sync(TallyStore& one, TallyStore& other) {
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(one.publish());
+    ASSERT_TRUE(other.publish());
+    Resolver resolver;
+    resolver.join = join_entries;
+    const KeyRange shared{std::string(kSharedFirst), std::string(kSharedEnd)};
+    Responder responder(**other.index(), {shared, false, resolver, {}});
+    SyncSettings settings;
+    settings.range = shared;
+    settings.resolver = resolver;
+    Initiator initiator(**one.index(), settings);
+    while (!initiator.done()) {
+      ASSERT_FALSE(initiator.failed()) << initiator.error().what << initiator.peer_words();
+      for (const ByteView frame : initiator.outstanding()) {
+        ASSERT_TRUE(initiator.receive(responder.respond(frame)));
+      }
+    }
+    EXPECT_TRUE(initiator.report().proved);
+  }
+}
+
+struct ThreeSites : ::testing::Test {
+  ThreeSites() {
+    a = opened(stores[0], settings_of(1));
+    for (std::size_t i = 1; i < 3; ++i) {
+      const auto site = static_cast<SiteId>(i + 1);
+      EXPECT_TRUE(a->admit(site));
+      EXPECT_TRUE(a->copy_to(stores[i]));
+      auto made = TallyStore::open_as(stores[i], site, settings_of(site), kNow);
+      EXPECT_TRUE(made) << made.error().what;
+      (i == 1 ? b : c) = std::move(*made);
+    }
+    sync_all();
+  }
+  void sync_all() {
+    for (int i = 0; i < 2; ++i) {
+      sync(*a, *b);
+      sync(*b, *c);
+      sync(*c, *a);
+    }
+  }
+  CrashingStore stores[3] = {CrashingStore(&TallyStore::merger()),
+                             CrashingStore(&TallyStore::merger()),
+                             CrashingStore(&TallyStore::merger())};
+  std::unique_ptr<TallyStore> a, b, c;
+};
+
+TEST_F(ThreeSites, AnySyncCarriesTheTable) {
+  EXPECT_EQ(added(*a, "x", 5, id(1)).outcome, Outcome::applied);
+  EXPECT_EQ(added(*b, "x", 5, id(1)).outcome, Outcome::applied);  // a retry, not yet heard of
+  EXPECT_EQ(added(*c, "y", 1, numbered(1, 1)).outcome, Outcome::applied);
+  sync_all();
+  for (TallyStore* site : {a.get(), b.get(), c.get()}) {
+    EXPECT_EQ(value(*site, "x"), 5);
+    EXPECT_EQ(*site->sum({}), (RangeSum{2, 6}));
+    EXPECT_EQ(site->info().unfolded, 0U);
+    EXPECT_EQ(added(*site, "x", 5, id(1)).outcome, Outcome::duplicate);
+  }
+}
+
+TEST_F(ThreeSites, WhatIsNotFoldedIsInSumsAndSurvivesARestart) {
+  added(*a, "x", 5, id(1));
+  added(*b, "x", 5, id(1));
+  added(*b, "w", 2, id(2));
+  sync(*a, *b);
+  EXPECT_GT(a->info().unfolded, 0U);
+  EXPECT_EQ(*a->sum({}), (RangeSum{2, 7}));
+  const TallyStore::Info before = a->info();
+  a.reset();
+  a = opened(stores[0], settings_of(1));
+  EXPECT_EQ(a->info().unfolded, before.unfolded);
+  EXPECT_EQ(a->info().log, before.log);
+  EXPECT_EQ(*a->sum({}), (RangeSum{2, 7}));
+  sync_all();
+  EXPECT_EQ(*a->sum({}), (RangeSum{2, 7}));
+  EXPECT_EQ(a->info().unfolded, 0U);
+}
+
+// Others must never see an operation whose number the site may give away again.
+TEST_F(ThreeSites, OnlyWhatIsDurableIsShared) {
+  Random random(3);
+  a.reset();
+  const TallyStore::Settings settings = settings_of(1, Recogniser::Kind::clients, Durability::none);
+  a = opened(stores[0], settings);
+  ASSERT_TRUE(a->sync());
+  added(*a, "x", 5, id(1));
+  std::size_t operations = 0;
+  const auto cursor = *stores[0].cursor();
+  for (cursor->seek(kSharedFirst); cursor->valid() && cursor->key() < kSharedEnd; cursor->next()) {
+    operations += dot_of_key(cursor->key()) ? 1 : 0;
+  }
+  EXPECT_EQ(operations, 0U);
+  a.reset();
+  stores[0].lose_all_unsynced();
+  a = opened(stores[0], settings);
+  EXPECT_EQ(value(*a, "x"), std::nullopt);
+  added(*a, "y", 7, id(2));
+  sync_all();
+  EXPECT_EQ(value(*c, "y"), 7);
+}
+
+TEST_F(ThreeSites, AnUnsharedOperationSurvivesARestart) {
+  added(*a, "x", 5, id(1));
+  a.reset();
+  a = opened(stores[0], settings_of(1));
+  EXPECT_EQ(value(*a, "x"), 5);
+  sync_all();
+  EXPECT_EQ(value(*c, "x"), 5);
+  EXPECT_EQ(c->info().unfolded, 0U);
+}
+
+TEST_F(ThreeSites, ADeadSiteIsRetiredAndReplaced) {
+  added(*c, "x", 1, id(1));
+  sync(*c, *a);
+  const Dot dot{3, 1};
+  EXPECT_GE(c->holders(dot), 2U);
+  c.reset();
+  added(*a, "x", 2, id(2));
+  ASSERT_TRUE(a->retire(3));
+  sync(*a, *b);
+  EXPECT_EQ(a->info().unfolded, 0U);
+  ASSERT_TRUE(b->admit(4));
+  CrashingStore fourth(&TallyStore::merger());
+  ASSERT_TRUE(b->copy_to(fourth));
+  const auto d = std::move(*TallyStore::open_as(fourth, 4, settings_of(4), kNow));
+  EXPECT_EQ(d->add({"x", 1, id(1)}, kNow).error().code, Errc::gap);
+  for (int i = 0; i < 2; ++i) {
+    sync(*a, *b);
+    sync(*a, *d);
+    sync(*b, *d);
+  }
+  EXPECT_EQ(added(*d, "x", 1, id(1)), (Answer{Outcome::duplicate, 3}));
+  EXPECT_EQ(added(*d, "x", 4, id(3)), (Answer{Outcome::applied, 7}));
+}
+
+TEST_F(ThreeSites, WhatIsNoEntryIsRefused) {
+  for (const std::string_view key : {"c", "x", "o", "v", "!state", "o1234567"}) {
+    const Write write{key, "value"};
+    EXPECT_FALSE(a->entries().write({&write, 1})) << key;
+  }
+  const std::string view = view_key(2);
+  const Write removal{view, std::nullopt};
+  EXPECT_EQ(a->entries().write({&removal, 1}).error().code, Errc::unsupported);
+  EXPECT_FALSE(a->entries().remove_range({}));
+}
+
+// Many threads, each with its own counter and one of all: nothing is lost between them.
+TEST_F(InMemory, ThreadsAreWrittenTogether) {
+  constexpr std::uint64_t kThreads = 4;
+  constexpr std::uint64_t kEach = 300;
+  const auto table = opened(store, settings_of());
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      const std::string own = std::string("own").append(std::to_string(t));
+      for (std::uint64_t i = 0; i < kEach; ++i) {
+        const Addition batch[] = {{"all", 1, id(t * kEach + i)}, {own, 1, {}}};
+        Answer answers[2];
+        EXPECT_TRUE(table->add(batch, answers, kNow));
+        if (i % 3 == 0) {
+          EXPECT_EQ(added(*table, "all", 1, id(t * kEach + i)).outcome, Outcome::duplicate);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(value(*table, "all"), static_cast<std::int64_t>(kThreads * kEach));
+  EXPECT_EQ(table->sum({})->sum, int128{2 * kThreads * kEach});
+}
+
+}  // namespace
+}  // namespace semel::tally
