@@ -138,7 +138,7 @@ std::optional<Operation> OperationLog::take_waiting() {
 void OperationLog::hear(SiteId from, const SiteView& view) {
   Heard& heard = heard_[from];
   heard.latest.merge(view);
-  adopt(view.members);
+  adopt(from, view.members);
   if (!heard.next) heard.next = heard.latest.held;
   heed(from);
   become_ready();
@@ -146,16 +146,21 @@ void OperationLog::hear(SiteId from, const SiteView& view) {
 
 // A site that was admitted by one who had not heard of a retirement is void, and retired with it: the
 // fence may have been found without it. It has taken nothing, since it is not ready before all know it.
-void OperationLog::adopt(const Members& told) {
-  if (!told.retired_all_of(members())) {
-    for (const Members::Member& member : told.all()) {
-      if (!members().contains(member.site)) state_.members.retire(member.site);
-    }
-  }
-  if (!state_.ready && !told.contains(site()) && !members().retired_all_of(told)) {
+// What a retired site knows of others is no part of any fence: it cannot vouch for a new one.
+void OperationLog::adopt(SiteId from, const Members& told) {
+  const bool vouches = !told.retired(from) && !members().retired(from);
+  const bool current = members().retired(site()) || told.retired_all_of(members());
+  const bool vouched_for = vouches && told.contains(site());
+  if (!state_.ready && !vouched_for && !members().retired_all_of(told)) {
     state_.members.retire(site());
   }
-  state_.members.merge(told);
+  for (const Members::Member& member : told.all()) {
+    if (member.retired) {
+      state_.members.retire(member.site);
+    } else if (vouches && !members().contains(member.site)) {
+      current ? state_.members.admit(member.site) : state_.members.retire(member.site);
+    }
+  }
 }
 
 const SiteView* OperationLog::heard(SiteId from) const {

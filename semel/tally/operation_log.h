@@ -200,7 +200,7 @@ class OperationLog {
   bool covers(const Reset& reset, Dot dot) const;
   bool undone(const Group& group) const;
   void recount(Group& group);
-  void adopt(const Members& told);
+  void adopt(SiteId from, const Members& told);
   void heed(SiteId from);
   std::optional<std::uint64_t> fence(SiteId site) const;
   std::uint64_t last_of(SiteId site) const;

@@ -512,6 +512,8 @@ Result<void> TallyStore::Body::scan(const NameRange& range, const Counters::Visi
 Result<IndexedStore*> TallyStore::Body::index() {
   const std::lock_guard lock(index_mutex_);
   if (!index_) {
+    // A store is given its observer while nobody writes to it.
+    const std::lock_guard writers(mutex_);
     IndexedStore::Settings settings;
     settings.range = indexed_range();
     settings.measure = sum_of_record;
