@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "semel/core/random.h"
+#include "semel/store/forwarding_store.h"
 #include "semel/store/memory_store.h"
 #include "tests/support/allocation.h"
 #include "tests/support/index.h"
@@ -63,8 +64,10 @@ class Appending final : public Merger {
 };
 
 // Looks on at the reading of a store, and lets it fail.
-class WatchedStore final : public OrderedStore {
+class WatchedStore final : public ForwardingStore {
  public:
+  WatchedStore() : ForwardingStore(memory_) {}
+
   std::uint64_t reads = 0;                                  // records that cursors came to
   std::uint64_t fails_at = ~std::uint64_t{0};               // of these
   std::function<void(Bytes& checkpoint)> damage = nullptr;  // what a bad disk makes of it
@@ -72,33 +75,19 @@ class WatchedStore final : public OrderedStore {
   std::function<void()> after_cursor = nullptr;     // comes right after one is opened
   std::function<void()> before_position = nullptr;  // comes right before one is taken
 
-  Result<std::optional<std::string>> get(std::string_view key) const override {
-    return below_.get(key);
-  }
-  Result<void> write(std::span<const Write> writes) override { return below_.write(writes); }
-  Result<void> remove_range(const KeyRange& range) override { return below_.remove_range(range); }
-  Result<void> sync() override { return below_.sync(); }
   Result<std::unique_ptr<Cursor>> cursor() const override {
-    Result<std::unique_ptr<Cursor>> below = below_.cursor();
-    if (!below) return below;
+    Result<std::unique_ptr<Cursor>> opened = below().cursor();
+    if (!opened) return opened;
     if (after_cursor) after_cursor();
     return std::unique_ptr<Cursor>(
-        new WatchedCursor(const_cast<WatchedStore&>(*this), *std::move(below)));
+        new WatchedCursor(const_cast<WatchedStore&>(*this), *std::move(opened)));
   }
-  Result<void> update(std::span<const std::string_view> keys, const Become& become) override {
-    return below_.update(keys, become);
-  }
-  void observe(ChangeObserver* observer) override { below_.observe(observer); }
   Result<Bytes> position() const override {
     if (before_position) before_position();
-    return below_.position();
+    return below().position();
   }
-  Result<void> changes_since(ByteView position, ChangeObserver& told) const override {
-    return below_.changes_since(position, told);
-  }
-  Result<void> save_checkpoint(ByteView bytes) override { return below_.save_checkpoint(bytes); }
   Result<std::optional<Bytes>> load_checkpoint() const override {
-    Result<std::optional<Bytes>> loaded = below_.load_checkpoint();
+    Result<std::optional<Bytes>> loaded = below().load_checkpoint();
     if (damage && loaded && *loaded) damage(**loaded);
     return loaded;
   }
@@ -133,7 +122,7 @@ class WatchedStore final : public OrderedStore {
     bool failed_ = false;
   };
 
-  MemoryStore below_;
+  MemoryStore memory_;
 };
 
 std::unique_ptr<IndexedStore> opened(OrderedStore& store,

@@ -9,6 +9,7 @@
 
 #include "semel/core/assert.h"
 #include "semel/index/indexed_store.h"
+#include "semel/store/forwarding_store.h"
 #include "semel/store/ordered_store.h"
 #include "semel/tally/entries.h"
 #include "semel/tally/overlay_merge.h"
@@ -130,28 +131,13 @@ class TallyStore::Body {
 
  private:
   // The shared entries as a store: what is written to it arrives at the table.
-  class Entries final : public OrderedStore {
+  class Entries final : public ForwardingStore {
    public:
-    explicit Entries(Body& body) : body_(body) {}
-    Result<std::optional<std::string>> get(std::string_view key) const override {
-      return body_.store_.get(key);
-    }
+    explicit Entries(Body& body) : ForwardingStore(body.store_), body_(body) {}
     Result<void> write(std::span<const Write> writes) override { return body_.arrive(writes); }
     Result<void> remove_range(const KeyRange& /*range*/) override { return refuse_removal(); }
     Result<void> sync() override { return body_.sync(); }
-    Result<std::unique_ptr<Cursor>> cursor() const override { return body_.store_.cursor(); }
     Result<void> update(std::span<const std::string_view> keys, const Become& become) override;
-    void observe(ChangeObserver* observer) override { body_.store_.observe(observer); }
-    Result<Bytes> position() const override { return body_.store_.position(); }
-    Result<void> changes_since(ByteView position, ChangeObserver& told) const override {
-      return body_.store_.changes_since(position, told);
-    }
-    Result<void> save_checkpoint(ByteView bytes) override {
-      return body_.store_.save_checkpoint(bytes);
-    }
-    Result<std::optional<Bytes>> load_checkpoint() const override {
-      return body_.store_.load_checkpoint();
-    }
 
     static Error refuse_removal() {
       return {Errc::unsupported, "entries of a table are not removed: the table drops them itself"};
@@ -209,7 +195,7 @@ Result<void> TallyStore::Body::Entries::update(std::span<const std::string_view>
   std::vector<std::optional<std::string>> values(keys.size());
   std::vector<Write> writes;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const Result<std::optional<std::string>> now = body_.store_.get(keys[i]);
+    const Result<std::optional<std::string>> now = get(keys[i]);
     if (!now) return now.error();
     values[i] = become(i, *now ? std::optional<std::string_view>(**now) : std::nullopt);
     if (values[i] == *now) continue;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "semel/index/indexed_store.h"
+#include "semel/store/forwarding_store.h"
 #include "semel/sync/initiator.h"
 #include "semel/sync/responder.h"
 #include "semel/tally/entries.h"
@@ -215,34 +216,15 @@ TEST_F(InMemory, ReadOnlyWritesNothing) {
 }
 
 // A store whose writes can be made to fail.
-class FailingStore final : public OrderedStore {
+class FailingStore final : public ForwardingStore {
  public:
-  explicit FailingStore(OrderedStore& below) : below_(below) {}
+  using ForwardingStore::ForwardingStore;
   bool failing = false;
 
-  Result<std::optional<std::string>> get(std::string_view key) const override {
-    return below_.get(key);
-  }
   Result<void> write(std::span<const Write> writes) override {
     if (failing) return Error{Errc::io, "planted"};
-    return below_.write(writes);
+    return below().write(writes);
   }
-  Result<void> remove_range(const KeyRange& range) override { return below_.remove_range(range); }
-  Result<void> sync() override { return below_.sync(); }
-  Result<std::unique_ptr<Cursor>> cursor() const override { return below_.cursor(); }
-  Result<void> update(std::span<const std::string_view> keys, const Become& become) override {
-    return below_.update(keys, become);
-  }
-  void observe(ChangeObserver* observer) override { below_.observe(observer); }
-  Result<Bytes> position() const override { return below_.position(); }
-  Result<void> changes_since(ByteView position, ChangeObserver& told) const override {
-    return below_.changes_since(position, told);
-  }
-  Result<void> save_checkpoint(ByteView bytes) override { return below_.save_checkpoint(bytes); }
-  Result<std::optional<Bytes>> load_checkpoint() const override { return below_.load_checkpoint(); }
-
- private:
-  OrderedStore& below_;
 };
 
 TEST_F(InMemory, AfterAFailedWriteNothingIsAnsweredUntilItIsOpenedAgain) {
