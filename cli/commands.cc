@@ -20,6 +20,12 @@ std::vector<Command> all_commands() {
   commands.push_back(sift_command());
   commands.push_back(generate_command());
   commands.push_back(size_command());
+  commands.push_back(tally_add_command());
+  commands.push_back(tally_load_command());
+  commands.push_back(tally_get_command());
+  commands.push_back(tally_top_command());
+  commands.push_back(tally_sum_command());
+  commands.push_back(tally_info_command());
   commands.push_back(sync_command());
   commands.push_back(diff_command());
   commands.push_back(plan_command());
@@ -27,11 +33,41 @@ std::vector<Command> all_commands() {
   commands.push_back(load_command());
   commands.push_back(dump_command());
   commands.push_back(completion_command());
-  std::vector<std::string> words;
-  for (const Command& command : commands) words.push_back(command.word);
+  std::vector<std::string> words = first_words(commands);
   words.emplace_back("help");
   commands.push_back(help_command(std::move(words)));
   return commands;
+}
+
+std::vector<std::string> first_words(std::span<const Command> commands) {
+  std::vector<std::string> words;
+  for (const Command& command : commands) {
+    std::string word = command.word.substr(0, command.word.find(' '));
+    if (words.empty() || words.back() != word) words.push_back(std::move(word));
+  }
+  return words;
+}
+
+std::vector<std::string> second_words(std::span<const Command> commands, std::string_view family) {
+  std::vector<std::string> words;
+  for (const Command& command : commands) {
+    const std::size_t blank = command.word.find(' ');
+    if (blank == std::string::npos || command.word.substr(0, blank) != family) continue;
+    words.push_back(command.word.substr(blank + 1));
+  }
+  return words;
+}
+
+std::string family_help(std::string_view family) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  const std::string name(family);
+  for (const Command& command : all_commands()) {
+    if (command.word.starts_with(name + ' ')) {
+      rows.emplace_back(command.word, command.syntax.summary);
+    }
+  }
+  return "Usage: semel " + name + " SUBCOMMAND [OPTION...] [OPERAND...]\n\nSubcommands:\n" +
+         columns(rows) + "\n'semel help " + name + " SUBCOMMAND' explains one of them.\n";
 }
 
 std::string program_help() {

@@ -32,8 +32,21 @@ std::string option_words(const Syntax& syntax) {
   return words;
 }
 
+// Of operands: files, if any of them may be one.
+const Value& operand_value(const Operands& operands) {
+  return operands.before.empty() || operands.value.path ? operands.value : operands.before.front();
+}
+
+// The second word of a family, and then both of them as the subcommand.
+std::string bash_family(const std::string& family, const std::vector<std::string>& words) {
+  std::string list;
+  for (const std::string& word : words) list += (list.empty() ? "" : " ") + word;
+  return "    " + family + ")\n      if ((COMP_CWORD == 2)); then\n        " + offer_words(list) +
+         "\n        return\n      fi\n      subcommand+=\" ${COMP_WORDS[2]}\"\n      ;;\n";
+}
+
 std::string bash_case(const Command& command) {
-  std::string out = "    " + command.word + ")\n      case $before in\n";
+  std::string out = "    '" + command.word + "')\n      case $before in\n";
   for (const Option& option : all_options(command.syntax)) {
     if (option.is_flag()) continue;
     out += "        --" + option.name;
@@ -42,18 +55,21 @@ std::string bash_case(const Command& command) {
   }
   return out + "      esac\n      if [[ $word == -* ]]; then\n        " +
          offer_words(option_words(command.syntax)) + "\n      else\n        " +
-         offer_values(command.syntax.operands.value) + "\n      fi\n      ;;\n";
+         offer_values(operand_value(command.syntax.operands)) + "\n      fi\n      ;;\n";
 }
 
 std::string bash_script() {
   bool version = false;
   const std::vector<Command> commands = all_commands();
   std::string words;
+  std::string families;
   std::string cases;
-  for (const Command& command : commands) {
-    words += command.word + ' ';
-    cases += bash_case(command);
+  for (const std::string& word : first_words(commands)) {
+    words += word + ' ';
+    const auto family = second_words(commands, word);
+    if (!family.empty()) families += bash_family(word, family);
   }
+  for (const Command& command : commands) cases += bash_case(command);
   // Bash cuts `--name=value` at the equals sign into three words.
   return R"(# Completion of semel for bash, made by 'semel completion bash'.
 # shellcheck shell=bash
@@ -69,7 +85,11 @@ _semel() {
          R"(
     return
   fi
-  case ${COMP_WORDS[1]} in
+  local subcommand=${COMP_WORDS[1]}
+  case $subcommand in
+)" + families +
+         R"(  esac
+  case $subcommand in
 )" + cases +
          R"(  esac
 }

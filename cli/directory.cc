@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/files.h"
 #include "semel/store/rocksdb_store.h"
+#include "semel/tally/tally_store.h"
 
 namespace semel::cli {
 namespace {
@@ -77,6 +78,12 @@ std::unique_ptr<Directory> Directory::open(const std::string& path, Access acces
   settings.column_family = column_family;
   std::string why;
   auto store = RocksStore::open(path, settings, &why);
+  if (!store && store.error().code == Errc::unsupported) {
+    // The directory of a table. The others are not given what their owners do not know.
+    settings.merger = &tally::TallyStore::merger();
+    why.clear();
+    store = RocksStore::open(path, settings, &why);
+  }
   if (!store) {
     problem = cannot_open(path, store.error().code == Errc::busy ? "it is in use by another process"
                                 : why.empty()                    ? store.error().what

@@ -6,17 +6,34 @@
 
 namespace semel::cli {
 
+namespace {
+
+// What is known of these words of a command line; nullopt if they are those of no subcommand.
+std::optional<std::string> help_of(const std::string& words) {
+  const std::vector<Command> commands = all_commands();
+  for (const Command& command : commands) {
+    if (command.word == words) return help_text(command.syntax);
+  }
+  if (second_words(commands, words).empty()) return std::nullopt;
+  return family_help(words);
+}
+
+}  // namespace
+
 Command help_command(std::vector<std::string> words) {
-  auto chosen = std::make_shared<std::optional<std::size_t>>();
-  std::vector<std::pair<std::string, std::size_t>> choices;
-  for (std::string& word : words) choices.emplace_back(std::move(word), choices.size());
+  auto asked = std::make_shared<std::string>();
+  Value value{"SUBCOMMAND", "the words of a subcommand", [asked](std::string_view text) {
+                asked->append(asked->empty() ? "" : " ").append(text);
+                return help_of(*asked).has_value();
+              }};
+  value.choices = std::move(words);
 
   Syntax syntax{"semel help", "Explains a subcommand, or lists them", "", {}};
-  syntax.operands = {choice_value("SUBCOMMAND", *chosen, std::move(choices)), 0, 1};
-  syntax.examples = {{"semel help sift", "what 'semel sift --help' prints"}};
-  return {"help", std::move(syntax), [chosen] {
-            return print("semel help",
-                         *chosen ? help_text(all_commands().at(**chosen).syntax) : program_help());
+  syntax.operands = {std::move(value), 0, 2};
+  syntax.examples = {{"semel help sift", "what 'semel sift --help' prints"},
+                     {"semel help tally", "the subcommands of 'semel tally'"}};
+  return {"help", std::move(syntax), [asked] {
+            return print("semel help", asked->empty() ? program_help() : *help_of(*asked));
           }};
 }
 

@@ -40,18 +40,37 @@ Exit run_program(std::span<const char* const> arguments) {
   return Exit::usage;
 }
 
+// A family without the second word of a subcommand.
+Exit run_family(const std::string& family, std::span<const char* const> arguments) {
+  const bool help = !arguments.empty() && (std::string_view(arguments[0]) == "--help" ||
+                                           std::string_view(arguments[0]) == "-h");
+  if (help) return print("semel " + family, family_help(family));
+  (void)write_all(STDERR_FILENO, family_help(family));
+  return Exit::usage;
+}
+
 Exit run(std::span<const char* const> arguments) {
   if (arguments.empty() || arguments[0][0] == '-') return run_program(arguments);
-  const std::string_view word = arguments[0];
   const std::vector<Command> commands = all_commands();
-  const auto command = std::find_if(commands.begin(), commands.end(),
-                                    [word](const Command& known) { return known.word == word; });
-  if (command == commands.end()) {
-    std::vector<std::string> words;
-    for (const Command& known : commands) words.push_back(known.word);
-    return refuse("semel", "unknown subcommand " + quoted(word) + allowed_words(word, words));
+  std::string_view given = arguments[0];
+  std::string word(given);
+  std::string who = "semel";
+  arguments = arguments.subspan(1);
+  std::vector<std::string> words = first_words(commands);
+  if (auto family = second_words(commands, word); !family.empty()) {
+    if (arguments.empty() || arguments[0][0] == '-') return run_family(word, arguments);
+    who += ' ' + word;
+    words = std::move(family);
+    given = arguments[0];
+    word.append(" ").append(given);
+    arguments = arguments.subspan(1);
   }
-  const Parsed parsed = parse(command->syntax, arguments.subspan(1));
+  const auto command = std::find_if(commands.begin(), commands.end(),
+                                    [&](const Command& known) { return known.word == word; });
+  if (command == commands.end()) {
+    return refuse(who, "unknown subcommand " + quoted(given) + allowed_words(given, words));
+  }
+  const Parsed parsed = parse(command->syntax, arguments);
   if (!parsed.refusal.empty()) return refuse(command->syntax.name, parsed.refusal);
   try {
     if (!parsed.help) return command->run();

@@ -83,9 +83,11 @@ std::string left_column(const Option& option) {
 }
 
 std::string operand_usage(const Operands& operands) {
-  if (operands.most == 0) return "";
+  std::string usage;
+  for (const Value& value : operands.before) usage += ' ' + value.placeholder;
+  if (operands.most == 0) return usage;
   const std::string name = operands.value.placeholder + (operands.most > 1 ? "..." : "");
-  return operands.least == 0 ? " [" + name + "]" : " " + name;
+  return usage + (operands.least == 0 ? " [" + name + "]" : " " + name);
 }
 
 // One walk over the arguments of a command line.
@@ -98,7 +100,7 @@ class Parser {
     bool only_operands = false;
     while (next_ < arguments_.size() && result_.refusal.empty() && !result_.help) {
       const std::string_view argument = arguments_[next_++];
-      if (only_operands || argument == "-" || !argument.starts_with('-')) {
+      if (only_operands || is_operand(argument)) {
         operand(argument);
       } else if (argument == "--") {
         only_operands = true;
@@ -108,21 +110,35 @@ class Parser {
         letters(argument);
       }
     }
-    if (result_.refusal.empty() && !result_.help && operands_ < syntax_.operands.least) {
-      const Value& value = syntax_.operands.value;
+    const Operands& operands = syntax_.operands;
+    if (result_.refusal.empty() && !result_.help &&
+        operands_ < operands.before.size() + operands.least) {
+      const Value& value = next_operand();
       result_.refusal = value.placeholder + " is missing; allowed: " + value.allowed;
     }
     return result_;
   }
 
  private:
+  bool is_operand(std::string_view argument) const {
+    if (argument == "-" || !argument.starts_with('-')) return true;
+    return syntax_.operands.negative && argument.find_first_of("0123456789") == 1;
+  }
+
+  const Value& next_operand() const {
+    const Operands& operands = syntax_.operands;
+    return operands_ < operands.before.size() ? operands.before[operands_] : operands.value;
+  }
+
   void operand(std::string_view text) {
-    const Value& value = syntax_.operands.value;
-    if (operands_ == syntax_.operands.most) {
+    const Operands& operands = syntax_.operands;
+    const Value& value = next_operand();
+    if (operands_ >= operands.before.size() &&
+        operands_ - operands.before.size() == operands.most) {
       result_.refusal = "unexpected " + quoted(text) + "; allowed: " +
                         (operands_ == 0 ? "only options"
-                                        : "at most " + std::to_string(syntax_.operands.most) +
-                                              " of " + value.placeholder);
+                                        : "at most " + std::to_string(operands.most) + " of " +
+                                              value.placeholder);
     } else if (!value.take(text)) {
       result_.refusal =
           value.choices.empty()

@@ -4,8 +4,8 @@
 //
 // Contract  A value is given as `--name value`, `--name=value`, `-n value` or `-nvalue`; letters of
 //           flags may be joined, `-qn value`. Options and operands mix; after `--` all is operand;
-//           `-` alone is an operand. Of an option given twice the last one counts. Names are never
-//           abbreviated. Every subcommand has -h and --help.
+//           `-` alone is an operand, and `-5` where operands may be negative. Of an option given twice
+//           the last one counts. Names are never abbreviated. Every subcommand has -h and --help.
 //           What does not fit is refused with one line that says what is wrong and what is allowed.
 #pragma once
 
@@ -45,6 +45,8 @@ struct Operands {
   Value value;  // takes each of them in turn
   std::size_t least = 0;
   std::size_t most = 0;
+  std::vector<Value> before = {};  // one of each comes before those, of which there may be some
+  bool negative = false;           // they may be numbers below zero
 };
 
 struct Example {

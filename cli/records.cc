@@ -294,6 +294,32 @@ const std::vector<std::string_view>& ColumnSplitter::split(std::string_view reco
   return fields_;
 }
 
+namespace {
+
+// The values of these columns; a problem if one is not there.
+std::string columns_of(ColumnSplitter& splitter, std::string_view record, const Columns& columns,
+                       std::vector<std::string_view>& values) {
+  const auto& fields = splitter.split(record, *std::max_element(columns.begin(), columns.end()));
+  values.clear();
+  for (const std::size_t column : columns) {
+    if (column > fields.size()) {
+      return "there is no column " + std::to_string(column) + ", the last one is " +
+             std::to_string(fields.size());
+    }
+    values.push_back(fields[column - 1]);
+  }
+  return "";
+}
+
+// A problem, or the root of a document.
+std::string parse_json(simdjson::dom::parser& parser, std::string_view text,
+                       simdjson::dom::element& root) {
+  const auto error = parser.parse(text.data(), text.size(), false).get(root);
+  return error ? std::string("this is not JSON: ") + simdjson::error_message(error) : "";
+}
+
+}  // namespace
+
 // The documents of one thread, one at a time.
 struct RecordReader::Json {
   simdjson::dom::parser parser;
@@ -318,14 +344,8 @@ std::string RecordReader::read(std::string_view record, const Columns& columns, 
 
 std::string RecordReader::read_columns(std::string_view record, const Columns& columns,
                                        Answers& answers) {
-  const auto& fields = splitter_.split(record, *std::max_element(columns.begin(), columns.end()));
-  values_.clear();
-  for (const std::size_t column : columns) {
-    if (column > fields.size()) {
-      return "there is no column " + std::to_string(column) + ", the last one is " +
-             std::to_string(fields.size());
-    }
-    values_.push_back(fields[column - 1]);
+  if (std::string problem = columns_of(splitter_, record, columns, values_); !problem.empty()) {
+    return problem;
   }
   if (questions_.key.empty()) answers.key = hasher_(without_line_end(syntax_.format, record));
   return answer(values_, answers);
@@ -334,9 +354,7 @@ std::string RecordReader::read_columns(std::string_view record, const Columns& c
 std::string RecordReader::read_json(std::string_view record, Answers& answers) {
   const std::string_view text = without_line_end(Format::json, record);
   simdjson::dom::element root;
-  if (const auto error = json_->parser.parse(text.data(), text.size(), false).get(root)) {
-    return std::string("this is not JSON: ") + simdjson::error_message(error);
-  }
+  if (std::string problem = parse_json(json_->parser, text, root); !problem.empty()) return problem;
   std::vector<std::string>& texts = json_->texts;
   texts.clear();
   const auto look = [&](const Field& field, bool plain) {
@@ -389,6 +407,48 @@ std::string RecordReader::answer(const std::vector<std::string_view>& values, An
   }
   answers.places.clear();
   for (; value != values.end(); ++value) answers.places.push_back(hasher_(*value));
+  return "";
+}
+
+struct FieldReader::Json {
+  simdjson::dom::parser parser;
+  std::vector<std::string> numbers;
+};
+
+FieldReader::FieldReader(const RecordSyntax& syntax, const std::vector<Field>& fields)
+    : fields_(fields), splitter_(syntax) {
+  if (syntax.format != Format::json) return;
+  json_ = std::make_unique<Json>();
+  json_->numbers.resize(fields.size());  // so that what points into them stays
+}
+
+FieldReader::FieldReader(FieldReader&&) noexcept = default;
+FieldReader::~FieldReader() = default;
+
+std::string FieldReader::read(std::string_view record, const Columns& columns) {
+  return json_ ? read_json(record) : columns_of(splitter_, record, columns, texts_);
+}
+
+std::string FieldReader::read_json(std::string_view record) {
+  const std::string_view text = without_line_end(Format::json, record);
+  simdjson::dom::element root;
+  if (std::string problem = parse_json(json_->parser, text, root); !problem.empty()) return problem;
+  texts_.clear();
+  for (std::size_t i = 0; i < fields_.size(); ++i) {
+    simdjson::dom::element value;
+    if (root.at_pointer(fields_[i].pointer).get(value)) {
+      return "there is no field " + cli::quoted(fields_[i].name);
+    }
+    std::string_view string;
+    if (!value.get(string)) {
+      texts_.push_back(string);
+    } else if (value.is_int64() || value.is_uint64()) {
+      texts_.push_back(json_->numbers[i] = simdjson::minify(value));
+    } else {
+      return "the field " + cli::quoted(fields_[i].name) +
+             " is neither a string nor a whole number";
+    }
+  }
   return "";
 }
 

@@ -1,4 +1,5 @@
-// Records: how a stream of bytes is cut into records, and what of a record is its key and its time.
+// Records: how a stream of bytes is cut into records, and what of a record is its key and its time, or
+// the texts of its fields.
 //
 // Contract  A record is a line, newline included; the last one may lack it. A CSV record may hold
 //           newlines within quotes (RFC 4180).
@@ -127,6 +128,30 @@ class RecordReader {
   ColumnSplitter splitter_;
   std::vector<std::string_view> values_;
   std::string composed_;
+  std::unique_ptr<Json> json_;
+};
+
+// The same fields of one record after another, as texts, for one thread.
+class FieldReader {
+ public:
+  FieldReader(const RecordSyntax& syntax, const std::vector<Field>& fields);
+  FieldReader(FieldReader&&) noexcept;
+  ~FieldReader();
+
+  // What is wrong with the record; empty if nothing is. A JSON field is a string or a whole number.
+  // REQUIRES: kPadding bytes can be read behind the record; `columns` are of these fields.
+  std::string read(std::string_view record, const Columns& columns);
+  // Of the last record, in the order of the fields; valid until the next one.
+  const std::vector<std::string_view>& texts() const { return texts_; }
+
+ private:
+  struct Json;
+
+  std::string read_json(std::string_view record);
+
+  const std::vector<Field>& fields_;
+  ColumnSplitter splitter_;
+  std::vector<std::string_view> texts_;
   std::unique_ptr<Json> json_;
 };
 

@@ -27,6 +27,15 @@ std::vector<std::string> completed(const std::string& words, const std::string& 
 
 using Words = std::vector<std::string>;
 
+// The words of a subcommand, which may be of a family, and what follows them.
+Words words_of(const cli::Command& command, const Words& more) {
+  const std::size_t blank = command.word.find(' ');
+  Words words = {command.word.substr(0, blank)};
+  if (blank != std::string::npos) words.push_back(command.word.substr(blank + 1));
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
 TEST(Command, TellsItsVersion) {
   const Outcome outcome = run_semel({"--version"});
   EXPECT_EQ(outcome.status, 0);
@@ -53,10 +62,12 @@ TEST(Command, ListsEverySubcommandInItsHelp) {
 
 TEST(Command, ExplainsEveryOptionOfEverySubcommand) {
   for (const cli::Command& command : cli::all_commands()) {
-    const Outcome outcome = run_semel({"help", command.word});
+    Words words = words_of(command, {});
+    words.insert(words.begin(), "help");
+    const Outcome outcome = run_semel(words);
     EXPECT_EQ(outcome.status, 0);
     EXPECT_EQ(outcome.out.find("Usage: semel " + command.word), 0u);
-    EXPECT_EQ(run_semel({command.word, "--help"}).out, outcome.out);
+    EXPECT_EQ(run_semel(words_of(command, {"--help"})).out, outcome.out);
     for (const cli::Option& option : cli::all_options(command.syntax)) {
       EXPECT_NE(outcome.out.find("--" + option.name), std::string::npos) << option.name;
     }
@@ -84,7 +95,7 @@ TEST(Command, GivesNoLetterAndNoNameTwice) {
 TEST(Command, RefusesAnUnknownSubcommand) {
   expect_usage_error(run_semel({"sfit"}),
                      {"semel: unknown subcommand 'sfit'; sift is nearest; "
-                      "allowed: sift, generate, size, sync, diff, plan, serve-sync, "
+                      "allowed: sift, generate, size, tally, sync, diff, plan, serve-sync, "
                       "load, dump, completion, help"});
   expect_usage_error(run_semel({"help", "nothing"}),
                      {"unknown SUBCOMMAND 'nothing'; allowed: sift"});
@@ -98,7 +109,7 @@ TEST(Command, RefusesAnUnknownOptionInEverySubcommand) {
   expect_usage_error(run_semel({"--versoin"}), {"--version is nearest"});
   for (const cli::Command& command : cli::all_commands()) {
     expect_usage_error(
-        run_semel({command.word, "--nonsense"}),
+        run_semel(words_of(command, {"--nonsense"})),
         {command.syntax.name + ": unknown option '--nonsense'; allowed: ", "--help"});
   }
 }
@@ -150,7 +161,7 @@ TEST(Completion, IsValidBash) {
 TEST(Completion, OffersEverySubcommandAndEveryOption) {
   Words words;
   for (const cli::Command& command : cli::all_commands()) {
-    words.push_back(command.word);
+    words.push_back(words_of(command, {}).front());
     Words options;
     for (const cli::Option& option : cli::all_options(command.syntax)) {
       options.push_back("--" + option.name);
@@ -164,6 +175,8 @@ TEST(Completion, OffersEverySubcommandAndEveryOption) {
   }
   EXPECT_EQ(completed("semel s"), (Words{"serve-sync", "sift", "size", "sync"}));
   EXPECT_EQ(completed("semel --v"), Words{"--version"});
+  EXPECT_EQ(completed("semel t"), Words{"tally"});
+  EXPECT_EQ(completed("semel tally ''"), (Words{"add", "get", "info", "load", "sum", "top"}));
 }
 
 TEST(Completion, OffersFilesAndChoicesWhereTheyAreAllowed) {
@@ -180,6 +193,8 @@ TEST(Completion, OffersFilesAndChoicesWhereTheyAreAllowed) {
   EXPECT_EQ(completed("semel generate ''", path), Words{});
   EXPECT_EQ(completed("semel completion ''", path), Words{"bash"});
   EXPECT_EQ(completed("semel help g", path), Words{"generate"});
+  EXPECT_EQ(completed("semel tally get ev", path), Words{"events.log"});
+  EXPECT_EQ(completed("semel tally add DIR likes --durability e", path), Words{"every-write"});
 }
 
 }  // namespace

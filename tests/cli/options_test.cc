@@ -176,6 +176,33 @@ TEST(Options, RefuseTooManyOrTooFewOperands) {
             "FILE is missing; allowed: names of files, - for standard input");
 }
 
+TEST(Options, GiveOperandsOfDifferentKindsTheirPlaces) {
+  std::string directory;
+  std::string counter;
+  std::uint64_t number = 0;
+  const auto parsed = [&](std::initializer_list<const char*> arguments, bool negative = false) {
+    Syntax syntax{"semel try", "Tries operands", "", {}};
+    syntax.operands = {count_value("N", number, 1, 9),
+                       0,
+                       1,
+                       {path_value("DIRECTORY", directory), path_value("COUNTER", counter)},
+                       negative};
+    EXPECT_EQ(help_text(syntax).find("Usage: semel try [OPTION...] DIRECTORY COUNTER [N]\n"), 0u);
+    return parse(syntax, {arguments.begin(), arguments.size()}).refusal;
+  };
+  EXPECT_EQ(parsed({"d", "c", "7"}), "");
+  EXPECT_EQ(directory + counter + std::to_string(number), "dc7");
+  EXPECT_EQ(parsed({"d", "e"}), "");
+  EXPECT_EQ(counter, "e");
+  EXPECT_EQ(parsed({}), "DIRECTORY is missing; allowed: the name of a file");
+  EXPECT_EQ(parsed({"d"}), "COUNTER is missing; allowed: the name of a file");
+  EXPECT_EQ(parsed({"d", ""}), "COUNTER cannot be ''; allowed: the name of a file");
+  EXPECT_EQ(parsed({"d", "c", "7", "8"}), "unexpected '8'; allowed: at most 1 of N");
+  EXPECT_EQ(parsed({"d", "c", "-7"}).find("unknown option '-7'"), 0u);
+  EXPECT_EQ(parsed({"d", "c", "-7"}, true).find("N cannot be '-7'"), 0u);
+  EXPECT_EQ(parsed({"d", "c", "-x7"}, true).find("unknown option"), 0u);
+}
+
 TEST(Options, KeepARefusalOnOneShortLine) {
   EXPECT_EQ(refusal({"-n", "1\n2\x7f"}).substr(0, 25), "-n cannot be '1\\x0a2\\x7f'");
   const std::string endless(1'000'000, 'x');

@@ -1,0 +1,146 @@
+// semel tally info: what a table is, and how far it is to be trusted.
+#include <filesystem>
+#include <iomanip>
+#include <limits>
+#include <memory>
+#include <sstream>
+
+#include "cli/commands.h"
+#include "cli/sift_report.h"
+#include "cli/store_options.h"
+#include "cli/tally_table.h"
+
+namespace semel::cli {
+namespace {
+
+constexpr const char* kName = "semel tally info";
+
+struct Settings {
+  std::string directory;
+  bool json = false;
+};
+
+struct Facts {
+  tally::TallyStore::Info info;
+  tally::RangeSum counters;
+  std::uint64_t disk_bytes = 0;
+  TimeMs now_ms = 0;
+
+  // New operations that were taken for retries, if the ids in the window all met the filter as it is.
+  double undercount() const {
+    return info.false_positive_rate * static_cast<double>(info.recalled);
+  }
+  bool keyed() const { return info.recogniser.hash.kind == HashKind::keyed; }
+};
+
+// Of a directory that may be in use: a file that vanishes meanwhile counts as nothing.
+std::uint64_t bytes_in(const std::string& directory) {
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    const std::uint64_t size = entry.is_regular_file(error) ? entry.file_size(error) : 0;
+    if (!error) bytes += size;
+  }
+  return bytes;
+}
+
+std::string members_text(const tally::Members& members) {
+  std::string text;
+  for (const auto& member : members.all()) {
+    text += (text.empty() ? "" : ", ") + std::to_string(member.site) +
+            (member.retired ? " (retired)" : "");
+  }
+  return text;
+}
+
+std::string text_of(const Facts& facts) {
+  const auto& info = facts.info;
+  const auto& goal = info.recogniser;
+  std::ostringstream out;
+  out << std::setprecision(2);
+  out << "counters         " << grouped(facts.counters.count) << "\nsum              "
+      << decimal(facts.counters.sum) << "\nrecognise        " << word_of(goal.kind)
+      << "\nwindow           " << duration_text(goal.window_ms);
+  if (info.counts.forgotten_early > 0) {
+    out << ", of which " << duration_text(facts.now_ms - info.promise.kept_from_ms) << " are kept";
+  }
+  out << "\nids              " << grouped(info.recalled) << " in the window, " << grouped(goal.ids)
+      << " expected\n";
+  if (goal.kind != tally::Recogniser::Kind::exact) {
+    out << "error            " << info.false_positive_rate << " now, at most " << goal.fpr
+        << "\nunder-count      " << facts.undercount() << " expected of the ids in the window\n";
+  }
+  out << "hash             " << (facts.keyed() ? "keyed" : "fast") << "\nmemory           "
+      << in_units(info.recogniser_bytes) << " for ids, "
+      << (goal.max_bytes == kNoCap
+              ? std::string("no limit")
+              : "at most " + in_units(goal.max_bytes) + ", then " + word_of(goal.when_full))
+      << "\ndisk             " << in_units(facts.disk_bytes) << "\nsite             "
+      << info.log.site << "\nmembers          " << members_text(info.log.members)
+      << "\nnot folded       " << grouped(info.unfolded) << " operations";
+  if (info.waiting_for) out << ", waiting for site " << *info.waiting_for;
+  out << '\n';
+  return out.str();
+}
+
+std::string json_of(const Facts& facts) {
+  const auto& info = facts.info;
+  const auto& goal = info.recogniser;
+  std::ostringstream out;
+  out << std::setprecision(std::numeric_limits<double>::digits10) << "{\"counters\":"
+      << facts.counters.count
+      // A number of up to 128 bits, which most readers would round.
+      << ",\"sum\":\"" << decimal(facts.counters.sum) << "\",\"recognise\":\"" << word_of(goal.kind)
+      << "\",\"window_ms\":" << goal.window_ms << ",\"kept_from_ms\":" << info.promise.kept_from_ms
+      << ",\"forgotten_early\":" << info.counts.forgotten_early
+      << ",\"ids_in_window\":" << info.recalled << ",\"ids_expected\":" << goal.ids
+      << ",\"error_bound\":" << (goal.kind == tally::Recogniser::Kind::exact ? 0 : goal.fpr)
+      << ",\"error_now\":" << info.false_positive_rate
+      << ",\"expected_undercount\":" << facts.undercount() << ",\"hash\":\""
+      << (facts.keyed() ? "keyed" : "fast") << "\",\"memory_bytes\":" << info.recogniser_bytes
+      << ",\"memory_limit_bytes\":"
+      << (goal.max_bytes == kNoCap ? "null" : std::to_string(goal.max_bytes)) << ",\"when_full\":\""
+      << word_of(goal.when_full) << "\",\"disk_bytes\":" << facts.disk_bytes
+      << ",\"site\":" << info.log.site << ",\"members\":[";
+  const char* separator = "";
+  for (const auto& member : info.log.members.all()) {
+    out << std::exchange(separator, ",") << "{\"site\":" << member.site
+        << ",\"retired\":" << (member.retired ? "true" : "false") << '}';
+  }
+  out << "],\"not_folded\":" << info.unfolded
+      << ",\"waiting_for\":" << (info.waiting_for ? std::to_string(*info.waiting_for) : "null")
+      << "}\n";
+  return out.str();
+}
+
+Exit fail(const std::string& text, Exit exit = Exit::failure) {
+  complain(kName, text);
+  return exit;
+}
+
+Exit info(const Settings& settings) {
+  TallyProblem problem;
+  const auto table = TallyTable::open_to_read(settings.directory, problem);
+  if (!table) return fail(problem.text, problem.exit);
+  const Result<tally::RangeSum> counters = table->sum({});
+  if (!counters) {
+    return fail("cannot read " + cli::quoted(settings.directory) + ": " + counters.error().what);
+  }
+  const Facts facts{(*table)->info(), *counters, bytes_in(settings.directory), table->now_ms()};
+  return print(kName, settings.json ? json_of(facts) : text_of(facts));
+}
+
+}  // namespace
+
+Command tally_info_command() {
+  auto settings = std::make_shared<Settings>();
+  Syntax syntax{"semel tally info",
+                "Tells what a table is made for, what it holds, and its error",
+                "The table is read as of this moment, also while another process writes to it.",
+                {{"json", 'j', flag_value(settings->json), "a JSON object on one line"}}};
+  syntax.operands = {directory_value("DIRECTORY", settings->directory), 1, 1};
+  syntax.examples = {{"semel tally info DIR", "all of it"}};
+  return {"tally info", std::move(syntax), [settings] { return info(*settings); }};
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,299 @@
+#include "cli/tally_load_run.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <iomanip>
+#include <limits>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "cli/escaped.h"
+#include "cli/sift_report.h"
+#include "cli/stop_signal.h"
+#include "semel/core/limits.h"
+
+namespace semel::cli {
+namespace {
+
+using std::chrono::steady_clock;
+using tally::Outcome;
+
+constexpr const char* kName = "semel tally load";
+constexpr std::size_t kBatch = 8192;  // operations that are applied together
+constexpr std::uint64_t kProblemsShown = 10;
+constexpr std::chrono::milliseconds kProgressEvery{500};
+
+class TallyLoad {
+ public:
+  TallyLoad(const TallyLoadPlan& plan, TallyTable& table, TallyLoadReport& report)
+      : plan_(plan),
+        table_(table),
+        report_(report),
+        reader_(
+            plan.input, [this](int fd) { return ready(fd); },
+            [this](const std::string& text) { tell(text); }),
+        fields_(plan.input.syntax, plan.input.questions.key),
+        counters_(kBatch),
+        start_(steady_clock::now()),
+        next_progress_(start_ + kProgressEvery) {
+    additions_.reserve(kBatch);
+    lines_.reserve(kBatch);
+    answers_.resize(kBatch);
+  }
+
+  TallyLoadEnd run() {
+    Chunk chunk;
+    while (sound_ && !stopped_ && reader_.next(chunk)) take(chunk);
+    hide_progress();
+    if (problems_ > kProblemsShown) {
+      complain(kName, std::to_string(problems_ - kProblemsShown) + " more lines like these");
+    }
+    report_.seconds = std::chrono::duration<double>(steady_clock::now() - start_).count();
+    const tally::TallyStore::Info info = table_->info();
+    report_.expected_undercount = info.expected_undercount;
+    report_.memory_bytes = info.recogniser_bytes;
+    return {sound_, !reader_.failed() && !stopped_, stop_.received()};
+  }
+
+ private:
+  // Before every read; false if there is to be none.
+  bool ready(int fd) const {
+    for (;;) {
+      if (stop_.received() != 0) return false;
+      std::array<pollfd, 2> polled = {pollfd{fd, POLLIN, 0}, pollfd{stop_.fd(), POLLIN, 0}};
+      if (::poll(polled.data(), polled.size(), -1) < 0) continue;
+      // A signal that comes with the end of the input leaves half a line behind: that is no record.
+      if (polled[1].revents != 0 || stop_.received() != 0) return false;
+      if (polled[0].revents != 0) return true;
+    }
+  }
+
+  void take(const Chunk& chunk) {
+    if (std::exchange(input_, chunk.input) != chunk.input) line_ = 0;
+    line_ += chunk.header_lines;
+    for (std::string_view rest = chunk.text(); !rest.empty() && sound_ && !stopped_;) {
+      const Cut cut = cut_record(plan_.input.syntax, rest, true);
+      const std::string problem =
+          cut.unclosed ? "a quote is not closed" : read(rest.substr(0, cut.size), *chunk.columns);
+      ++report_.records;
+      if (!problem.empty()) unreadable(problem);
+      line_ += cut.lines;
+      rest.remove_prefix(cut.size);
+      if (additions_.size() == kBatch) apply();
+    }
+    apply();
+    if (plan_.progress && steady_clock::now() >= next_progress_) show_progress();
+  }
+
+  // A problem, or the record is the next addition.
+  std::string read(std::string_view record, const Columns& columns) {
+    if (std::string problem = fields_.read(record, columns); !problem.empty()) {
+      const bool missing = problem.starts_with("there is no ") && plan_.ids == IdForm::opaque;
+      return missing ? problem + "; allowed: counter, delta and id, or --no-ids" : problem;
+    }
+    const auto& texts = fields_.texts();
+    std::string& counter = counters_[additions_.size()];
+    if (!bytes_of(texts[0], counter)) return kBackslash;
+    if (counter.size() > limits::kCounterNameBytes) {
+      return "the name of the counter has " + std::to_string(counter.size()) +
+             " bytes; allowed: at most 2048";
+    }
+    const auto delta = parse_delta(texts[1]);
+    if (!delta)
+      return "the delta cannot be " + cli::quoted(texts[1]) + "; allowed: " + kDeltaAllowed;
+    tally::OperationId id;
+    if (std::string problem = read_id(texts, id); !problem.empty()) return problem;
+    additions_.push_back({counter, *delta, id});
+    lines_.push_back(line_);
+    return "";
+  }
+
+  std::string read_id(const std::vector<std::string_view>& texts, tally::OperationId& id) {
+    if (plan_.ids == IdForm::none) return "";
+    if (!bytes_of(texts[2], id_text_)) return kBackslash;
+    const bool numbered = plan_.ids == IdForm::numbered;
+    const char* const what = numbered ? "the client" : "the id";
+    if (id_text_.empty()) return std::string(what) + " is empty; allowed: 1 to 1024 bytes";
+    if (id_text_.size() > limits::kOperationIdBytes) {
+      return what + (" has " + std::to_string(id_text_.size())) + " bytes; allowed: at most 1024";
+    }
+    if (!numbered) {
+      id = *tally::opaque_id(table_.hasher(), id_text_);
+      return "";
+    }
+    const auto sequence = parse_sequence(texts[3]);
+    if (!sequence) {
+      return "the sequence cannot be " + cli::quoted(texts[3]) + "; allowed: " + kSequenceAllowed;
+    }
+    id = *tally::numbered_id(table_.hasher(), id_text_, *sequence);
+    return "";
+  }
+
+  // TSV has no other way to write a tab or a newline.
+  bool bytes_of(std::string_view text, std::string& to) const {
+    if (plan_.input.syntax.format != Format::tsv || text.find('\\') == std::string_view::npos) {
+      to.assign(text);
+      return true;
+    }
+    auto bytes = unescaped(text);
+    if (!bytes) return false;
+    to = *std::move(bytes);
+    return true;
+  }
+
+  void unreadable(const std::string& problem) {
+    apply();  // what came before it
+    if (!sound_) return;
+    ++report_.unreadable;
+    stopped_ = !plan_.skip_unreadable;
+    tell_line(line_, problem + (stopped_ ? "; the lines before it are done" : ""));
+  }
+
+  void apply() {
+    if (additions_.empty() || !sound_) return;
+    const std::span<tally::Answer> answers(answers_.data(), additions_.size());
+    const Result<void> added = table_->add(additions_, answers, table_.now_ms());
+    if (!added) {
+      tell("cannot add from " + name_of(input_) + " line " + std::to_string(lines_.front() + 1) +
+           " on: " + added.error().what);
+      sound_ = false;
+    }
+    for (std::size_t i = 0; sound_ && i < answers.size(); ++i) count(answers[i].outcome, lines_[i]);
+    additions_.clear();
+    lines_.clear();
+  }
+
+  void count(Outcome outcome, std::uint64_t line) {
+    switch (outcome) {
+      case Outcome::applied:
+        ++report_.applied;
+        return;
+      case Outcome::duplicate:
+        ++report_.duplicates;
+        return;
+      case Outcome::stale:
+        ++report_.stale;
+        break;
+      case Outcome::conflict:
+        ++report_.conflicts;
+        break;
+      case Outcome::overflow:
+        ++report_.overflows;
+        break;
+      case Outcome::full:
+        ++report_.full;
+        break;
+    }
+    tell_line(line, "not counted: " + reason_of(outcome));
+  }
+
+  std::string name_of(std::size_t input) const {
+    const std::string& path = plan_.input.inputs[input];
+    return path == "-" ? "standard input" : cli::quoted(path);
+  }
+
+  void tell_line(std::uint64_t line, const std::string& text) {
+    // The line that ends the run is always told.
+    if (problems_++ >= kProblemsShown && !stopped_) return;
+    tell(name_of(input_) + " line " + std::to_string(line + 1) + ": " + text);
+  }
+
+  void tell(const std::string& text) {
+    hide_progress();
+    complain(kName, text);
+  }
+
+  void show_progress() {
+    const auto now = steady_clock::now();
+    report_.seconds = std::chrono::duration<double>(now - start_).count();
+    (void)write_all(STDERR_FILENO, report_.progress() + "\033[K\r");
+    shown_ = true;
+    next_progress_ = now + kProgressEvery;
+  }
+
+  // Before anything else is written there.
+  void hide_progress() {
+    if (std::exchange(shown_, false)) (void)write_all(STDERR_FILENO, "\033[K");
+  }
+
+  static constexpr const char* kBackslash = "a backslash; allowed: \\\\ and \\xNN";
+
+  const TallyLoadPlan& plan_;
+  TallyTable& table_;
+  TallyLoadReport& report_;
+  StopSignal stop_;
+  ChunkReader reader_;
+  FieldReader fields_;
+
+  std::vector<tally::Addition> additions_;  // read, and not yet applied
+  std::vector<std::uint64_t> lines_;        // of these, from 0 on
+  std::vector<std::string> counters_;       // to which they point
+  std::vector<tally::Answer> answers_;
+  std::string id_text_;
+
+  std::size_t input_ = 0;
+  std::uint64_t line_ = 0;      // of the input, that is read next
+  std::uint64_t problems_ = 0;  // lines that were told, or would have been
+  bool sound_ = true;
+  bool stopped_ = false;  // by a record that could not be read
+
+  steady_clock::time_point start_;
+  steady_clock::time_point next_progress_;
+  bool shown_ = false;
+};
+
+std::uint64_t records_per_second(const TallyLoadReport& report) {
+  if (report.seconds <= 0) return 0;
+  return static_cast<std::uint64_t>(static_cast<double>(report.records) / report.seconds);
+}
+
+}  // namespace
+
+std::string TallyLoadReport::summary() const {
+  std::ostringstream out;
+  out << "records          " << grouped(records) << "\napplied          " << grouped(applied)
+      << "\nduplicates       " << grouped(duplicates) << "\nstale            " << grouped(stale)
+      << "\nrefused          " << grouped(refused());
+  const char* separator = ": ";
+  for (const auto& [number, what] :
+       {std::pair(conflicts, "conflict"), {overflows, "overflow"}, {full, "full"}}) {
+    if (number == 0) continue;
+    out << separator << grouped(number) << ' ' << what;
+    separator = ", ";
+  }
+  out << '\n';
+  if (unreadable > 0) out << "unreadable       " << grouped(unreadable) << '\n';
+  out << "under-count      " << std::setprecision(2) << expected_undercount
+      << " expected, of new operations taken for retries\nmemory           "
+      << in_units(memory_bytes) << " for ids\ntime             " << std::fixed
+      << std::setprecision(3) << seconds << " s, " << grouped(records_per_second(*this))
+      << " records a second\n";
+  return out.str();
+}
+
+std::string TallyLoadReport::json() const {
+  std::ostringstream out;
+  out << std::setprecision(std::numeric_limits<double>::digits10) << "{\"records\":" << records
+      << ",\"applied\":" << applied << ",\"duplicates\":" << duplicates << ",\"stale\":" << stale
+      << ",\"refused\":" << refused() << ",\"conflicts\":" << conflicts
+      << ",\"overflows\":" << overflows << ",\"full\":" << full << ",\"unreadable\":" << unreadable
+      << ",\"expected_undercount\":" << expected_undercount << ",\"memory_bytes\":" << memory_bytes
+      << ",\"seconds\":" << seconds << ",\"records_per_second\":" << records_per_second(*this)
+      << "}\n";
+  return out.str();
+}
+
+std::string TallyLoadReport::progress() const {
+  return grouped(records) + " records, " + grouped(records_per_second(*this)) + " a second, " +
+         grouped(duplicates) + " duplicates, " + in_units(memory_bytes);
+}
+
+TallyLoadEnd run_tally_load(const TallyLoadPlan& plan, TallyTable& table, TallyLoadReport& report) {
+  return TallyLoad(plan, table, report).run();
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,92 @@
+// TallyTable: the directory of a table that a subcommand was given, and how its ids are hashed.
+//
+// Contract  To write: a table that is not there is made, of the shape that is asked for. One that is
+//           there keeps its shape: what is asked for beside must agree, and a problem names what does
+//           not. To read: one that is not there is a problem, and one that another process has open is
+//           read as of this moment.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "semel/hash/hasher.h"
+#include "semel/tally/tally_directory.h"
+
+namespace semel::cli {
+
+// As given on the command line.
+struct ShapeOptions {
+  std::optional<tally::Recogniser::Kind> recognise;
+  std::optional<TimeMs> window_ms;
+  std::optional<double> error;
+  std::optional<std::uint64_t> ids;
+  std::optional<std::uint64_t> memory_bytes;
+  std::optional<WhenFull> when_full;
+  std::optional<std::string> key_file;
+};
+std::vector<Option> options_of(ShapeOptions& to);
+
+struct DurabilityOptions {
+  tally::Durability durability;
+  std::optional<TimeMs> period_ms = {};
+};
+std::vector<Option> options_of(DurabilityOptions& to, const std::string& default_durability);
+
+struct TallyProblem {
+  std::string text;  // empty: there is none
+  Exit exit = Exit::failure;
+};
+
+class TallyTable {
+ public:
+  // nullptr and a problem if it cannot be opened.
+  static std::unique_ptr<TallyTable> open_to_write(const std::string& path,
+                                                   const ShapeOptions& shape,
+                                                   const DurabilityOptions& durability,
+                                                   TallyProblem& problem);
+  static std::unique_ptr<TallyTable> open_to_read(const std::string& path, TallyProblem& problem);
+
+  tally::TallyStore& operator*() const { return directory_->table(); }
+  tally::TallyStore* operator->() const { return &directory_->table(); }
+  // By a scan: whoever asks once would read all counters to build the index, not only the range.
+  Result<tally::RangeSum> sum(const tally::NameRange& range) const;
+  TimeMs now_ms() const { return directory_->now_ms(); }
+  const Hasher& hasher() const { return hasher_; }  // REQUIRES: opened to write
+
+ private:
+  TallyTable(std::unique_ptr<tally::TallyDirectory> directory, Hasher hasher)
+      : directory_(std::move(directory)), hasher_(std::move(hasher)) {}
+
+  std::unique_ptr<tally::TallyDirectory> directory_;
+  Hasher hasher_;
+};
+
+std::string word_of(tally::Recogniser::Kind kind);
+std::string word_of(WhenFull when_full);
+// Why an operation was not counted. REQUIRES: neither applied nor duplicate.
+std::string reason_of(tally::Outcome outcome);
+std::string word_of(tally::Outcome outcome);
+
+// Names and ids as bytes that may be escaped (escaped.h), of the length that a table takes.
+std::optional<std::string> parse_counter(std::string_view text);
+std::optional<std::string> parse_id(std::string_view text);
+inline constexpr const char* kCounterAllowed =
+    "at most 2048 bytes, with \\xNN for one that cannot be typed";
+inline constexpr const char* kIdAllowed =
+    "1 to 1024 bytes, with \\xNN for one that cannot be typed";
+// -5, 5, +5
+std::optional<std::int64_t> parse_delta(std::string_view text);
+inline constexpr const char* kDeltaAllowed =
+    "a whole number from -9223372036854775808 to 9223372036854775807";
+std::optional<std::uint64_t> parse_sequence(std::string_view text);
+inline constexpr const char* kSequenceAllowed = "a whole number from 0 to 18446744073709551615";
+
+std::string decimal(int128 number);
+
+}  // namespace semel::cli
