@@ -79,10 +79,16 @@ std::unique_ptr<Directory> Directory::open(const std::string& path, Access acces
   std::string why;
   auto store = RocksStore::open(path, settings, &why);
   if (!store && store.error().code == Errc::unsupported) {
-    // The directory of a table. The others are not given what their owners do not know.
+    // Perhaps a table, which may be read: whoever writes to it must know what its records mean.
     settings.merger = &tally::TallyStore::merger();
-    why.clear();
-    store = RocksStore::open(path, settings, &why);
+    const bool reads = settings.mode != RocksStore::Mode::read_write;
+    if (!reads) settings.mode = RocksStore::Mode::read_only;
+    auto table = RocksStore::open(path, settings);
+    if (table && !reads) {
+      problem = cannot_open(path, "it is a table of counters; allowed: semel tally");
+      return nullptr;
+    }
+    if (table) store = std::move(table);
   }
   if (!store) {
     problem = cannot_open(path, store.error().code == Errc::busy ? "it is in use by another process"

@@ -12,6 +12,24 @@
 
 namespace semel::tally {
 
+namespace {
+
+// A directory of somebody else must not get our merger: its owner could not open it any more. One
+// that has it already cannot be opened without it, and is ours.
+Result<void> may_be_a_table(const std::string& directory) {
+  RocksStore::Settings as_found;
+  as_found.mode = RocksStore::Mode::read_only;
+  const Result<std::unique_ptr<RocksStore>> found = RocksStore::open(directory, as_found);
+  if (!found) return {};
+  const Result<std::unique_ptr<Cursor>> cursor = (*found)->cursor();
+  if (!cursor) return cursor.error();
+  (*cursor)->seek({});
+  if (!(*cursor)->valid()) return (*cursor)->status();
+  return Error{Errc::corrupt, "the store is not that of a table"};
+}
+
+}  // namespace
+
 class TallyDirectory::Body {
  public:
   Body(std::unique_ptr<RocksStore> store, std::unique_ptr<TallyStore> table,
@@ -66,6 +84,9 @@ TallyDirectory::~TallyDirectory() = default;
 Result<std::unique_ptr<TallyDirectory>> TallyDirectory::open(const std::string& directory,
                                                              const TallyStore::Settings& settings,
                                                              std::string* why) {
+  if (!settings.read_only) {
+    if (const Result<void> may_be = may_be_a_table(directory); !may_be) return may_be.error();
+  }
   RocksStore::Settings below;
   below.mode = settings.read_only ? RocksStore::Mode::read_only : RocksStore::Mode::read_write;
   below.create = settings.recogniser.has_value() && !settings.read_only;
