@@ -4,6 +4,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS ?= 60
 ROUNDS ?= 200
+SEEDS ?= 100000
 JOBS ?= $(shell nproc)
 
 # What `make run` sifts.
@@ -20,7 +21,7 @@ NOT_IN_TESTS = -clang-analyzer-*,-bugprone-implicit-widening-*,-bugprone-redunda
 LINK_COMMAND = ln -sfn release/bin/semel build/semel
 
 .NOTPARALLEL: # ninja and ctest are parallel themselves, and apt serves one caller at a time
-.PHONY: help run test build install bench bench-sift figures fuzz crash test-asan test-tsan coverage format check clean
+.PHONY: help run test build install bench bench-sift figures fuzz crash simulate test-asan test-tsan coverage format check clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -61,6 +62,10 @@ fuzz: need-build-fuzz build/fuzz/build.ninja ## run every fuzzer for SECONDS (60
 crash: need-build-test build/release/with-tests ## kill -9 during writes and syncs, ROUNDS (200) times
 	@$(BUILD) release --target crash_test
 	SEMEL_CRASH_ROUNDS=$(ROUNDS) build/release/bin/tests/crash_test
+
+simulate: need-build-test build/release/with-tests ## tables at 2, 3 and 5 simulated sites: SEEDS (100000) runs
+	@$(BUILD) release --target tally_simulation
+	build/release/bin/tests/tally_simulation --seeds $(SEEDS) --threads $(JOBS)
 
 test-asan: need-build-test build/asan/build.ninja ## the tests with AddressSanitizer and UBSan
 	@$(BUILD) asan

@@ -4,12 +4,12 @@
 #include <functional>
 #include <limits>
 #include <optional>
-#include <queue>
 #include <utility>
 #include <vector>
 
 #include "semel/sift/sifter.h"
 #include "semel/window/exact_window.h"
+#include "tests/simulation/agenda.h"
 
 namespace semel::simulation {
 namespace {
@@ -35,11 +35,8 @@ class Simulation {
   Outcome run() {
     for (int event = 0; event < plan_.events; ++event) deliver(event, event - 1);
     while (!agenda_.empty() && outcome_.violation.empty()) {
-      const Item item = agenda_.top();
-      agenda_.pop();
-      now_ms_ = item.at_ms;
-      if (now_ms_ > kPatienceMs) violate("is never acknowledged", 0);
-      item.act();
+      if (agenda_.next_ms() > kPatienceMs) violate("is never acknowledged", 0);
+      agenda_.step();
     }
     for (int event = 0; event < plan_.events; ++event) {
       const int effects = effects_[index(event)];
@@ -54,14 +51,6 @@ class Simulation {
   }
 
  private:
-  struct Item {
-    TimeMs at_ms;
-    std::uint64_t number;  // of equal times the first goes first
-    std::function<void()> act;
-    bool operator<(const Item& other) const {
-      return at_ms != other.at_ms ? at_ms > other.at_ms : number > other.number;
-    }
-  };
   struct Consumer {
     std::uint64_t owner = 0;
     bool up = true;
@@ -87,13 +76,10 @@ class Simulation {
     }
   }
 
-  void after(TimeMs delay_ms, std::function<void()> act) {
-    agenda_.push({now_ms_ + delay_ms, items_++, std::move(act)});
-  }
   void send(const std::function<void()>& arrive) {
     const Fate fate = hazards_.fate_of(outcome_.messages++);
     for (int copy = 0; copy < fate.copies; ++copy) {
-      after(fate.delay_ms + copy * fate.between_ms, arrive);
+      agenda_.after(fate.delay_ms + copy * fate.between_ms, arrive);
     }
   }
 
@@ -103,7 +89,7 @@ class Simulation {
     if (acknowledged_[index(event)]) return;
     const int consumer = hazards_.next_consumer(last_consumer, plan_.consumers);
     send([=, this] { receive(consumer, event); });
-    after(kRedeliveryMs, [=, this] { deliver(event, consumer); });
+    agenda_.after(kRedeliveryMs, [=, this] { deliver(event, consumer); });
   }
 
   void acknowledge(int event) {
@@ -120,7 +106,7 @@ class Simulation {
     self.up = false;
     self.stage = Stage::idle;
     self.owner = next_owner_++;
-    after(kRestartMs, [=, this] { consumers_[index(consumer)].up = true; });
+    agenda_.after(kRestartMs, [=, this] { consumers_[index(consumer)].up = true; });
     return false;
   }
 
@@ -136,7 +122,7 @@ class Simulation {
   // Sends a request for the event at hand, again and again while the consumer waits for its answer.
   void ask(int consumer, Kind kind) {
     const Consumer& self = consumers_[index(consumer)];
-    const Request request{kind, consumer, self.owner, self.event, now_ms_ + kClaimMs};
+    const Request request{kind, consumer, self.owner, self.event, agenda_.now_ms() + kClaimMs};
     send([=, this] { serve(request); });
     const bool answered = kind == Kind::claim || kind == Kind::commit;
     if (!pass(consumer) || !answered) return;
@@ -144,7 +130,7 @@ class Simulation {
       const Consumer& it = consumers_[index(consumer)];
       return it.owner == owner && it.task == task && it.stage == stage;
     };
-    after(kRetryMs, [=, this] {
+    agenda_.after(kRetryMs, [=, this] {
       if (waits() && pass(consumer)) ask(consumer, kind);
     });
   }
@@ -168,9 +154,9 @@ class Simulation {
       self.stage = Stage::working;
       const TimeMs work_ms = hazards_.work_ms(consumer);
       if (hazards_.renews()) {
-        after(work_ms / 2, [=, this] { renew(request); });
+        agenda_.after(work_ms / 2, [=, this] { renew(request); });
       }
-      after(work_ms, [=, this] { end_work(request); });
+      agenda_.after(work_ms, [=, this] { end_work(request); });
     }
   }
 
@@ -220,7 +206,7 @@ class Simulation {
       sifter_.encode(bytes);
       sifter_ = *Sifter<ExactWindow>::decode(bytes);
     }
-    sifter_.advance(now_ms_);
+    sifter_.advance(agenda_.now_ms());
     switch (request.kind) {
       case Kind::claim: {
         const Sighting sighting = claim(request);
@@ -268,9 +254,8 @@ class Simulation {
   std::vector<Consumer> consumers_;
   std::vector<bool> acknowledged_;
   std::vector<int> effects_;
-  std::priority_queue<Item> agenda_;
-  TimeMs now_ms_ = 0;
-  std::uint64_t items_ = 0, tasks_ = 0, next_owner_ = 1;
+  Agenda agenda_;
+  std::uint64_t tasks_ = 0, next_owner_ = 1;
   Outcome outcome_;
 };
 

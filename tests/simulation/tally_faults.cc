@@ -1,0 +1,37 @@
+#include "tests/simulation/tally_faults.h"
+
+#include "semel/core/codec.h"
+#include "semel/tally/entries.h"
+#include "semel/tally/members.h"
+#include "semel/tally/store_batch.h"
+
+namespace semel::simulation {
+
+Result<void> IdFirstStore::write(std::span<const Write> writes) {
+  for (const Write& write : writes) {
+    if (!write.value || !tally::journal_of_key(write.key)) continue;
+    const Result<tally::JournalRecord> record =
+        tally::JournalRecord::decode(bytes_of(*write.value), with_content_);
+    if (!record) return record.error();
+    tally::StoreBatch ids(below(), with_content_);
+    for (const tally::Recogniser::Query& query : record->ids) ids.remember(query);
+    ids.close_journal(write.key);
+    if (Result<void> written = ids.write(); !written) return written;
+  }
+  return below().write(writes);
+}
+
+std::string understated(std::string_view view, SiteId site, std::uint64_t own) {
+  tally::SiteView said = *tally::SiteView::decode(bytes_of(view));
+  VersionVector held;
+  for (const VersionVector::Site& log : said.held.sites()) {
+    const std::uint64_t number = log.site == site ? own : log.counter;
+    if (number > 0) held.advance({log.site, number});
+  }
+  said.held = held;
+  Bytes out;
+  said.encode(out);
+  return std::string(text_of(out));
+}
+
+}  // namespace semel::simulation

@@ -1,0 +1,124 @@
+#include "tests/simulation/tally_site.h"
+
+#include <optional>
+#include <string_view>
+
+#include "semel/tally/entries.h"
+
+namespace semel::simulation {
+
+using tally::TallyStore;
+
+namespace {
+
+constexpr TimeMs kEpochMs = 1'000'000'000;
+
+bool covers(const VersionVector& all, const VersionVector& part) {
+  VersionVector both = all;
+  return !both.merge(part);
+}
+
+}  // namespace
+
+TallySite::TallySite(SiteId id, const TallyStore::Settings& settings, TallyFault fault,
+                     const Skew& skew)
+    : id_(id),
+      settings_(settings),
+      fault_(fault),
+      skew_(skew),
+      disk_(&TallyStore::merger()),
+      id_first_(disk_, settings.recogniser->kind == tally::Recogniser::Kind::exact) {
+  settings_.site = id;
+}
+
+OrderedStore& TallySite::store() {
+  if (fault_ == TallyFault::id_before_effect) return id_first_;
+  return disk_;
+}
+
+TimeMs TallySite::clock(TimeMs now_ms) const {
+  return kEpochMs + now_ms + skew_.offset_ms +
+         static_cast<TimeMs>(skew_.drift * static_cast<double>(now_ms));
+}
+
+void TallySite::open(TimeMs now_ms) {
+  Result<std::unique_ptr<TallyStore>> opened = TallyStore::open(store(), settings_, clock(now_ms));
+  require(opened, "a table cannot be opened");
+  table_ = *std::move(opened);
+}
+
+void TallySite::open_as_copy_of(TallySite& member, TimeMs now_ms) {
+  require(member.table().copy_to(disk_), "a copy for a new site");
+  Result<std::unique_ptr<TallyStore>> opened =
+      TallyStore::open_as(store(), id_, settings_, clock(now_ms));
+  require(opened, "a copy cannot be opened");
+  table_ = *std::move(opened);
+  durable_ = held();
+}
+
+void TallySite::crash(bool power_fails, Random& random) {
+  held_at_crash_ = held();
+  power_failed_ = power_fails;
+  table_.reset();
+  if (power_fails) disk_.crash(random);
+}
+
+std::uint64_t TallySite::restart(TimeMs now_ms) {
+  open(now_ms);
+  const VersionVector now = held();
+  require(covers(now, durable_), "a site lost what was durable", Violation::Kind::lost);
+  require(power_failed_ || now == held_at_crash_, "a site that was killed lost what it wrote",
+          Violation::Kind::lost);
+  note();
+  return now.at(id_);
+}
+
+void TallySite::note() {
+  if (disk_.unsynced() == 0) durable_ = held();
+}
+
+void TallySite::tick(TimeMs now_ms) {
+  require(table_->tick(clock(now_ms)), "tick");
+  note();
+}
+
+void TallySite::publish() {
+  const VersionVector said = held();
+  require(table_->publish(), "publish");
+  durable_ = said;
+  if (said.at(id_) != said_) said_before_ = std::exchange(said_, said.at(id_));
+}
+
+Entries TallySite::entries(bool honest) {
+  Entries entries;
+  const auto cursor = *table_->entries().cursor();
+  for (cursor->seek(tally::kSharedFirst); cursor->valid() && cursor->key() < tally::kSharedEnd;
+       cursor->next()) {
+    std::string value(cursor->value());
+    if (fault_ == TallyFault::no_second_rule && !honest &&
+        tally::site_of_key(cursor->key()) == id_) {
+      value = understated(value, id_, said_before_);
+    }
+    entries.emplace_back(cursor->key(), std::move(value));
+  }
+  return entries;
+}
+
+void TallySite::take(const Entries& entries, bool join) {
+  if (join) {
+    std::vector<std::string_view> keys;
+    for (const auto& [key, value] : entries) keys.emplace_back(key);
+    const auto become = [&](std::size_t i, std::optional<std::string_view> now) {
+      const auto& [key, value] = entries[i];
+      return std::optional(now ? tally::join_entries(key, *now, value) : value);
+    };
+    require(table_->entries().update(keys, become), "entries of another site");
+  } else {
+    std::vector<Write> writes;
+    for (const auto& [key, value] : entries) writes.push_back({key, value});
+    require(table_->entries().write(writes), "entries of another site");
+  }
+  note();
+}
+
+}  // namespace semel::simulation

@@ -1,0 +1,98 @@
+// TallySite: a site of a simulated table: a real TallyStore on a store that loses what was not synced.
+//
+// It has a clock of its own, is killed and started again, and tells a Violation as soon as it has
+// lost what it may not lose.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "semel/core/random.h"
+#include "semel/core/result.h"
+#include "semel/crdt/version_vector.h"
+#include "semel/tally/tally_store.h"
+#include "tests/simulation/tally_faults.h"
+#include "tests/support/crashing_store.h"
+
+namespace semel::simulation {
+
+// Thrown where something is that must not be.
+struct Violation {
+  enum class Kind : std::uint8_t {
+    lost,     // an operation that was acknowledged does not count
+    doubled,  // one counts twice
+    other,
+  };
+  Kind kind = Kind::other;
+  std::string text = {};
+};
+
+inline void require(bool holds, std::string text, Violation::Kind kind = Violation::Kind::other) {
+  if (!holds) throw Violation{kind, std::move(text)};
+}
+template <class T>
+void require(const Result<T>& result, const char* what) {
+  if (!result)
+    throw Violation{Violation::Kind::other, std::string(what) + ": " + result.error().what};
+}
+
+// How the clock of a site is wrong.
+struct Skew {
+  TimeMs offset_ms = 0;
+  double drift = 0;
+};
+
+using Entries = std::vector<std::pair<std::string, std::string>>;
+
+class TallySite {
+ public:
+  TallySite(SiteId id, const tally::TallyStore::Settings& settings, TallyFault fault,
+            const Skew& skew);
+
+  SiteId id() const { return id_; }
+  bool up() const { return table_ != nullptr; }
+  tally::TallyStore& table() { return *table_; }  // REQUIRES: up(), of this and all that follow
+  VersionVector held() const { return table_->info().log.held; }
+  const VersionVector& durable() const { return durable_; }
+
+  TimeMs clock(TimeMs now_ms) const;
+  void step_clock(TimeMs by_ms) { skew_.offset_ms += by_ms; }
+
+  void open(TimeMs now_ms);
+  // Starts from a copy of a member's state.
+  void open_as_copy_of(TallySite& member, TimeMs now_ms);
+
+  // What was not synced is lost in part, if the power fails. REQUIRES: up().
+  void crash(bool power_fails, Random& random);
+  // How many of its own operations are left. REQUIRES: !up().
+  std::uint64_t restart(TimeMs now_ms);
+
+  void tick(TimeMs now_ms);
+  void publish();
+  // To be called after calls of the table: what is on disk now must stay.
+  void note();
+  // What it shares; with TallyFault::no_second_rule not the truth, unless `honest`.
+  Entries entries(bool honest);
+  void take(const Entries& entries, bool join);
+
+ private:
+  OrderedStore& store();
+
+  SiteId id_;
+  tally::TallyStore::Settings settings_;
+  TallyFault fault_;
+  Skew skew_;
+  CrashingStore disk_;
+  IdFirstStore id_first_;
+  std::unique_ptr<tally::TallyStore> table_;
+  VersionVector durable_;        // what it must hold after any crash
+  VersionVector held_at_crash_;  // and after a kill
+  bool power_failed_ = false;
+  std::uint64_t said_ = 0, said_before_ = 0;  // of its own log
+};
+
+}  // namespace semel::simulation
