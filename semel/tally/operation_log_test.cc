@@ -319,6 +319,41 @@ TEST_F(Three, ANewSiteTakesNothingUntilAllKnowIt) {
   }
 }
 
+// The one who admits it is gone before the others have heard: they may have found its fence already.
+TEST_F(Three, ANewSiteThatComesTooLateForAFenceIsVoid) {
+  ASSERT_TRUE(a.log.admit(4));
+  a.add("x", 1, 1);
+  Site d(4);
+  d.base = a.base;
+  d.log = a.restarted();
+  ASSERT_TRUE(d.log.become(4));
+  ASSERT_TRUE(b.log.retire(1));
+  b.exchange(c);
+  b.hear(d);
+  EXPECT_TRUE(b.log.members().retired(4));
+  d.hear(b);
+  EXPECT_TRUE(d.log.members().retired(4));
+  EXPECT_EQ(d.log.may_take(1).error().code, Errc::outside);
+  b.exchange(c);
+  b.add("x", 2, 2);
+  for (int i = 0; i < 2; ++i) b.exchange(c);
+  EXPECT_EQ(b.log.unfolded(), 0U);
+  EXPECT_EQ(c.value("x"), 2);
+}
+
+TEST_F(Three, WhoIsRetiredOrNotReadyDecidesNothing) {
+  ASSERT_TRUE(a.log.retire(3));
+  c.hear(a);
+  EXPECT_EQ(c.log.retire(1).error().code, Errc::outside);
+  EXPECT_EQ(c.log.admit(5).error().code, Errc::outside);
+  ASSERT_TRUE(a.log.admit(4));
+  Site d(4);
+  d.log = a.restarted();
+  ASSERT_TRUE(d.log.become(4));
+  EXPECT_EQ(d.log.admit(5).error().code, Errc::gap);
+  EXPECT_EQ(d.log.retire(2).error().code, Errc::gap);
+}
+
 TEST_F(Pair, WhatWaitsForItsTurnComesInOrder) {
   for (std::uint64_t i = 1; i <= 3; ++i) b.add("x", 1, i);
   std::vector<Operation> sent;

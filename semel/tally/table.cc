@@ -262,7 +262,12 @@ Result<Table> Table::decode(ByteView in) {
     const Result<CounterState> counter = CounterState::decode(bytes_of(value));
     if (!counter) return counter.error();
     if (counter->empty()) return Error{Errc::corrupt, "table: an empty counter"};
-    for (const Shard& shard : counter->shards()) made->counters.add({name, shard});
+    for (const Shard& shard : counter->shards()) {
+      if (!state->log.folded.contains({shard.site, shard.clock})) {
+        return Error{Errc::corrupt, "table: a counter ahead of the state"};
+      }
+      made->counters.add({name, shard});
+    }
     before = name;
   }
   if (!r.ok() || r.rest() != kTrailerSize) return Error{Errc::corrupt, "table: size"};

@@ -97,7 +97,7 @@ class TallyStore::Body {
     next_number_ = restart.next_number;
     unshared_since_ms_ = restart.unshared_since_ms;
     shared_ = ledger_.log().held().at(ledger_.log().site()) - restart.unshared;
-    unsynced_ = true;  // as far as is known: whoever wrote may have been killed before its sync
+    written_ = 1;  // as far as is known: whoever wrote may have been killed before its sync
   }
 
   Result<void> add(std::span<const Addition> additions, std::span<Answer> answers, TimeMs now_ms,
@@ -161,6 +161,7 @@ class TallyStore::Body {
   Result<void> commit();
   Result<void> publish_locked();
   Result<void> sync_locked();
+  bool unsynced() const { return synced_ != written_; }
   Result<void> run(std::span<Request* const> group);
   Result<void> forget_journal();
 
@@ -178,7 +179,8 @@ class TallyStore::Body {
   std::uint64_t folds_ = 0;                  // how often counters were written
   TimeMs synced_ms_ = 0;
   TimeMs forgot_ms_ = 0;
-  bool unsynced_ = false;
+  std::uint64_t written_ = 0;  // writes
+  std::uint64_t synced_ = 0;   // of these
 
   std::mutex queue_mutex_;
   std::condition_variable queue_moved_;
@@ -225,17 +227,20 @@ Result<void> TallyStore::Body::commit() {
   }
   if (batch_.folded()) ++folds_;
   batch_.put(kStateKey, encoded(ledger_.state()));
-  unsynced_ = true;
+  ++written_;
   Result<void> written = batch_.write();
   if (!written) broken_ = true;
   return written;
 }
 
 Result<void> TallyStore::Body::sync_locked() {
-  unsynced_ = false;
   synced_ms_ = ledger_.recogniser().now();
   Result<void> synced = store_.sync();
-  if (!synced) broken_ = true;
+  if (synced) {
+    synced_ = written_;
+  } else {
+    broken_ = true;
+  }
   return synced;
 }
 
@@ -279,8 +284,8 @@ Result<void> TallyStore::Body::run(std::span<Request* const> group) {
     request->result = ledger_.add(request->additions, request->answers, values, batch_);
   }
   if (Result<void> written = commit(); !written) return written;
-  return settings_.durability == Durability::every_write && unsynced_ ? sync_locked()
-                                                                      : Result<void>();
+  return settings_.durability == Durability::every_write && unsynced() ? sync_locked()
+                                                                       : Result<void>();
 }
 
 Result<Answer> TallyStore::Body::change(Operation::Kind kind, std::string_view counter,
@@ -291,7 +296,7 @@ Result<Answer> TallyStore::Body::change(Operation::Kind kind, std::string_view c
   Result<Answer> answer = ledger_.change(kind, counter, id, batch_);
   if (!answer) return answer;
   if (const Result<void> written = commit(); !written) return written.error();
-  if (settings_.durability == Durability::every_write && unsynced_) {
+  if (settings_.durability == Durability::every_write && unsynced()) {
     if (const Result<void> synced = sync_locked(); !synced) return synced.error();
   }
   return answer;
@@ -337,7 +342,7 @@ Result<void> TallyStore::Body::publish() {
 Result<void> TallyStore::Body::publish_locked() {
   if (Result<void> ready = ready_to_write(); !ready) return ready;
   if (Result<void> written = commit(); !written) return written;
-  if (unsynced_) {
+  if (unsynced()) {
     if (Result<void> synced = sync_locked(); !synced) return synced;
   }
   const OperationLog& log = ledger_.log();
@@ -361,22 +366,26 @@ Result<void> TallyStore::Body::sync() {
 }
 
 Result<void> TallyStore::Body::tick(TimeMs now_ms) {
+  std::uint64_t written = 0;
   {
     const std::lock_guard lock(mutex_);
     if (Result<void> ready = ready_to_write(); !ready) return ready;
     ledger_.advance(now_ms);
     if (Result<void> forgot = forget_journal(); !forgot) return forgot;
-    const bool due = settings_.durability == Durability::periodic && unsynced_ &&
+    const bool due = settings_.durability == Durability::periodic && unsynced() &&
                      now_ms >= later_by(synced_ms_, settings_.period_ms);
     if (!due) return {};
-    unsynced_ = false;
+    written = written_;
     synced_ms_ = now_ms;
   }
-  // Nobody waits for the disk meanwhile.
+  // Nobody waits for the disk meanwhile. Until it is done, whoever has to know syncs too.
   Result<void> synced = store_.sync();
-  if (synced) return {};
   const std::lock_guard lock(mutex_);
-  broken_ = true;
+  if (synced) {
+    synced_ = std::max(synced_, written);
+  } else {
+    broken_ = true;
+  }
   return synced;
 }
 

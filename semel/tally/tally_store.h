@@ -116,7 +116,9 @@ class TallyStore {
     std::uint64_t unrecalled = 0;  // and those it had no room for: their retries count
   };
   Info info() const;
-  std::uint64_t holders(Dot dot) const;  // OperationLog::holders()
+  // OperationLog::holders(). REQUIRES: the dot was durable, or no crash has come since it was given:
+  // what a crash undoes leaves its number to another operation.
+  std::uint64_t holders(Dot dot) const;
 
  private:
   class Body;

@@ -394,6 +394,22 @@ TEST_F(ThreeSites, OnlyWhatIsDurableIsShared) {
   EXPECT_EQ(value(*c, "y"), 7);
 }
 
+// A process that was killed had written it, and not synced it.
+TEST_F(ThreeSites, WhatAnEarlierProcessWroteIsSyncedBeforeItIsShared) {
+  const TallyStore::Settings settings = settings_of(1, Recogniser::Kind::clients, Durability::none);
+  a.reset();
+  a = opened(stores[0], settings);
+  added(*a, "x", 5, id(1));
+  a.reset();
+  a = opened(stores[0], settings);
+  ASSERT_TRUE(a->publish());
+  sync(*a, *b);
+  a.reset();
+  stores[0].lose_all_unsynced();
+  a = opened(stores[0], settings);
+  EXPECT_EQ(value(*a, "x"), 5);
+}
+
 TEST_F(ThreeSites, AnUnsharedOperationSurvivesARestart) {
   added(*a, "x", 5, id(1));
   a.reset();
