@@ -4,7 +4,8 @@
 // each second, in memory; a row for each sort of ids, with the quartiles of the time of a batch in
 // microseconds, as its caller sees it, and the CPU time of its thread. A batch is 50 increments of
 // random counters of a thousand. Contenders take turns, a batch each, so that what else the machine
-// does meets them all; the overhead is that of the medians.
+// does meets them all; the overhead is that of the medians. On a machine with more to do than
+// processors a batch that waits for the disk waits for its turn as well: then the CPU time tells.
 // Ends with status 1 if a sum is wrong.
 #include <stdlib.h>
 #include <time.h>

@@ -2,7 +2,8 @@
 set terminal svg size 1000,420 dynamic background rgb 'white' font 'sans-serif,13'
 set multiplot layout 1,3
 set style data histograms
-set style histogram errorbars
+set style histogram errorbars gap 2 linewidth 2
+set errorbars 1 front linecolor rgb '#404040'
 set style fill solid 0.8
 set ylabel 'microseconds for a batch of 50'
 set yrange [0:*]
