@@ -21,9 +21,12 @@ void StoreBatch::remove(std::string_view key) { append(key, {}, {}, true, false)
 
 void StoreBatch::fold(std::string_view counter, const Shard& shard) {
   folded_ = true;
-  value_.clear();
-  CounterState(shard).encode(value_);
-  append({&kCounterPrefix, 1}, counter, value_, false, true);
+  const auto at = folds_.lower_bound(counter);
+  if (at != folds_.end() && at->first == counter) {
+    at->second.add(shard);
+  } else {
+    folds_.emplace_hint(at, counter, CounterState(shard));
+  }
 }
 
 void StoreBatch::fold_all(std::span<const Counters::Addition> additions, std::span<int128> sums) {
@@ -33,6 +36,7 @@ void StoreBatch::fold_all(std::span<const Counters::Addition> additions, std::sp
 
 void StoreBatch::clear(std::string_view counter) {
   folded_ = true;
+  if (const auto at = folds_.find(counter); at != folds_.end()) folds_.erase(at);
   append({&kCounterPrefix, 1}, counter, {}, true, false);
 }
 
@@ -88,8 +92,22 @@ void StoreBatch::close_journal(std::string_view key) {
   ids_ = operations_ = 0;
 }
 
+void StoreBatch::count_merge(const std::string& counter) {
+  std::uint8_t& merges = merges_[digest(counter, 0).lo % kCounts];
+  if (++merges < kHeavy) return;
+  merges = 0;
+  heavy_.push_back(counter);
+}
+
 Result<void> StoreBatch::write() {
   SEMEL_ASSERT(!has_journal());
+  for (const auto& [counter, state] : folds_) {
+    value_.clear();
+    state.encode(value_);
+    append({&kCounterPrefix, 1}, counter, value_, false, true);
+    count_merge(counter);
+  }
+  folds_.clear();
   views_.clear();
   for (const Piece& piece : writes_) {
     const std::string_view key(text_.data() + piece.key, piece.key_size);

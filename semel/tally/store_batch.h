@@ -1,15 +1,21 @@
 // StoreBatch: the counters of a store as the base of a ledger, and one write of the store to come.
 //
 // What the ledger does is put together here and written as a whole: counters by merges, which read
-// nothing; operations of others as entries; ids, and the operations that this site has taken and not
-// yet shared, as one record of the journal.
+// nothing, one for each counter; operations of others as entries; ids, and the operations that this
+// site has taken and not yet shared, as one record of the journal.
+//
+// Merges of one counter are a list until the store makes them one, and whoever reads the counter goes
+// through it: take_heavy() names those for which it has become long.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "semel/core/codec.h"
@@ -39,7 +45,7 @@ class StoreBatch final : public Ledger::Base {
   // The site whose operations go to the journal until they are shared.
   void set_site(SiteId site) { site_ = site; }
 
-  bool empty() const { return writes_.empty() && ids_ == 0 && operations_ == 0; }
+  bool empty() const { return writes_.empty() && folds_.empty() && !has_journal(); }
   bool has_journal() const { return ids_ != 0 || operations_ != 0; }
   bool has_operations() const { return operations_ != 0; }  // in the journal
   bool folded() const { return folded_; }  // something went into or out of a counter
@@ -47,6 +53,9 @@ class StoreBatch final : public Ledger::Base {
   void close_journal(std::string_view key);
   // One write. Empty afterwards, whatever happens.
   Result<void> write();
+  // Counters that have had kHeavy merges, or share their count with such. Counted anew from now on.
+  std::vector<std::string> take_heavy() { return std::exchange(heavy_, {}); }
+  static constexpr std::uint8_t kHeavy = 128;
 
  private:
   struct Piece {
@@ -54,6 +63,9 @@ class StoreBatch final : public Ledger::Base {
     std::size_t value, value_size;
     bool removes, merges;
   };
+  static constexpr std::size_t kCounts = 1 << 16;
+
+  void count_merge(const std::string& counter);
   void append(std::string_view prefix, std::string_view key, ByteView value, bool removes,
               bool merges);
 
@@ -63,6 +75,9 @@ class StoreBatch final : public Ledger::Base {
   std::string text_;  // keys and values, one behind the other
   std::vector<Piece> writes_;
   std::vector<Write> views_;
+  std::map<std::string, CounterState, std::less<>> folds_;                 // behind all writes
+  std::vector<std::uint8_t> merges_ = std::vector<std::uint8_t>(kCounts);  // by a hash of the name
+  std::vector<std::string> heavy_;
   Bytes value_;
   Bytes journal_ids_;
   Bytes journal_operations_;

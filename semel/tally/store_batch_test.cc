@@ -67,6 +67,22 @@ TEST_F(StoreBatchTest, AddsToCountersWithoutReadingThem) {
   EXPECT_TRUE(sum("x") == int128{99} && sum("") == int128{9});
 }
 
+TEST_F(StoreBatchTest, NamesACounterThatHasBecomeALongList) {
+  std::uint64_t clock = 0;
+  for (int i = 1; i < StoreBatch::kHeavy; ++i) {
+    // Of one write, so one merge.
+    batch.fold("x", {kSite, ++clock, 1, 1});
+    batch.fold("x", {kSite, ++clock, 1, 1});
+    write();
+  }
+  EXPECT_TRUE(batch.take_heavy().empty());
+  batch.fold("x", {kSite, ++clock, 1, 1});
+  write();
+  EXPECT_EQ(batch.take_heavy(), std::vector<std::string>{"x"});
+  EXPECT_TRUE(batch.take_heavy().empty());
+  EXPECT_EQ(sum("x"), int128{clock});
+}
+
 TEST_F(StoreBatchTest, ClearsInTheOrderOfTheCalls) {
   batch.fold("x", {kSite, 1, 1, 5});
   batch.clear("x");

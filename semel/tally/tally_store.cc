@@ -159,6 +159,7 @@ class TallyStore::Body {
   Result<void> arrive(std::span<const Write> writes);
   Result<void> ready_to_write() const;
   Result<void> commit();
+  Result<void> settle();
   Result<void> publish_locked();
   Result<void> sync_locked();
   bool unsynced() const { return synced_ != written_; }
@@ -229,8 +230,22 @@ Result<void> TallyStore::Body::commit() {
   batch_.put(kStateKey, encoded(ledger_.state()));
   ++written_;
   Result<void> written = batch_.write();
+  if (written) written = settle();
   if (!written) broken_ = true;
   return written;
+}
+
+// Makes one record of a counter that has become a long list of merges.
+Result<void> TallyStore::Body::settle() {
+  for (const std::string& counter : batch_.take_heavy()) {
+    const std::string key = counter_key(counter);
+    const Result<std::optional<std::string>> value = store_.get(key);
+    if (!value) return value.error();
+    if (*value) batch_.put(key, bytes_of(**value));
+  }
+  if (batch_.empty()) return {};
+  ++written_;
+  return batch_.write();
 }
 
 Result<void> TallyStore::Body::sync_locked() {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <string>
@@ -186,6 +187,38 @@ TEST_F(InMemory, PeriodicLosesNoMoreThanAPeriodAndIdsWithTheirEffects) {
     ASSERT_TRUE(table->sync());
     synced = *value(*table, "x");
   }
+}
+
+// Counts the merges of each key since its last put.
+class MergeCountingStore final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  std::size_t longest = 0;
+
+  Result<void> write(std::span<const Write> writes) override {
+    for (const Write& write : writes) {
+      std::size_t& merges = merges_[std::string(write.key)];
+      merges = write.merge ? merges + 1 : 0;
+      longest = std::max(longest, merges);
+    }
+    return below().write(writes);
+  }
+
+ private:
+  std::map<std::string, std::size_t> merges_;
+};
+
+TEST_F(InMemory, ACounterThatManyAddToStaysQuickToRead) {
+  MergeCountingStore counting(store);
+  const auto table = opened(counting, settings_of());
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    const Addition batch[] = {{"hot", 1, id(i)}, {"hot", 1, {}}, {"cold", 1, {}}};
+    Answer answers[3];
+    ASSERT_TRUE(table->add(batch, answers, kNow));
+  }
+  EXPECT_LE(counting.longest, 128U);
+  EXPECT_GT(counting.longest, 100U);
+  EXPECT_EQ(value(*table, "hot"), 2000);
 }
 
 TEST_F(InMemory, AnotherShapeIsRefusedAndNothingChanges) {
