@@ -1,7 +1,7 @@
 // 'Idempotent distributed counters', figure 15: what recognition adds to a batch of 50 increments.
 //
 // Prints TSV, a data set for each way in which a batch is kept: durable with every write, durable
-// each second, in memory; a row for each sort of ids, with the quartiles of the time of a batch in
+// each second, each answered with the values of the counters and without, in memory; a row for each sort of ids, with the quartiles of the time of a batch in
 // microseconds, as its caller sees it, and the CPU time of its thread. A batch is 50 increments of
 // random counters of a thousand. Contenders take turns, a batch each, so that what else the machine
 // does meets them all; the overhead is that of the medians. On a machine with more to do than
@@ -89,7 +89,8 @@ class InMemory final : public Taker {
 
 class InDirectory final : public Taker {
  public:
-  InDirectory(const std::string& directory, Durability durability) {
+  InDirectory(const std::string& directory, Durability durability, TallyStore::Values values)
+      : values_(values) {
     TallyStore::Settings settings;
     settings.recogniser = goal();
     settings.durability = durability;
@@ -98,12 +99,13 @@ class InDirectory final : public Taker {
     directory_ = *std::move(opened);
   }
   bool add(std::span<const Addition> additions, std::span<Answer> answers) override {
-    return directory_->table().add(additions, answers, directory_->now_ms()).has_value();
+    return directory_->table().add(additions, answers, directory_->now_ms(), values_).has_value();
   }
   int128 sum() override { return directory_->table().sum({})->sum; }
 
  private:
   std::unique_ptr<TallyDirectory> directory_;
+  TallyStore::Values values_;
 };
 
 struct Contender {
@@ -171,17 +173,22 @@ int print_all() {
       "#   and a client).\n");
   std::string scratch = std::filesystem::temp_directory_path() / "semel-bench-XXXXXX";
   SEMEL_ASSERT(::mkdtemp(scratch.data()) != nullptr);
-  const auto in_directory = [&](Durability durability) {
-    return [&scratch, durability](std::size_t number) -> std::unique_ptr<Taker> {
-      const auto name = std::to_string(static_cast<int>(durability)) + std::to_string(number);
-      return std::make_unique<InDirectory>(std::filesystem::path(scratch) / name, durability);
+  int directories = 0;
+  const auto in_directory = [&](Durability durability, TallyStore::Values values) {
+    return [&, durability, values](std::size_t /*number*/) -> std::unique_ptr<Taker> {
+      const auto path = std::filesystem::path(scratch) / std::to_string(directories++);
+      return std::make_unique<InDirectory>(path, durability, values);
     };
   };
-  const bool good = print("every write on disk", 2000, in_directory(Durability::every_write)) &&
-                    print("on disk each second", 20'000, in_directory(Durability::periodic)) &&
-                    print("in memory", 20'000, [](std::size_t) -> std::unique_ptr<Taker> {
-                      return std::make_unique<InMemory>();
-                    });
+  using enum Durability;
+  using enum TallyStore::Values;
+  const bool good =
+      print("every write on disk, answered with values", 2000, in_directory(every_write, yes)) &&
+      print("every write on disk", 2000, in_directory(every_write, no)) &&
+      print("on disk each second, answered with values", 20'000, in_directory(periodic, yes)) &&
+      print("on disk each second", 20'000, in_directory(periodic, no)) &&
+      print("in memory", 20'000,
+            [](std::size_t) -> std::unique_ptr<Taker> { return std::make_unique<InMemory>(); });
   std::filesystem::remove_all(scratch);
   if (!good) std::fputs("tally_batch: a batch failed, or a sum is wrong\n", stderr);
   return good ? 0 : 1;
