@@ -1,12 +1,13 @@
 // 'Idempotent distributed counters', figure 15: what recognition adds to a batch of 50 increments.
 //
 // Prints TSV, a data set for each way in which a batch is kept: durable with every write, durable
-// each second, each answered with the values of the counters and without, in memory; a row for each sort of ids, with the quartiles of the time of a batch in
-// microseconds, as its caller sees it, and the CPU time of its thread. A batch is 50 increments of
-// random counters of a thousand. Contenders take turns, a batch each, so that what else the machine
-// does meets them all; the overhead is that of the medians. On a machine with more to do than
-// processors a batch that waits for the disk waits for its turn as well: then the CPU time tells.
-// Ends with status 1 if a sum is wrong.
+// each second, each answered with the values of the counters and without, in memory; a row for each
+// sort of ids, with the quartiles of the time of a batch in microseconds, as its caller sees it,
+// and the CPU time of its thread. A batch is 50 increments of random counters of a thousand.
+// Contenders take turns, a batch each, so that what else the machine does meets them all; the
+// overhead is that of the medians. On a machine with more to do than processors a batch that waits
+// for the disk waits for its turn as well: then the CPU time tells. Ends with status 1 if a sum is
+// wrong.
 #include <stdlib.h>
 #include <time.h>
 
