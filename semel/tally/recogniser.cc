@@ -9,6 +9,7 @@
 
 #include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
+#include "semel/hash/hasher.h"
 
 namespace semel::tally {
 namespace {
@@ -97,22 +98,14 @@ ExactWindow::Goal goal_of_exact(const Recogniser::Goal& goal) {
           .hash = goal.hash};
 }
 
-template <class... Numbers>
-Digest digest_of(std::uint64_t seed, Numbers... numbers) {
-  std::array<std::uint8_t, 8 * sizeof...(numbers)> bytes;
-  std::uint8_t* to = bytes.data();
-  (store_u64(std::exchange(to, to + 8), numbers), ...);
-  return digest(text_of(bytes), seed);
-}
-
 // REQUIRES: there is an id.
 Digest digest_of(const OperationId& id) {
   if (id.kind == OperationId::Kind::opaque) return id.digest;
-  return digest_of(kNumberedSeed, id.digest.lo, id.digest.hi, id.sequence);
+  return Hasher::fast(kNumberedSeed).of_numbers(id.digest.lo, id.digest.hi, id.sequence);
 }
 
 Digest content_of(Digest id, Digest content) {
-  return digest_of(kContentSeed, id.lo, id.hi, content.lo, content.hi);
+  return Hasher::fast(kContentSeed).of_numbers(id.lo, id.hi, content.lo, content.hi);
 }
 
 constexpr Recognised recognised(Verdict verdict) { return static_cast<Recognised>(verdict); }
