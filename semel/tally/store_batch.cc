@@ -93,10 +93,16 @@ void StoreBatch::close_journal(std::string_view key) {
 }
 
 void StoreBatch::count_merge(const std::string& counter) {
-  std::uint8_t& merges = merges_[digest(counter, 0).lo % kCounts];
-  if (++merges < kHeavy) return;
-  merges = 0;
-  heavy_.push_back(counter);
+  const Digest name = digest(counter, 0);
+  const auto tag = static_cast<std::uint32_t>(name.hi);
+  Merges& merges = merges_[name.lo % kPlaces];
+  if (merges.count == 0) merges.tag = tag;
+  if (merges.tag != tag) {
+    --merges.count;
+  } else if (++merges.count == kHeavy) {
+    merges.count = 0;
+    heavy_.push_back(counter);
+  }
 }
 
 Result<void> StoreBatch::write() {

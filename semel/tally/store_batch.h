@@ -53,7 +53,7 @@ class StoreBatch final : public Ledger::Base {
   void close_journal(std::string_view key);
   // One write. Empty afterwards, whatever happens.
   Result<void> write();
-  // Counters that have had kHeavy merges, or share their count with such. Counted anew from now on.
+  // Counters that have had kHeavy merges, as far as is known. Counted anew from now on.
   std::vector<std::string> take_heavy() { return std::exchange(heavy_, {}); }
   static constexpr std::uint8_t kHeavy = 128;
 
@@ -63,7 +63,14 @@ class StoreBatch final : public Ledger::Base {
     std::size_t value, value_size;
     bool removes, merges;
   };
-  static constexpr std::size_t kCounts = 1 << 16;
+  // A place for many counters, in which the one that is merged most stays: another one takes a merge
+  // from its count, and the place when there is none left (the vote of Boyer and Moore). A counter
+  // that never gets its place has not many merges before the store flushes.
+  struct Merges {
+    std::uint32_t tag = 0;
+    std::uint8_t count = 0;
+  };
+  static constexpr std::size_t kPlaces = 4096;
 
   void count_merge(const std::string& counter);
   void append(std::string_view prefix, std::string_view key, ByteView value, bool removes,
@@ -75,8 +82,8 @@ class StoreBatch final : public Ledger::Base {
   std::string text_;  // keys and values, one behind the other
   std::vector<Piece> writes_;
   std::vector<Write> views_;
-  std::map<std::string, CounterState, std::less<>> folds_;                 // behind all writes
-  std::vector<std::uint8_t> merges_ = std::vector<std::uint8_t>(kCounts);  // by a hash of the name
+  std::map<std::string, CounterState, std::less<>> folds_;     // behind all writes
+  std::vector<Merges> merges_ = std::vector<Merges>(kPlaces);  // by a hash of the name
   std::vector<std::string> heavy_;
   Bytes value_;
   Bytes journal_ids_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -14,18 +15,23 @@ namespace semel::tally {
 
 namespace {
 
-// A directory of somebody else must not get our merger: its owner could not open it any more. One
-// that has it already cannot be opened without it, and is ours.
-Result<void> may_be_a_table(const std::string& directory) {
+// Most of a write is the search for its place in RocksDB's table in memory, which is twice as fast
+// while the table stays in the caches: 230,000 increments a second with 4 MiB, 130,000 with 64.
+constexpr std::uint64_t kWriteBufferBytes = std::uint64_t{4} << 20;
+
+// Whether there is a directory that may be a table. One of somebody else must not get our merger: its
+// owner could not open it any more. One that has it already cannot be opened without it, and is ours.
+Result<bool> exists(const std::string& directory) {
   RocksStore::Settings as_found;
   as_found.mode = RocksStore::Mode::read_only;
   const Result<std::unique_ptr<RocksStore>> found = RocksStore::open(directory, as_found);
-  if (!found) return {};
+  if (!found) return found.error().code != Errc::invalid;
   const Result<std::unique_ptr<Cursor>> cursor = (*found)->cursor();
   if (!cursor) return cursor.error();
   (*cursor)->seek({});
-  if (!(*cursor)->valid()) return (*cursor)->status();
-  return Error{Errc::corrupt, "the store is not that of a table"};
+  if (const Result<void> status = (*cursor)->status(); !status) return status.error();
+  if ((*cursor)->valid()) return Error{Errc::corrupt, "the store is not that of a table"};
+  return true;
 }
 
 }  // namespace
@@ -84,10 +90,12 @@ TallyDirectory::~TallyDirectory() = default;
 Result<std::unique_ptr<TallyDirectory>> TallyDirectory::open(const std::string& directory,
                                                              const TallyStore::Settings& settings,
                                                              std::string* why) {
-  if (!settings.read_only) {
-    if (const Result<void> may_be = may_be_a_table(directory); !may_be) return may_be.error();
-  }
   RocksStore::Settings below;
+  if (!settings.read_only) {
+    const Result<bool> there = exists(directory);
+    if (!there) return there.error();
+    if (!*there) below.write_buffer_bytes = kWriteBufferBytes;
+  }
   below.mode = settings.read_only ? RocksStore::Mode::read_only : RocksStore::Mode::read_write;
   below.create = settings.recogniser.has_value() && !settings.read_only;
   below.merger = &TallyStore::merger();
