@@ -144,9 +144,11 @@ void OperationLog::hear(SiteId from, const SiteView& view) {
   become_ready();
 }
 
-// A site that was admitted by one who had not heard of a retirement is void, and retired with it: the
-// fence may have been found without it. It has taken nothing, since it is not ready before all know it.
-// What a retired site knows of others is no part of any fence: it cannot vouch for a new one.
+// Of a site that it does not know a site takes notice only if who tells of it knows all retirements
+// that are known here, and is not retired: otherwise a fence may have been found without that site.
+// Whoever knew it before a retirement told so together with it, so that no fence was found. If nobody
+// did, the new site hears of the retirement from one who does not know it, and retires itself. It has
+// taken nothing, since it is not ready before all know it.
 void OperationLog::adopt(SiteId from, const Members& told) {
   const bool vouches = !told.retired(from) && !members().retired(from);
   const bool current = members().retired(site()) || told.retired_all_of(members());
@@ -157,8 +159,8 @@ void OperationLog::adopt(SiteId from, const Members& told) {
   for (const Members::Member& member : told.all()) {
     if (member.retired) {
       state_.members.retire(member.site);
-    } else if (vouches && !members().contains(member.site)) {
-      current ? state_.members.admit(member.site) : state_.members.retire(member.site);
+    } else if (vouches && current) {
+      state_.members.admit(member.site);
     }
   }
 }
@@ -415,10 +417,20 @@ std::optional<SiteId> OperationLog::waiting_for() const {
   return slowest;
 }
 
+// Who is not known to all may yet find that it came too late for a fence, and is no holder.
+bool OperationLog::known_to_all(SiteId member) const {
+  for (const Members::Member& other : members().all()) {
+    if (other.retired || other.site == member || other.site == site()) continue;
+    const SiteView* view = heard(other.site);
+    if (view == nullptr || !view->members.contains(member)) return false;
+  }
+  return true;
+}
+
 std::uint64_t OperationLog::holders(Dot dot) const {
   std::uint64_t holders = 0;
   for (const Members::Member& member : members().all()) {
-    if (member.retired) continue;
+    if (member.retired || !known_to_all(member.site)) continue;
     const SiteView* view = heard(member.site);
     if (view != nullptr && view->held.contains(dot)) ++holders;
   }

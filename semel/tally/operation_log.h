@@ -143,7 +143,7 @@ class OperationLog {
   std::optional<SiteId> waiting_for() const;
   // Whether every member has said that it holds this one: no single loss can undo it any more.
   bool held_by_all(Dot dot) const;
-  std::uint64_t holders(Dot dot) const;  // how many have said it
+  std::uint64_t holders(Dot dot) const;  // how many have said it, of those that all members know
 
   struct Overlay {
     int128 sum = 0;
@@ -210,6 +210,7 @@ class OperationLog {
   void drop(Groups::iterator group, Base& base);
   void erase(Dot dot, Base& base);
   void become_ready();
+  bool known_to_all(SiteId member) const;
 
   State state_;
   Limits limits_;
