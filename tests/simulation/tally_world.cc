@@ -591,8 +591,9 @@ class World {
     for (const SiteId id : survivors()) {
       if (!member(id).site->up()) restart(id);
     }
-    // All know of all members before the missing ones are retired.
-    exchange_all();
+    // All know of all members before the missing ones are retired: first retirements spread, then
+    // admissions, which those who had not heard of a retirement are not believed.
+    for (int round = 0; round < 3; ++round) exchange_all();
     find_void();
     for (Member& each : members_) {
       // Whoever retired a site may be gone with the knowledge.
