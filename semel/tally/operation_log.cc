@@ -437,8 +437,6 @@ std::uint64_t OperationLog::holders(Dot dot) const {
   return holders;
 }
 
-bool OperationLog::held_by_all(Dot dot) const { return holders(dot) == members().active(); }
-
 std::optional<OperationLog::Overlay> OperationLog::overlay(std::string_view counter) const {
   const auto at = counters_.find(counter);
   if (at == counters_.end()) return std::nullopt;

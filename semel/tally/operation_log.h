@@ -141,8 +141,6 @@ class OperationLog {
 
   // The member because of which nothing is folded, if it is one.
   std::optional<SiteId> waiting_for() const;
-  // Whether every member has said that it holds this one: no single loss can undo it any more.
-  bool held_by_all(Dot dot) const;
   std::uint64_t holders(Dot dot) const;  // how many have said it, of those that all members know
 
   struct Overlay {

@@ -2,8 +2,8 @@
 //
 // Contract  As in ledger.h. The additions of one call, and their ids, are one write of the store: all
 //           or nothing. No counter is read before it is written, but for a call that asks for values
-//           and a table beyond the bound of ledger.h. One in 128 writes of a busy counter is followed by a
-//           read and a write of it, so that its readers have no more than that to add up.
+//           and a table beyond the bound of ledger.h. One in 128 writes of a busy counter is
+//           followed by a read and a write of it, so that its readers have not more to add up.
 // Durability  every_write: what was answered is on disk. Calls of many threads that wait at the same
 //           time are written and synced together. periodic: on disk after a `period_ms`, if tick() is
 //           called as often. none: when the system pleases. In all of them what is lost is lost from
