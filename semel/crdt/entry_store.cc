@@ -48,42 +48,37 @@ bool EntryStore::holds(const CuckooSpot& spot, std::uint64_t payload) const {
 
 std::vector<std::uint64_t> EntryStore::payloads(const CuckooSpot& spot) const {
   std::vector<std::uint64_t> all;
-  if (table_) {
-    (void)table_->find(spot, [&](std::uint64_t slot) {
-      all.push_back(table_->payload(slot));
-      return false;
-    });
-  }
-  (void)spilled_.find(shape_.pair_of(spot), spot.fingerprint, [&](std::uint64_t slot) {
-    all.push_back(spilled_.payload(slot));
-    return false;
-  });
+  for_each_payload(spot, [&](std::uint64_t payload) { all.push_back(payload); });
   return all;
 }
 
-// What a table could not hold is not to be held while entries are few either.
+std::uint64_t EntryStore::count(const CuckooSpot& spot) const {
+  std::uint64_t found = 0;
+  for_each_payload(spot, [&](std::uint64_t) { ++found; });
+  return found;
+}
+
+// As many as the two buckets of a table hold, wherever they lie.
 bool EntryStore::full_of_copies(const CuckooSpot& spot) const {
   const bool single = shape_.other(spot).bucket == spot.bucket;
-  const std::uint64_t most = std::uint64_t{shape_.bucket_size} * (single ? 1 : 2);
-  std::uint64_t copies = 0;
-  return spilled_
-      .find(shape_.pair_of(spot), spot.fingerprint, [&](std::uint64_t) { return ++copies == most; })
-      .has_value();
+  return count(spot) >= std::uint64_t{shape_.bucket_size} * (single ? 1 : 2);
 }
 
 void EntryStore::spill(const CuckooSpot& spot, std::uint64_t payload) {
   spilled_.insert({shape_.pair_of(spot), spot.fingerprint, payload});
 }
 
+// What it refuses follows from the entries alone, not from where they lie: a store that was encoded
+// and decoded takes and refuses the same.
 bool EntryStore::add(const CuckooSpot& spot, std::uint64_t payload) {
+  if (size() >= shape_.slots() || full_of_copies(spot)) return false;
   if (!table_ && !few(size() + 1)) make_table();
   if (!table_) {
-    if (full_of_copies(spot)) return false;
     spill(spot, payload);
     return true;
   }
   std::uint64_t quota = CuckooTable::kSearch;
-  if (size() >= shape_.slots() || !table_->place_evenly(spot, payload, quota)) return false;
+  if (!table_->place_evenly(spot, payload, quota)) spill(spot, payload);
   settle();
   return true;
 }

@@ -1,9 +1,9 @@
 // EntryStore: the entries of a cuckoo filter that merges, with room for as many as come.
 //
 // Contract  An entry is a pair of buckets, a fingerprint and a payload; where it lies says nothing.
-//           add() refuses what does not fit, put() takes everything: bucket sizes are soft limits,
-//           and what the table has no room for overflows into a second place. No two entries are
-//           equal in all three.
+//           add() takes as many entries as there are slots, put() takes everything: bucket sizes
+//           are soft limits, and what the table has no room for overflows into a second place. No
+//           two entries are equal in all three.
 // Layout      few:   everything in a hash table of packed entries (crdt/packed_entries.h)
 //             more:  a cuckoo table (filter/cuckoo_table.h), from an eighth of its slots on, until less
 //                    than a thirty-second is taken; the overflow in the hash table
@@ -45,8 +45,8 @@ class EntryStore {
 
   // REQUIRES, of add and put: the store does not hold this entry.
 
-  // False, and no change, if there is no room: the table is full, or both buckets are full of
-  // entries with this fingerprint.
+  // False, and no change, if there is no room: there are as many entries as slots, or as many of
+  // this pair and fingerprint as two buckets hold.
   bool add(const CuckooSpot& spot, std::uint64_t payload);
   // Takes the entry in any case; a search for room counts against the quota.
   void put(const CuckooSpot& spot, std::uint64_t payload, std::uint64_t& quota);
@@ -68,8 +68,11 @@ class EntryStore {
   // Whether there is this very entry.
   bool holds(const CuckooSpot& spot, std::uint64_t payload) const;
 
-  // The payloads of all entries of this pair and fingerprint.
+  // The payloads of all entries of this pair and fingerprint, and how many they are.
   std::vector<std::uint64_t> payloads(const CuckooSpot& spot) const;
+  template <class Visit>
+  void for_each_payload(const CuckooSpot& spot, Visit visit) const;
+  std::uint64_t count(const CuckooSpot& spot) const;
 
   // Takes the entries of `other` for which wanted(payload) holds; the number. REQUIRES: equal
   // shapes, and none of these is here.
@@ -92,6 +95,13 @@ class EntryStore {
   void for_each(Visit visit) const;
   std::vector<CuckooEntry> entries() const;  // in no order
 
+  // Brings the lines that contains(key) will need first.
+  [[gnu::always_inline]] void prefetch(Digest key) const {
+    if (!table_) return;  // few entries, and as a rule in the cache
+    const CuckooSpot spot = shape_.spot_of(key);
+    table_->prefetch(spot.bucket);
+    table_->prefetch(shape_.other(spot).bucket);
+  }
   // Brings the lines that a change at this spot will need.
   [[gnu::always_inline]] void prefetch(const CuckooSpot& spot) const {
     if (!table_) return spilled_.prefetch(shape_.pair_of(spot), spot.fingerprint);
@@ -159,6 +169,21 @@ class EntryStore {
 };
 
 template <class Visit>
+void EntryStore::for_each_payload(const CuckooSpot& spot, Visit visit) const {
+  if (table_) {
+    (void)table_->find(spot, [&](std::uint64_t slot) {
+      visit(table_->payload(slot));
+      return false;
+    });
+  }
+  if (spilled_.size() == 0) return;
+  (void)spilled_.find(shape_.pair_of(spot), spot.fingerprint, [&](std::uint64_t slot) {
+    visit(spilled_.payload(slot));
+    return false;
+  });
+}
+
+template <class Visit>
 void EntryStore::for_each(Visit visit) const {
   if (table_) {
     table_->for_each(
@@ -180,8 +205,8 @@ std::uint64_t EntryStore::take(const EntryStore& other, Wanted wanted) {
   return intake.finish();
 }
 
-// An erasure moves entries up, into slots that are looked at again, or from before the first slot to
-// the end: those have been looked at.
+// An erasure moves entries up, into slots that are looked at again, or from before the first slot
+// to the end: those have been looked at.
 template <class Doomed>
 std::uint64_t EntryStore::remove_spilled(Doomed doomed) {
   std::uint64_t removed = 0;

@@ -155,6 +155,12 @@ Result<bool> GrowBloom::merge(const Delta& delta) {
   return changed;
 }
 
+bool GrowBloom::merge(std::uint64_t first, std::span<const std::uint64_t> words) {
+  const bool changed = filter_.unite(first, words);
+  if (changed) counted_ = false;
+  return changed;
+}
+
 Result<void> GrowBloom::admits(const Delta& delta) const {
   if (delta.shape_ != shape()) return kOtherShape;
   return {};

@@ -86,6 +86,8 @@ class GrowBloom {
   void add(std::span<const Digest> keys, std::span<bool> added, Delta& delta);
 
   bool contains(Digest key) const { return filter_.contains(key); }
+  // Brings the line that contains(key) will need first.
+  [[gnu::always_inline]] void prefetch(Digest key) const { filter_.prefetch(key); }
   void contains(std::span<const Digest> keys, std::span<bool> found) const {
     filter_.contains(keys, found);
   }
@@ -95,6 +97,11 @@ class GrowBloom {
   Result<bool> merge(const Delta& delta);
   // Whether merge(delta) would succeed.
   Result<void> admits(const Delta& delta) const;
+
+  // A part of a state: words from number `first` on. True if it changed anything.
+  // REQUIRES: first + words.size() <= words().size().
+  bool merge(std::uint64_t first, std::span<const std::uint64_t> words);
+  std::span<const std::uint64_t> words() const { return filter_.words(); }
 
   // Errc::mismatch if the shapes differ.
   Result<std::partial_ordering> compare(const GrowBloom& other) const;
@@ -108,6 +115,11 @@ class GrowBloom {
   // How many keys are inside, in constant time as a rule: those added here since the last count, on
   // top of an estimate of what was there then. Counts again after a merge that changed something.
   std::uint64_t keys();
+  // For whoever has kept the number beside the bytes, or knows better: keys() counts on from here.
+  void set_keys(std::uint64_t keys) {
+    keys_ = keys;
+    counted_ = true;
+  }
 
   // Depends on the state alone; a keyed hasher makes it unforgeable.
   Digest digest(const Hasher& hasher) const;

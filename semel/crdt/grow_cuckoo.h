@@ -82,6 +82,8 @@ class GrowCuckoo {
   std::size_t add(std::span<const Digest> keys, std::span<bool> added, Delta& delta);
 
   bool contains(Digest key) const { return entries_.contains(key); }
+  // Brings the lines that contains(key) will need first.
+  [[gnu::always_inline]] void prefetch(Digest key) const { entries_.prefetch(key); }
   void contains(std::span<const Digest> keys, std::span<bool> found) const;
 
   // True if it changed anything. Errc::mismatch, and no change, if the shapes differ.

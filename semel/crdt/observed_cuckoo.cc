@@ -284,11 +284,19 @@ std::optional<Dot> ObservedCuckoo::remove(Digest key, Delta& delta) {
   return remove_from(key, &delta);
 }
 
+std::optional<Dot> ObservedCuckoo::least_dot(Digest key) const {
+  std::optional<std::uint64_t> least;
+  entries_.for_each_payload(shape().spot_of(key), [&](std::uint64_t dot) {
+    if (!least || dot < *least) least = dot;
+  });
+  if (!least) return std::nullopt;
+  return Dot::unpacked(*least);
+}
+
 std::optional<Dot> ObservedCuckoo::remove_from(Digest key, Delta* delta) {
-  const std::vector<std::uint64_t> dots = entries_.payloads(shape().spot_of(key));
-  if (dots.empty()) return std::nullopt;
-  const Dot least = Dot::unpacked(*std::min_element(dots.begin(), dots.end()));
-  const Result<bool> removed = remove_from(key, least, delta);
+  const std::optional<Dot> least = least_dot(key);
+  if (!least) return std::nullopt;
+  const Result<bool> removed = remove_from(key, *least, delta);
   SEMEL_ASSERT(removed && *removed);
   return least;
 }
@@ -385,6 +393,90 @@ Result<bool> ObservedCuckoo::merge(const Delta& delta) {
     }
   }
   return changed;
+}
+
+bool ObservedPart::sound(const CuckooShape& shape) const {
+  if (first >= last || last > Dot::kLastCounter) return false;
+  std::uint64_t before = first;
+  for (const CuckooEntry& entry : entries) {
+    if (entry.payload <= before || entry.payload > last) return false;
+    if (entry.fingerprint == 0 || entry.fingerprint >> shape.fingerprint_bits != 0) return false;
+    if (!shape.is_pair(entry.pair, entry.fingerprint)) return false;
+    before = entry.payload;
+  }
+  return true;
+}
+
+ObservedPart ObservedCuckoo::part(SiteId site, std::uint64_t from, std::uint64_t most) const {
+  SEMEL_ASSERT(most >= kPartStep && from <= context_.at(site));
+  ObservedPart part{from, context_.at(site), {}};
+  const auto by_number = [](const CuckooEntry& a, const CuckooEntry& b) {
+    return a.payload < b.payload;
+  };
+  // Keeps the least numbers: at most twice as many entries as are wanted.
+  entries_.for_each([&](const CuckooSpot& spot, std::uint64_t payload) {
+    const Dot dot = Dot::unpacked(payload);
+    if (dot.site != site || dot.counter <= from || dot.counter > part.last) return;
+    part.entries.push_back({shape().pair_of(spot), spot.fingerprint, dot.counter});
+    if (part.entries.size() < 2 * most) return;
+    const auto end = part.entries.begin() + static_cast<std::ptrdiff_t>(most);
+    std::nth_element(part.entries.begin(), end, part.entries.end(), by_number);
+    part.last = end->payload / kPartStep * kPartStep;
+    std::erase_if(part.entries, [&](const CuckooEntry& e) { return e.payload > part.last; });
+  });
+  std::sort(part.entries.begin(), part.entries.end(), by_number);
+  if (part.entries.size() > most) {
+    part.last = part.entries[most].payload / kPartStep * kPartStep;
+    std::erase_if(part.entries, [&](const CuckooEntry& e) { return e.payload > part.last; });
+  }
+  return part;
+}
+
+Result<bool> ObservedCuckoo::merge(SiteId site, const ObservedPart& part) {
+  SEMEL_ASSERT(part.sound(shape()));
+  const std::uint64_t seen = context_.at(site);
+  if (part.first > seen)
+    return Error{Errc::gap, "a part of a state before the one that precedes it"};
+  const auto within = [&](Dot dot) {
+    return dot.site == site && dot.counter > part.first && dot.counter <= part.last;
+  };
+  const auto find = [&](std::uint64_t number) -> const CuckooEntry* {
+    const auto at =
+        std::partition_point(part.entries.begin(), part.entries.end(),
+                             [&](const CuckooEntry& entry) { return entry.payload < number; });
+    return at != part.entries.end() && at->payload == number ? &*at : nullptr;
+  };
+  const std::uint64_t before = entries_.size();
+  if (part.first < seen) {
+    bool sound = true;
+    entries_.for_each([&](const CuckooSpot& spot, std::uint64_t packed) {
+      const Dot dot = Dot::unpacked(packed);
+      const CuckooEntry* there = within(dot) ? find(dot.counter) : nullptr;
+      if (there == nullptr) return;
+      sound =
+          sound && there->fingerprint == spot.fingerprint && there->pair == shape().pair_of(spot);
+    });
+    if (!sound) return Error{Errc::mismatch, "one dot of two entries: two sites share an id"};
+    entries_.remove_if([&](std::uint64_t packed) {
+      const Dot dot = Dot::unpacked(packed);
+      return within(dot) && find(dot.counter) == nullptr;
+    });
+  }
+  bool changed = entries_.size() != before;
+  if (part.last <= seen) return changed;
+  context_.make_room(1);
+  const auto fresh =
+      std::partition_point(part.entries.begin(), part.entries.end(),
+                           [&](const CuckooEntry& entry) { return entry.payload <= seen; });
+  std::uint64_t quota =
+      EntryStore::quota_for(static_cast<std::uint64_t>(part.entries.end() - fresh));
+  for (auto entry = fresh; entry != part.entries.end(); ++entry) {
+    const Dot dot{site, entry->payload};
+    entries_.put(shape().spot_of(entry->pair, entry->fingerprint), dot.packed(), quota);
+    context_.advance(dot);  // in order: what is here is a state at any time
+  }
+  context_.advance({site, part.last});
+  return true;
 }
 
 // All that was seen here was seen there, and what was removed here is not there.

@@ -78,6 +78,17 @@ class ObservedDelta {
   std::map<std::uint64_t, Change> changes_;  // by packed dot
 };
 
+// What became of some consecutive dots of one site, those after number `first` up to number `last`:
+// the entries that are there, by ascending number (their payload); the others were removed.
+struct ObservedPart {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  std::vector<CuckooEntry> entries;
+
+  bool sound(const CuckooShape& shape) const;
+  bool operator==(const ObservedPart&) const = default;
+};
+
 class ObservedCuckoo {
  public:
   using Shape = CuckooShape;
@@ -102,10 +113,15 @@ class ObservedCuckoo {
   std::size_t add(std::span<const Digest> keys, SiteId site, Delta& delta);
 
   bool contains(Digest key) const { return entries_.contains(key); }
+  // Brings the lines that contains(key) will need first.
+  [[gnu::always_inline]] void prefetch(Digest key) const { entries_.prefetch(key); }
   void contains(std::span<const Digest> keys, std::span<bool> found) const;
 
-  // The dots of all entries that may be of this key, ascending.
+  // The dots of all entries that may be of this key, ascending; how many they are, and the least of
+  // them, without an allocation.
   std::vector<Dot> dots(Digest key) const;
+  std::uint64_t count(Digest key) const { return entries_.count(shape().spot_of(key)); }
+  std::optional<Dot> least_dot(Digest key) const;
 
   // Removes the entry with the least dot that may be of this key, and gives the dot; nothing if
   // there is none.
@@ -126,6 +142,17 @@ class ObservedCuckoo {
   Result<bool> merge(const Delta& delta);
   // Whether merge(delta) would succeed.
   Result<void> admits(const Delta& delta) const;
+
+  // What became of the next dots of a site after number `from`: up to one before which there are
+  // nearly `most` entries, and to the last one seen if they are fewer. The last of a part is the
+  // last seen, or a multiple of kPartStep. REQUIRES: most >= kPartStep; from <= context().at(site).
+  static constexpr std::uint64_t kPartStep = 1 << 16;
+  ObservedPart part(SiteId site, std::uint64_t from, std::uint64_t most) const;
+  // Joins a part of a state, as events of this site, which may have another id there. True if it
+  // changed anything. Errc::gap if what came before the part has not been seen here; Errc::mismatch
+  // if a dot is of one entry here and of another there; and no change then. REQUIRES:
+  // part.sound(shape()).
+  Result<bool> merge(SiteId site, const ObservedPart& part);
 
   // Errc::mismatch if the shapes differ.
   Result<std::partial_ordering> compare(const ObservedCuckoo& other) const;

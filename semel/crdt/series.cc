@@ -46,21 +46,31 @@ Result<SeriesBase<Filter>> SeriesBase<Filter>::make_base(const Goal& goal) {
   return SeriesBase(goal);
 }
 
+// The last links of a chain are the largest and know the most. What they need is on its way while
+// others are looked at.
 template <class Filter>
 bool SeriesBase<Filter>::contains(Digest key) const {
-  return std::any_of(links_.rbegin(), links_.rend(),
-                     [&](const auto& link) { return link.second.contains(key); });
+  constexpr std::size_t kLinksAhead = 6;
+  const std::span<const Entry> all = links_.entries();
+  std::size_t ahead = all.size();
+  for (const std::size_t end = ahead - std::min(ahead, kLinksAhead); ahead > end;) {
+    all[--ahead].filter->prefetch(key);
+  }
+  for (std::size_t i = all.size(); i-- > 0;) {
+    if (ahead > 0) all[--ahead].filter->prefetch(key);
+    if (all[i].filter->contains(key)) return true;
+  }
+  return false;
 }
 
-// The last links of a chain are the largest and know the most.
 template <class Filter>
 void SeriesBase<Filter>::contains(std::span<const Digest> keys, std::span<bool> found) const {
   SEMEL_ASSERT(keys.size() == found.size());
   Candidates unseen;
   for (std::size_t start = 0; start < keys.size(); start += kChunk) {
     unseen.take(keys, start);
-    for (auto link = links_.rbegin(); link != links_.rend() && unseen.size > 0; ++link) {
-      unseen.strike_out(link->second, found, true);
+    for (std::size_t i = links_.entries().size(); i-- > 0 && unseen.size > 0;) {
+      unseen.strike_out(*links_.entries()[i].filter, found, true);
     }
     for (std::size_t i = 0; i < unseen.size; ++i) found[unseen.place[i]] = false;
   }
@@ -69,36 +79,36 @@ void SeriesBase<Filter>::contains(std::span<const Digest> keys, std::span<bool> 
 template <class Filter>
 Result<bool> SeriesBase<Filter>::merge(const SeriesBase& other) {
   if (goal_ != other.goal_) return Error{Errc::mismatch, "series of different goals"};
-  if (!series_links::within_sites(goal_, links_, other.links_)) {
+  if (!series_links::within_sites(goal_, links(), other.links())) {
     return Error{Errc::limit, "more sites than the goal allows"};
   }
   std::map<LinkId, Filter> fresh;  // all of them before any change, for want of memory
-  for (const auto& [id, filter] : other.links_) {
-    if (!links_.contains(id)) fresh.emplace(id, filter);
+  for (const auto& [id, filter] : other.links()) {
+    if (links_.find(id) == nullptr) fresh.emplace(id, filter);
   }
   bool changed = !fresh.empty();
-  for (const auto& [id, filter] : other.links_) {
-    const auto mine = links_.find(id);
-    if (mine == links_.end()) continue;
-    const Result<bool> merged = mine->second.merge(filter);
+  for (const auto& [id, filter] : other.links()) {
+    Filter* mine = links_.find(id);
+    if (mine == nullptr) continue;
+    const Result<bool> merged = mine->merge(filter);
     SEMEL_ASSERT(merged);  // both have the shape that the goal gives
     changed |= *merged;
   }
-  links_.merge(fresh);
+  links_.take(std::move(fresh), goal_);
   return changed;
 }
 
 template <class Filter>
 Result<void> SeriesBase<Filter>::admits(const Delta& delta) const {
   if (goal_ != delta.goal()) return Error{Errc::mismatch, "a delta of a series of another goal"};
-  if (!series_links::within_sites(goal_, links_, delta.parts())) {
+  if (!series_links::within_sites(goal_, links(), delta.parts())) {
     return Error{Errc::limit, "more sites than the goal allows"};
   }
   if constexpr (kRemoves) {
     for (const auto& [id, part] : delta.parts()) {
-      const auto mine = links_.find(id);
+      const Filter* mine = links_.find(id);
       const Result<void> admitted =
-          mine == links_.end() ? Filter(part.shape()).admits(part) : mine->second.admits(part);
+          mine == nullptr ? Filter(part.shape()).admits(part) : mine->admits(part);
       if (!admitted) return admitted.error();
     }
   }
@@ -110,34 +120,53 @@ Result<bool> SeriesBase<Filter>::merge(const Delta& delta) {
   if (const Result<void> admitted = admits(delta); !admitted) return admitted.error();
   std::map<LinkId, Filter> fresh;  // all of them before any change, for want of memory
   for (const auto& [id, part] : delta.parts()) {
-    if (links_.contains(id)) continue;
+    if (links_.find(id) != nullptr) continue;
     Filter& filter = fresh.emplace(id, part.shape()).first->second;
     const Result<bool> merged = filter.merge(part);
     SEMEL_ASSERT(merged);
   }
   bool changed = !fresh.empty();
   for (const auto& [id, part] : delta.parts()) {
-    const auto mine = links_.find(id);
-    if (mine == links_.end()) continue;
-    const Result<bool> merged = mine->second.merge(part);
+    Filter* mine = links_.find(id);
+    if (mine == nullptr) continue;
+    const Result<bool> merged = mine->merge(part);
     SEMEL_ASSERT(merged);
     changed |= *merged;
   }
-  links_.merge(fresh);
+  links_.take(std::move(fresh), goal_);
   return changed;
+}
+
+template <class Filter>
+template <class... Part>
+Result<bool> SeriesBase<Filter>::merge_part(LinkId id, const Part&... part) {
+  if (Filter* mine = links_.find(id)) return Result<bool>(mine->merge(part...));
+  if (const Result<void> admitted = admits_site(id.chain); !admitted) return admitted.error();
+  const auto shape = shape_of(id.link);
+  if (!shape) return shape.error();
+  std::map<LinkId, Filter> fresh;
+  Filter& filter = fresh.emplace(id, *shape).first->second;
+  const Result<bool> changed = filter.merge(part...);
+  if (changed && *changed) links_.take(std::move(fresh), goal_);
+  return changed;
+}
+
+template <class Filter>
+Result<typename Filter::Shape> SeriesBase<Filter>::shape_of(std::uint8_t link) const {
+  return series_links::shape_of<Filter>(goal_, link);
 }
 
 template <class Filter>
 Result<std::partial_ordering> SeriesBase<Filter>::compare(const SeriesBase& other) const {
   if (goal_ != other.goal_) return Error{Errc::mismatch, "series of different goals"};
   bool some_less = false, some_greater = false;
-  auto mine = links_.begin();
-  auto theirs = other.links_.begin();
-  while (mine != links_.end() || theirs != other.links_.end()) {
-    if (theirs == other.links_.end() || (mine != links_.end() && mine->first < theirs->first)) {
+  auto mine = links().begin();
+  auto theirs = other.links().begin();
+  while (mine != links().end() || theirs != other.links().end()) {
+    if (theirs == other.links().end() || (mine != links().end() && mine->first < theirs->first)) {
       some_greater = true;
       ++mine;
-    } else if (mine == links_.end() || theirs->first < mine->first) {
+    } else if (mine == links().end() || theirs->first < mine->first) {
       some_less = true;
       ++theirs;
     } else {
@@ -156,30 +185,40 @@ Result<std::partial_ordering> SeriesBase<Filter>::compare(const SeriesBase& othe
 }
 
 template <class Filter>
+double SeriesBase<Filter>::fpr() const {
+  if (goal_.chains != Chains::apart) return goal_.fpr;
+  double chains = 0;
+  for (auto link = links().begin(); link != links().end(); ++chains) {
+    link = links().upper_bound({link->first.chain, Goal::kMostLinks});
+  }
+  return std::min(1.0, goal_.fpr * std::max(1.0, chains));
+}
+
+template <class Filter>
 double SeriesBase<Filter>::live_fpr() const {
   double silent = 0;  // the logarithm of the chance that no link claims a key it never saw
-  for (const auto& [id, filter] : links_) silent += std::log1p(-filter.live_fpr());
+  for (const auto& [id, filter] : links()) silent += std::log1p(-filter.live_fpr());
   return -std::expm1(silent);
 }
 
 template <class Filter>
 double SeriesBase<Filter>::cardinality() const {
   double sum = 0;
-  for (const auto& [id, filter] : links_) sum += static_cast<double>(filter.cardinality());
+  for (const auto& [id, filter] : links()) sum += static_cast<double>(filter.cardinality());
   return sum;
 }
 
 template <class Filter>
 std::uint64_t SeriesBase<Filter>::capacity() const {
   std::uint64_t sum = 0;
-  for (const auto& [id, filter] : links_) sum += *goal_.capacity(id.link);
+  for (const Entry& link : links_.entries()) sum += link.capacity;
   return sum;
 }
 
 template <class Filter>
 std::uint64_t SeriesBase<Filter>::bytes() const {
   std::uint64_t sum = 0;
-  for (const auto& [id, filter] : links_) sum += filter.bytes();
+  for (const auto& [id, filter] : links()) sum += filter.bytes();
   return sum;
 }
 
@@ -188,7 +227,7 @@ Digest SeriesBase<Filter>::digest(const Hasher& hasher) const {
   Digest sum =
       hasher.of_numbers(std::bit_cast<std::uint64_t>(goal_.fpr), goal_.first_keys, goal_.sites,
                         goal_.chains, goal_.growth, goal_.hash.kind, goal_.hash.seed);
-  for (const auto& [id, filter] : links_) {
+  for (const auto& [id, filter] : links()) {
     const Digest link = filter.digest(hasher);
     sum ^= hasher.of_numbers(id.chain, id.link, link.lo, link.hi);
   }
@@ -198,8 +237,8 @@ Digest SeriesBase<Filter>::digest(const Hasher& hasher) const {
 template <class Filter>
 void SeriesBase<Filter>::encode(Bytes& out) const {
   series_codec::FrameWriter frame(
-      out, {series_codec::kStateMagic, series_codec::kKindOf<Filter>, goal_}, links_.size());
-  for (const auto& link : links_) {
+      out, {series_codec::kStateMagic, series_codec::kKindOf<Filter>, goal_}, links().size());
+  for (const auto& link : links()) {
     frame.link(link.first, [&](Bytes& to) { link.second.encode(to); });
   }
   frame.finish();
@@ -215,47 +254,60 @@ Result<SeriesBase<Filter>> SeriesBase<Filter>::decode_base(ByteView in) {
   Result<std::map<LinkId, Filter>> links =
       series_links::decode_parts<Filter, Filter>(*frame, is_initial<Filter>);
   if (!links) return links.error();
-  series->links_ = *std::move(links);
+  series->links_.take(*std::move(links), series->goal_);
   return series;
 }
 
 template <class Filter>
-std::uint64_t SeriesBase<Filter>::room(Iterator link) const {
-  const std::uint64_t capacity = *goal_.capacity(link->first.link);
-  const std::uint64_t keys = link->second.keys();
-  return keys < capacity ? capacity - keys : 0;
-}
-
-template <class Filter>
 Result<void> SeriesBase<Filter>::admits_site(SiteId site) const {
-  if (goal_.chains == Chains::own) {
-    if (series_links::has_chain(links_, site)) return {};
+  if (!goal_.shared()) {
+    if (!links_.chain(site).empty()) return {};
   } else if constexpr (kRemoves) {
-    const bool known = std::any_of(links_.begin(), links_.end(), [&](const auto& link) {
+    const bool known = std::any_of(links().begin(), links().end(), [&](const auto& link) {
       return link.second.context().at(site) > 0;
     });
     if (known) return {};
   }
   std::set<SiteId> sites;
-  series_links::insert_sites(goal_, links_, sites);
+  series_links::insert_sites(goal_, links(), sites);
   if (sites.size() < goal_.sites) return {};
   return Error{Errc::limit, "one more site than the goal of the series allows"};
 }
 
 template <class Filter>
-Result<std::pair<LinkId, Filter>> SeriesBase<Filter>::next_link(SiteId chain) const {
-  LinkId id{chain, 1};
-  const auto end = links_.upper_bound({chain, Goal::kMostLinks});
-  if (end != links_.begin()) {
-    const LinkId last = std::prev(end)->first;
-    if (last.chain == chain) {
-      if (last.link == Goal::kMostLinks) return Error{Errc::limit, "a chain has at most 255 links"};
-      id.link = static_cast<std::uint8_t>(last.link + 1);
-    }
-  }
-  const auto shape = series_links::shape_of<Filter>(goal_, id.link);
+std::uint64_t SeriesBase<Filter>::room(SiteId site) const {
+  const std::span<const Entry> mine = links_.chain(goal_.chain_of(site));
+  if (mine.empty()) return 0;
+  if constexpr (!kRemoves) return mine.back().room();
+  std::uint64_t sum = 0;
+  for (const Entry& link : mine) sum += link.room();
+  return sum;
+}
+
+template <class Filter>
+Result<typename Filter::Shape> SeriesBase<Filter>::next_shape(SiteId site) const {
+  const Result<std::uint8_t> number = next_number(goal_.chain_of(site));
+  if (!number) return number.error();
+  return shape_of(*number);
+}
+
+template <class Filter>
+Result<std::uint8_t> SeriesBase<Filter>::next_number(SiteId chain) const {
+  const std::span<const Entry> mine = links_.chain(chain);
+  const std::uint8_t last = mine.empty() ? 0 : mine.back().id.link;
+  if (last == Goal::kMostLinks) return Error{Errc::limit, "a chain has at most 255 links"};
+  return static_cast<std::uint8_t>(last + 1);
+}
+
+template <class Filter>
+Result<std::map<LinkId, Filter>> SeriesBase<Filter>::next_link(SiteId chain) const {
+  const Result<std::uint8_t> number = next_number(chain);
+  if (!number) return number.error();
+  const auto shape = shape_of(*number);
   if (!shape) return shape.error();
-  return std::pair(id, Filter(*shape));
+  std::map<LinkId, Filter> link;
+  link.emplace(LinkId{chain, *number}, *shape);
+  return link;
 }
 
 template <class Filter>
@@ -273,20 +325,34 @@ Result<GrowSeries<Filter>> GrowSeries<Filter>::decode(ByteView in) {
 }
 
 template <class Filter>
-typename SeriesBase<Filter>::Iterator GrowSeries<Filter>::last_link(SiteId chain) {
-  const auto end = this->end_of(chain);
-  if (end == links_.begin() || std::prev(end)->first.chain != chain) return links_.end();
-  return std::prev(end);
+std::map<LinkId, std::uint64_t> GrowSeries<Filter>::link_keys() const {
+  std::map<LinkId, std::uint64_t> keys;
+  for (const auto& link : links_.entries())
+    keys.emplace_hint(keys.end(), link.id, link.filter->keys());
+  return keys;
+}
+
+template <class Filter>
+void GrowSeries<Filter>::set_link_keys(LinkId id, std::uint64_t keys) {
+  Filter* const filter = links_.find(id);
+  SEMEL_ASSERT(filter != nullptr);
+  if constexpr (requires { filter->set_keys(keys); }) filter->set_keys(keys);
+}
+
+template <class Filter>
+const typename SeriesBase<Filter>::Entry* GrowSeries<Filter>::last_link(SiteId chain) const {
+  const std::span<const typename Base::Entry> mine = links_.chain(chain);
+  return mine.empty() ? nullptr : &mine.back();
 }
 
 template <class Filter>
 Result<bool> GrowSeries<Filter>::add_one(Digest key, SiteId site, Delta* delta) {
   if (this->contains(key)) return false;
-  const auto last = last_link(this->goal_.chain_of(site));
-  if (last != links_.end() && this->room(last) > 0) {
-    Filter& filter = last->second;
+  const auto* last = last_link(this->goal_.chain_of(site));
+  if (last != nullptr && last->room() > 0) {
+    Filter& filter = *last->filter;
     const Result<bool> added =
-        Base::record(delta, last->first, filter.shape(),
+        Base::record(delta, last->id, filter.shape(),
                      [&](auto&... part) -> Result<bool> { return filter.add(key, part...); });
     if (added) return *added;
   }
@@ -296,14 +362,14 @@ Result<bool> GrowSeries<Filter>::add_one(Digest key, SiteId site, Delta* delta) 
 template <class Filter>
 Result<bool> GrowSeries<Filter>::extend(Digest key, SiteId site, Delta* delta) {
   if (const Result<void> admitted = this->admits_site(site); !admitted) return admitted.error();
-  Result<std::pair<LinkId, Filter>> link = this->next_link(this->goal_.chain_of(site));
+  Result<std::map<LinkId, Filter>> link = this->next_link(this->goal_.chain_of(site));
   if (!link) return link.error();
-  const LinkId id = link->first;
-  Filter& filter = link->second;
+  std::map<LinkId, Filter> fresh = *std::move(link);
+  Filter& filter = fresh.begin()->second;
   const auto add = [&](auto&... part) -> Result<bool> { return filter.add(key, part...); };
-  const Result<bool> added = Base::record(delta, id, filter.shape(), add);
+  const Result<bool> added = Base::record(delta, fresh.begin()->first, filter.shape(), add);
   SEMEL_ASSERT(added && *added);  // an empty filter has room for a key
-  links_.insert(*std::move(link));
+  links_.take(std::move(fresh), this->goal_);
   return true;
 }
 
@@ -316,20 +382,19 @@ std::size_t GrowSeries<Filter>::add_all(std::span<const Digest> keys, SiteId sit
   for (std::size_t start = 0; start < keys.size(); start += kChunk) {
     // Strike out what another link knows, then let the last of the chain decide about the rest.
     unseen.take(keys, start);
-    auto last = last_link(chain);
-    for (auto link = links_.rbegin(); link != links_.rend() && unseen.size > 0; ++link) {
-      if (last == links_.end() || link->first != last->first) {
-        unseen.strike_out(link->second, added, false);
-      }
+    const auto* last = last_link(chain);
+    for (std::size_t i = links_.entries().size(); i-- > 0 && unseen.size > 0;) {
+      const auto& link = links_.entries()[i];
+      if (&link != last) unseen.strike_out(*link.filter, added, false);
     }
     while (unseen.size > 0) {
       std::size_t room = 0, taken = 0;
-      if (last != links_.end()) {
-        Filter& filter = last->second;
-        room = std::min<std::uint64_t>(unseen.size, this->room(last));
+      if (last != nullptr) {
+        Filter& filter = *last->filter;
+        room = std::min<std::uint64_t>(unseen.size, last->room());
         const std::span<const Digest> some(unseen.keys.data(), room);
         const std::span<bool> answer(unseen.answer.data(), room);
-        taken = Base::record(delta, last->first, filter.shape(), [&](auto&... part) {
+        taken = Base::record(delta, last->id, filter.shape(), [&](auto&... part) {
           if constexpr (std::is_void_v<decltype(filter.add(some, answer, part...))>) {
             filter.add(some, answer, part...);
             return some.size();
@@ -370,30 +435,29 @@ template <class Filter>
 Result<LinkDot> ObservedSeries<Filter>::add_one(Digest key, SiteId site, Delta* delta) {
   if (const Result<void> admitted = this->admits_site(site); !admitted) return admitted.error();
   const SiteId chain = this->goal_.chain_of(site);
-  const auto end = this->end_of(chain);
-  for (auto link = links_.lower_bound({chain, 0}); link != end; ++link) {
-    if (this->room(link) == 0) continue;
-    Filter& filter = link->second;
-    const Result<Dot> dot = Base::record(delta, link->first, filter.shape(), [&](auto&... part) {
+  for (const auto& link : links_.chain(chain)) {
+    if (link.room() == 0) continue;
+    Filter& filter = *link.filter;
+    const Result<Dot> dot = Base::record(delta, link.id, filter.shape(), [&](auto&... part) {
       return filter.add(key, site, part...);
     });
-    if (dot) return LinkDot{chain, link->first.link, *dot};
+    if (dot) return LinkDot{chain, link.id.link, *dot};
   }
   return extend(key, site, delta);
 }
 
 template <class Filter>
 Result<LinkDot> ObservedSeries<Filter>::extend(Digest key, SiteId site, Delta* delta) {
-  Result<std::pair<LinkId, Filter>> link = this->next_link(this->goal_.chain_of(site));
+  Result<std::map<LinkId, Filter>> link = this->next_link(this->goal_.chain_of(site));
   if (!link) return link.error();
-  const LinkId id = link->first;
-  Filter& filter = link->second;
+  std::map<LinkId, Filter> fresh = *std::move(link);
+  const LinkId id = fresh.begin()->first;
+  Filter& filter = fresh.begin()->second;
   const auto add = [&](auto&... part) { return filter.add(key, site, part...); };
   const Result<Dot> dot = Base::record(delta, id, filter.shape(), add);
   SEMEL_ASSERT(dot);  // an empty filter has room for a key
-  const LinkDot at{id.chain, id.link, *dot};
-  links_.insert(*std::move(link));
-  return at;
+  links_.take(std::move(fresh), this->goal_);
+  return LinkDot{id.chain, id.link, *dot};
 }
 
 template <class Filter>
@@ -403,20 +467,21 @@ std::size_t ObservedSeries<Filter>::add_all(std::span<const Digest> keys, SiteId
   if (!this->admits_site(site)) return 0;
   const SiteId chain = this->goal_.chain_of(site);
   std::size_t done = 0;
-  auto link = links_.lower_bound({chain, 0});
+  std::size_t at = 0;  // the link, in the order of the chain
   while (done < keys.size()) {
     // Links before this one are full, and stay so.
-    while (link != this->end_of(chain) && this->room(link) == 0) ++link;
-    std::size_t wanted = 0, taken = 0;
-    if (link != this->end_of(chain)) {
-      Filter& filter = link->second;
-      wanted = std::min<std::uint64_t>(keys.size() - done, this->room(link));
+    const auto mine = links_.chain(chain);
+    while (at < mine.size() && mine[at].room() == 0) ++at;
+    if (at < mine.size()) {
+      const auto& link = mine[at];
+      Filter& filter = *link.filter;
+      const std::size_t wanted = std::min<std::uint64_t>(keys.size() - done, link.room());
       const std::uint64_t last = filter.context().at(site);
-      taken = Base::record(delta, link->first, filter.shape(), [&](auto&... part) {
+      const std::size_t taken = Base::record(delta, link.id, filter.shape(), [&](auto&... part) {
         return filter.add(keys.subspan(done, wanted), site, part...);
       });
       for (std::size_t i = 0; i < taken; ++i) {
-        dots[done++] = {chain, link->first.link, {site, last + i + 1}};
+        dots[done++] = {chain, link.id.link, {site, last + i + 1}};
       }
       if (taken == wanted) continue;
     }
@@ -424,18 +489,27 @@ std::size_t ObservedSeries<Filter>::add_all(std::span<const Digest> keys, SiteId
     const Result<LinkDot> one = add_one(keys[done], site, delta);
     if (!one) return done;
     dots[done++] = *one;
-    if (wanted == 0) link = links_.find(one->id());
   }
   return done;
+}
+
+template <class Filter>
+std::uint64_t ObservedSeries<Filter>::count(Digest key) const {
+  std::uint64_t sum = 0;
+  for (const auto& link : links_.entries()) link.filter->prefetch(key);
+  for (const auto& link : links_.entries()) sum += link.filter->count(key);
+  return sum;
 }
 
 template <class Filter>
 std::optional<LinkDot> ObservedSeries<Filter>::remove_one(Digest key, Delta* delta) {
   bool removed = false;
   std::optional<LinkDot> chosen;
-  for (const auto& [id, filter] : links_) {
-    if (!filter.contains(key)) continue;
-    const LinkDot candidate{id.chain, id.link, filter.dots(key).front()};
+  for (const auto& link : links_.entries()) link.filter->prefetch(key);
+  for (const auto& link : links_.entries()) {
+    const std::optional<Dot> least = link.filter->least_dot(key);
+    if (!least) continue;
+    const LinkDot candidate{link.id.chain, link.id.link, *least};
     if (!chosen || comes_before(candidate, *chosen)) chosen = candidate;
   }
   if (chosen) removed = *remove_at(key, *chosen, delta);
@@ -445,11 +519,10 @@ std::optional<LinkDot> ObservedSeries<Filter>::remove_one(Digest key, Delta* del
 
 template <class Filter>
 Result<bool> ObservedSeries<Filter>::remove_at(Digest key, const LinkDot& at, Delta* delta) {
-  const auto link = links_.find(at.id());
-  if (link == links_.end()) return Error{Errc::gap, "an entry of a link not seen here"};
-  Filter& filter = link->second;
-  return Base::record(delta, link->first, filter.shape(),
-                      [&](auto&... part) { return filter.remove(key, at.dot, part...); });
+  Filter* filter = links_.find(at.id());
+  if (filter == nullptr) return Error{Errc::gap, "an entry of a link not seen here"};
+  return Base::record(delta, at.id(), filter->shape(),
+                      [&](auto&... part) { return filter->remove(key, at.dot, part...); });
 }
 
 // Links that may hold a key are found for many keys at once. Removing takes entries out and puts
@@ -463,7 +536,7 @@ void ObservedSeries<Filter>::remove_all(std::span<const Digest> keys, std::span<
   for (std::size_t start = 0; start < keys.size(); start += kChunk) {
     const std::span<const Digest> some = keys.subspan(start, std::min(keys.size() - start, kChunk));
     places.clear();
-    for (const auto& [id, filter] : links_) {
+    for (const auto& [id, filter] : this->links()) {
       filter.contains(some, {found.data(), some.size()});
       for (std::size_t i = 0; i < some.size(); ++i) {
         if (found[i]) places.emplace_back(i, id);
@@ -475,9 +548,9 @@ void ObservedSeries<Filter>::remove_all(std::span<const Digest> keys, std::span<
       std::optional<LinkDot> chosen;
       for (; place != places.end() && place->first == i; ++place) {
         const LinkId id = place->second;
-        const std::vector<Dot> dots = links_.at(id).dots(some[i]);
-        if (dots.empty()) continue;
-        const LinkDot candidate{id.chain, id.link, dots.front()};
+        const std::optional<Dot> least = links_.find(id)->least_dot(some[i]);
+        if (!least) continue;
+        const LinkDot candidate{id.chain, id.link, *least};
         if (!chosen || comes_before(candidate, *chosen)) chosen = candidate;
       }
       removed[start + i] = chosen && *remove_at(some[i], *chosen, delta);
@@ -485,6 +558,10 @@ void ObservedSeries<Filter>::remove_all(std::span<const Digest> keys, std::span<
   }
 }
 
+template Result<bool> SeriesBase<GrowBloom>::merge_part(LinkId, const std::uint64_t&,
+                                                        const std::span<const std::uint64_t>&);
+template Result<bool> SeriesBase<ObservedCuckoo>::merge_part(LinkId, const SiteId&,
+                                                             const ObservedPart&);
 template class SeriesBase<GrowBloom>;
 template class SeriesBase<GrowCuckoo>;
 template class SeriesBase<ObservedCuckoo>;

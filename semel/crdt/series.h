@@ -5,7 +5,8 @@
 //           number of keys. With Chains::own it holds however seldom the sites merge and however
 //           unevenly they add, because no site fills another's links and each has its share of the
 //           error; with Chains::shared only while they merge often: merged links hold more keys
-//           than they were made for. live_fpr() is what the links now amount to, in both. Deltas
+//           than they were made for. With Chains::apart each chain adds the fpr of the goal, and
+//           the sum is the bound. live_fpr() is what the links now amount to, in both. Deltas
 //           that arrive out of order can fill a link of an observed series beyond its capacity for
 //           a while: a removal that made room may come last. In the order of a DeltaLog they do
 //           not.
@@ -47,6 +48,7 @@
 #include "semel/crdt/dot.h"
 #include "semel/crdt/grow_bloom.h"
 #include "semel/crdt/grow_cuckoo.h"
+#include "semel/crdt/link_map.h"
 #include "semel/crdt/observed_cuckoo.h"
 #include "semel/crdt/series_delta.h"
 #include "semel/crdt/series_goal.h"
@@ -89,12 +91,26 @@ class SeriesBase {
   Result<std::partial_ordering> compare(const SeriesBase& other) const;
 
   const Goal& goal() const { return goal_; }
-  double fpr() const { return goal_.fpr; }
+  // That of the goal; with Chains::apart for each chain that there is.
+  double fpr() const;
   double live_fpr() const;
   double cardinality() const;      // the sum of what the links say
   std::uint64_t capacity() const;  // of the links that there are
   std::uint64_t bytes() const;
-  const std::map<LinkId, Filter>& links() const { return links_; }
+  const std::map<LinkId, Filter>& links() const { return links_.map(); }
+
+  // A part of a link of another state, or of one that came in parts: what Filter::merge takes for
+  // it. True if it changed anything. Errc::limit as for a state, and what Filter::merge says;
+  // Errc::limit or Errc::full if there can be no such link; and no change then. REQUIRES: as
+  // Filter::merge, for the shape that the goal gives to the link.
+  template <class... Part>
+  Result<bool> merge_part(LinkId id, const Part&... part);
+  // Of any link that the goal admits.
+  Result<typename Filter::Shape> shape_of(std::uint8_t link) const;
+  // How many more keys a site adds, as a rule, before it opens a link; and the shape of that one.
+  // Errc::limit or Errc::full if there can be none.
+  std::uint64_t room(SiteId site) const;
+  Result<typename Filter::Shape> next_shape(SiteId site) const;
 
   // Depends on the state alone; a keyed hasher makes it unforgeable.
   Digest digest(const Hasher& hasher) const;
@@ -109,16 +125,15 @@ class SeriesBase {
   static Result<SeriesBase> make_base(const Goal& goal);
   static Result<SeriesBase> decode_base(ByteView in);
 
-  using Iterator = typename std::map<LinkId, Filter>::iterator;
+  using Links = LinkMap<Filter>;
+  using Entry = typename Links::Entry;
 
-  // How many more keys a link takes.
-  std::uint64_t room(Iterator link) const;
   // Errc::limit if the site would be one more than the goal allows.
   Result<void> admits_site(SiteId site) const;
+  // The number of the next link of a chain. Errc::limit if it has all that it can have.
+  Result<std::uint8_t> next_number(SiteId chain) const;
   // A link that is not in the map yet: the next of the chain.
-  Result<std::pair<LinkId, Filter>> next_link(SiteId chain) const;
-  // Past the last link of the chain.
-  Iterator end_of(SiteId chain) { return links_.upper_bound({chain, Goal::kMostLinks}); }
+  Result<std::map<LinkId, Filter>> next_link(SiteId chain) const;
 
   // Calls `update` with the part of `delta` for this link, or with nothing if there is no delta.
   template <class Update>
@@ -126,8 +141,8 @@ class SeriesBase {
     return delta == nullptr ? update() : delta->change(id, shape, update);
   }
 
-  Goal goal_;                       // check() holds
-  std::map<LinkId, Filter> links_;  // none is in its initial state
+  Goal goal_;    // check() holds
+  Links links_;  // none is in its initial state
 };
 
 template <class Filter>
@@ -154,6 +169,13 @@ class GrowSeries : public SeriesBase<Filter> {
     return add_all(keys, site, added, &delta);
   }
 
+  // How many keys were added to each link that there is. A Bloom filter knows it no more when it
+  // has been merged or decoded, and estimates it: whoever has kept the numbers beside the bytes
+  // sets them, so that the next link is opened at the same key as where the numbers come from.
+  std::map<LinkId, std::uint64_t> link_keys() const;
+  // A cuckoo filter knows better, and stays with what it knows. REQUIRES: there is such a link.
+  void set_link_keys(LinkId id, std::uint64_t keys);
+
   // Reads one series that fills `in` exactly. `in` may come from an enemy. Errc::mismatch if a link
   // has another shape than the goal gives it here; Errc::limit for too many sites.
   static Result<GrowSeries> decode(ByteView in);
@@ -167,7 +189,7 @@ class GrowSeries : public SeriesBase<Filter> {
   Result<bool> add_one(Digest key, SiteId site, Delta* delta);
   std::size_t add_all(std::span<const Digest> keys, SiteId site, std::span<bool> added,
                       Delta* delta);
-  typename Base::Iterator last_link(SiteId chain);  // end() if there is none
+  const typename Base::Entry* last_link(SiteId chain) const;  // null if there is none
   // Opens the next link for a key that no link contains.
   Result<bool> extend(Digest key, SiteId site, Delta* delta);
 };
@@ -196,6 +218,9 @@ class ObservedSeries : public SeriesBase<Filter> {
                   Delta& delta) {
     return add_all(keys, site, dots, &delta);
   }
+
+  // How many entries may be of this key.
+  std::uint64_t count(Digest key) const;
 
   // Removes, of all entries that may be of this key, one in the latest link, and of these the one
   // with the least dot, then in the least chain; gives its place, or nothing if there is none.

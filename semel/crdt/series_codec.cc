@@ -13,7 +13,7 @@ namespace {
 //         0        4  magic
 //         4        1  kind of filter
 //         5        1  kind of hash: 0 fast, 1 keyed
-//         6        1  chains: 0 own, 1 shared
+//         6        1  chains: 0 own, 1 shared, 2 apart
 //         7        1  zero
 //         8        8  error, a double
 //        16        8  capacity of the first link of a chain
@@ -94,7 +94,7 @@ Result<Frame> read(ByteView in, std::uint32_t magic, FilterKind kind) {
     const std::uint64_t size = r.u64();
     if (size > r.rest() - kTrailerSize) return Error{Errc::corrupt, "series: size of a link"};
     const bool named = link > 0 && link <= SeriesGoal::kMostLinks &&
-                       (frame.goal.chains == Chains::own || chain == 0);
+                       (!frame.goal.shared() || chain == 0);
     const LinkId id{chain, static_cast<std::uint8_t>(link)};
     if (!named || id <= last) return Error{Errc::corrupt, "series: name of a link"};
     frame.links.push_back({id, in.subspan(in.size() - r.rest(), size)});

@@ -38,7 +38,7 @@ template <class Part>
 void insert_sites(const SeriesGoal& goal, const std::map<LinkId, Part>& parts,
                   std::set<SiteId>& into) {
   for (const auto& [id, part] : parts) {
-    if (goal.chains == Chains::own) {
+    if (!goal.shared()) {
       into.insert(id.chain);
     } else {
       insert_dot_sites(part, into);
@@ -56,10 +56,10 @@ bool has_chain(const std::map<LinkId, Part>& parts, SiteId chain) {
 template <class Mine, class Theirs>
 bool within_sites(const SeriesGoal& goal, const std::map<LinkId, Mine>& mine,
                   const std::map<LinkId, Theirs>& theirs) {
-  const bool known = goal.chains == Chains::own &&
-                     std::all_of(theirs.begin(), theirs.end(), [&](const auto& part) {
-                       return has_chain(mine, part.first.chain);
-                     });
+  const bool known =
+      !goal.shared() && std::all_of(theirs.begin(), theirs.end(), [&](const auto& part) {
+        return has_chain(mine, part.first.chain);
+      });
   if (known) return true;
   std::set<SiteId> sites;
   insert_sites(goal, mine, sites);
@@ -84,7 +84,7 @@ Result<std::map<LinkId, Part>> decode_parts(const series_codec::Frame& frame, Is
     std::set<SiteId> sites;
     insert_dot_sites(*part, sites);
     sites.erase(id.chain);
-    if (frame.goal.chains == Chains::own && !sites.empty()) {
+    if (!frame.goal.shared() && !sites.empty()) {
       return Error{Errc::corrupt, "series: a dot of another site"};
     }
     parts.emplace_hint(parts.end(), id, *std::move(part));

@@ -25,7 +25,6 @@
 namespace semel::bloom_block {
 namespace {
 
-constexpr std::uint64_t kBlockWords = 8;
 constexpr std::uint32_t kProbesInWord = 7;
 constexpr std::uint32_t kProbeBits = 9;
 constexpr std::uint64_t kProbeMask = (1u << kProbeBits) - 1;

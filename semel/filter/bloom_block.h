@@ -25,6 +25,8 @@
 
 namespace semel::bloom_block {
 
+inline constexpr std::uint64_t kBlockWords = 8;
+
 struct Sections {
   std::uint64_t blocks;  // in a section
   std::uint32_t probes;  // in a block

@@ -174,6 +174,17 @@ Result<bool> BloomFilter::merge(const BloomFilter& other) {
   return array_.unite(other.array_);
 }
 
+bool BloomFilter::unite(std::uint64_t first, std::span<const std::uint64_t> words) {
+  SEMEL_ASSERT(first <= array_.words().size() && words.size() <= array_.words().size() - first);
+  std::uint64_t fresh = 0;
+  std::uint64_t* const mine = array_.words().data() + first;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    fresh |= words[i] & ~mine[i];
+    mine[i] |= words[i];
+  }
+  return fresh != 0;
+}
+
 std::span<const std::uint64_t> BloomFilter::bits_of(Digest key, KeyBits& room) const {
   static_assert(std::tuple_size_v<KeyBits> >= limits::kPlainProbes);
   std::size_t n = 0;

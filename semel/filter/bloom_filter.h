@@ -29,6 +29,8 @@
 #include <span>
 
 #include "semel/bits/bit_array.h"
+#include "semel/bits/lines.h"
+#include "semel/core/arithmetic.h"
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/filter/bloom_block.h"
@@ -90,6 +92,13 @@ class BloomFilter {
   bool add(Digest key);
   bool contains(Digest key) const;
 
+  // Brings the line that contains(key) will need first.
+  [[gnu::always_inline]] void prefetch(Digest key) const {
+    const std::uint64_t at = plain() ? scale(key.lo, shape_.bits) / 64
+                                     : scale(key.lo, sections_.blocks) * bloom_block::kBlockWords;
+    semel::prefetch(array_.words().data() + at);
+  }
+
   // The same for many keys, in order: faster from about a dozen on, and several times as fast on a
   // filter larger than the cache. REQUIRES: the spans are of equal size.
   void add(std::span<const Digest> keys, std::span<bool> added);
@@ -98,6 +107,10 @@ class BloomFilter {
   // Adds every key of `other`; true if that changed anything. Errc::mismatch, and no change, if the
   // shapes differ.
   Result<bool> merge(const BloomFilter& other);
+
+  // The same for a part of `other`: its words from number `first` on. REQUIRES: first + words.size()
+  // is at most words().size().
+  bool unite(std::uint64_t first, std::span<const std::uint64_t> words);
 
   // Below the keys: the bits that add(key) sets (some perhaps twice, where probes meet), and all bits,
   // bit i being bit i % 64 of word i / 64.

@@ -30,7 +30,8 @@ struct Candidates {
   void strike_out(const Filter& filter, std::span<bool> out, bool known) {
     filter.contains({keys.data(), size}, {answer.data(), size});
     std::size_t kept = 0;
-    for (std::size_t i = 0; i < size; ++i) {
+    while (kept < size && !answer[kept]) ++kept;
+    for (std::size_t i = kept; i < size; ++i) {
       out[place[i]] = known;  // written again for those that stay
       keys[kept] = keys[i];
       place[kept] = place[i];

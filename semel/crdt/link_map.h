@@ -1,0 +1,84 @@
+// LinkMap: the links of a series in order, and a list of them that a lookup walks without a tree.
+//
+// Contract  A map from LinkId to filter, with the capacity of each link beside it. entries() lists
+//           the links ascending; those of one chain stand together.
+// Failure   When memory runs out, nothing has changed.
+// Threads   const members may run at once; any other call needs the object to itself.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "semel/crdt/series_goal.h"
+
+namespace semel {
+
+template <class Filter>
+class LinkMap {
+ public:
+  struct Entry {
+    LinkId id;
+    std::uint64_t capacity;  // in keys
+    Filter* filter;
+
+    // How many more keys the link takes.
+    std::uint64_t room() const {
+      const std::uint64_t keys = filter->keys();
+      return keys < capacity ? capacity - keys : 0;
+    }
+  };
+
+  LinkMap() = default;
+  LinkMap(const LinkMap& other) : map_(other.map_), entries_(other.entries_) { point(); }
+  LinkMap(LinkMap&& other) noexcept
+      : map_(std::move(other.map_)), entries_(std::exchange(other.entries_, {})) {}
+  LinkMap& operator=(LinkMap other) noexcept {
+    map_.swap(other.map_);
+    entries_.swap(other.entries_);
+    return *this;
+  }
+  ~LinkMap() = default;
+
+  const std::map<LinkId, Filter>& map() const { return map_; }
+  std::span<const Entry> entries() const { return entries_; }
+  std::span<const Entry> chain(SiteId chain) const {
+    const auto first = std::partition_point(entries_.begin(), entries_.end(),
+                                            [&](const Entry& e) { return e.id.chain < chain; });
+    const auto last = std::partition_point(first, entries_.end(),
+                                           [&](const Entry& e) { return e.id.chain == chain; });
+    return {first, last};
+  }
+  // Null if there is no such link.
+  Filter* find(LinkId id) const {
+    const auto entry = std::partition_point(entries_.begin(), entries_.end(),
+                                            [&](const Entry& e) { return e.id < id; });
+    return entry == entries_.end() || entry->id != id ? nullptr : entry->filter;
+  }
+
+  // Takes these links. REQUIRES: none of them is here, and the goal has a capacity for each.
+  void take(std::map<LinkId, Filter>&& links, const SeriesGoal& goal) {
+    entries_.reserve(entries_.size() + links.size());
+    const auto middle = static_cast<std::ptrdiff_t>(entries_.size());
+    for (auto& [id, filter] : links) entries_.push_back({id, *goal.capacity(id.link), &filter});
+    map_.merge(links);  // moves nodes, not filters
+    std::inplace_merge(entries_.begin(), entries_.begin() + middle, entries_.end(),
+                       [](const Entry& a, const Entry& b) { return a.id < b.id; });
+  }
+
+  bool operator==(const LinkMap& other) const { return map_ == other.map_; }
+
+ private:
+  void point() {
+    auto entry = entries_.begin();
+    for (auto& [id, filter] : map_) (entry++)->filter = &filter;
+  }
+
+  std::map<LinkId, Filter> map_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace semel
