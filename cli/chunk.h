@@ -63,6 +63,9 @@ struct Chunk {
   std::vector<TimeMs> times_ms;
   std::vector<TimeMs> now_ms;  // the latest of the times up to each record, in all chunks
   std::vector<std::vector<Digest>> places;
+  // The keys themselves, one after another, as a server is told them: only if they are asked for.
+  std::string ids;
+  std::vector<std::size_t> id_ends;
   std::vector<Problem> problems;  // in order
   std::uint64_t lines = 0;
 
@@ -73,6 +76,10 @@ struct Chunk {
   std::uint64_t duplicate_count = 0;
 
   std::string_view text() const { return {buffer.data(), size}; }
+  std::string_view id(std::size_t record) const {
+    const std::size_t begin = record == 0 ? 0 : id_ends[record - 1];
+    return std::string_view(ids).substr(begin, id_ends[record] - begin);
+  }
 };
 
 }  // namespace semel::cli

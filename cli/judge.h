@@ -47,9 +47,16 @@ class Judge {
  public:
   virtual ~Judge() = default;
 
-  // Turns every unknown fate of the chunk into `first` or `duplicate`. False if a key had no room: then
-  // all is over. REQUIRES: called once for each number, 0, 1, 2, ..., in ascending order on each thread.
+  // Turns every unknown fate of the chunk into `first` or `duplicate`. False if one cannot be told: then
+  // all is over, and problem() says why. REQUIRES: called once for each number, 0, 1, 2, ..., in ascending order on each thread.
   virtual bool judge(Chunk& chunk) = 0;
+  // The chunk is written: what it let through need not be let through again. False as of judge().
+  // REQUIRES: called once for each number, in ascending order, while others are being judged.
+  virtual bool written(const Chunk&) { return true; }
+  // May be asked from any thread.
+  virtual std::string problem() const {
+    return "cannot recognise more keys: the filters are as large as they can be";
+  }
 
   // As of some moment not long ago: may be asked at any time, from any thread.
   virtual Trust recent() const = 0;
@@ -85,7 +92,10 @@ Result<std::unique_ptr<Judge>> make_judge(const Memory& memory, std::uint32_t sl
 // Any layout, one chunk at a time. Errc::invalid for a shape that is none.
 Result<std::unique_ptr<Judge>> make_sliced_judge(const Memory& memory,
                                                  const Placement::Shape& shape);
-// A tree, one chunk at a time; chunks have places.
-Result<std::unique_ptr<Judge>> make_tree_judge(const Memory& memory, const TreePlan& plan);
+// A tree, one chunk at a time; chunks have places. On failure `problem` says more, if there is more to say.
+// REQUIRES: `remote` is there if the plan is remote().
+struct RemoteSettings;
+Result<std::unique_ptr<Judge>> make_tree_judge(const Memory& memory, const TreePlan& plan,
+                                               const RemoteSettings* remote, std::string& problem);
 
 }  // namespace semel::cli

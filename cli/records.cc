@@ -338,7 +338,8 @@ RecordReader::~RecordReader() = default;
 std::string RecordReader::read(std::string_view record, const Columns& columns, Answers& answers) {
   if (syntax_.format == Format::json) return read_json(record, answers);
   if (!columns.empty()) return read_columns(record, columns, answers);
-  answers.key = hasher_(without_line_end(syntax_.format, record));
+  answers.key_text = without_line_end(syntax_.format, record);
+  answers.key = hasher_(answers.key_text);
   return "";
 }
 
@@ -347,7 +348,10 @@ std::string RecordReader::read_columns(std::string_view record, const Columns& c
   if (std::string problem = columns_of(splitter_, record, columns, values_); !problem.empty()) {
     return problem;
   }
-  if (questions_.key.empty()) answers.key = hasher_(without_line_end(syntax_.format, record));
+  if (questions_.key.empty()) {
+    answers.key_text = without_line_end(syntax_.format, record);
+    answers.key = hasher_(answers.key_text);
+  }
   return answer(values_, answers);
 }
 
@@ -381,14 +385,18 @@ std::string RecordReader::read_json(std::string_view record, Answers& answers) {
     if (std::string problem = look(field, false); !problem.empty()) return problem;
   }
   values_.assign(texts.begin(), texts.end());
-  if (questions_.key.empty()) answers.key = hasher_(text);
+  if (questions_.key.empty()) {
+    answers.key_text = text;
+    answers.key = hasher_(text);
+  }
   return answer(values_, answers);
 }
 
 std::string RecordReader::answer(const std::vector<std::string_view>& values, Answers& answers) {
   auto value = values.begin();
   if (questions_.key.size() == 1) {
-    answers.key = hasher_(*value++);
+    answers.key_text = *value++;
+    answers.key = hasher_(answers.key_text);
   } else if (!questions_.key.empty()) {
     composed_.clear();
     for (std::size_t i = 0; i < questions_.key.size(); ++i, ++value) {
@@ -397,6 +405,7 @@ std::string RecordReader::answer(const std::vector<std::string_view>& values, An
       composed_.append(length.begin(), length.end());
       composed_ += *value;
     }
+    answers.key_text = composed_;
     answers.key = hasher_(composed_);
   }
   if (questions_.time) {

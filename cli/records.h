@@ -102,6 +102,7 @@ class RecordReader {
  public:
   struct Answers {
     Digest key;
+    std::string_view key_text;  // what the key is the digest of; valid until the next record
     TimeMs time_ms;
     std::vector<Digest> places;
   };

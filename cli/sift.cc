@@ -13,11 +13,14 @@
 #include "cli/files.h"
 #include "cli/judge.h"
 #include "cli/line_writer.h"
+#include "cli/remote_judge.h"
 #include "cli/sift_report.h"
 #include "cli/sift_run.h"
 #include "cli/sift_state.h"
 #include "cli/stop_signal.h"
 #include "cli/tree_plan.h"
+#include "cli/windows.h"
+#include "client/url.h"
 #include "semel/hash/hasher.h"
 
 namespace semel::cli {
@@ -30,6 +33,8 @@ constexpr std::uint64_t kMostThreads = 256;
 constexpr std::uint64_t kDefaultThreads = 8;  // at most
 constexpr std::uint64_t kMostSlices = 1024;
 constexpr std::uint32_t kDefaultSpread = 4;
+constexpr std::uint64_t kMostReplicas = 100;
+constexpr TimeMs kShortestClaimMs = 1000;
 
 enum class Layout : std::uint8_t { horizontal, vertical, diced, diced_vh };
 
@@ -40,6 +45,9 @@ const std::vector<std::pair<std::string, Layout>> kLayouts = {{"horizontal", Lay
                                                               {"diced", Layout::diced},
                                                               {"diced-vh", Layout::diced_vh}};
 
+const std::vector<std::pair<std::string, Delivery>> kDeliveries = {
+    {"at-least-once", Delivery::at_least_once}, {"at-most-once", Delivery::at_most_once}};
+
 struct Settings {
   std::vector<std::string> files;
   std::optional<std::string> key;
@@ -48,6 +56,11 @@ struct Settings {
   std::optional<std::string> state;
   std::optional<std::string> duplicates_to;
   std::optional<std::string> tree;
+  std::optional<client::Url> at;
+  std::optional<std::string> stream;
+  std::optional<std::uint64_t> replicas;
+  std::optional<Delivery> delivery;
+  std::optional<TimeMs> claim_ms;
   std::optional<TimeMs> window_ms;
   std::optional<TimeMs> checkpoint_ms;
   std::optional<double> error;
@@ -113,6 +126,44 @@ std::string contradiction(const Settings& s) {
   return "";
 }
 
+// The same of what is at a server: all of it, or with a tree its levels from the root on.
+std::string remote_contradiction(const Settings& s, bool tree) {
+  const bool remote = s.at || tree;
+  const char* const given = s.stream     ? "--stream"
+                            : s.replicas ? "--replicas"
+                            : s.delivery ? "--delivery"
+                            : s.claim_ms ? "--claim"
+                                         : nullptr;
+  if (!remote) {
+    if (given == nullptr) return "";
+    return std::string(given) + " is for memory at a server; allowed: with --at, or with a tree";
+  }
+  if (s.at && s.tree) {
+    return "--at and --tree exclude each other; allowed: at URL in the lines of the tree";
+  }
+  if (!s.stream) return "memory at a server needs a name; allowed: --stream NAME";
+  if (s.stream->empty() || s.stream->find_first_of("{}") != std::string::npos) {
+    return "--stream cannot be " + quoted(*s.stream) + "; allowed: a name without braces";
+  }
+  if (!s.window_ms) return "memory at a server needs --window; allowed: both";
+  if (s.time_field) {
+    return "--time-field and memory at a server exclude each other: its windows follow its clock";
+  }
+  if (s.seed != 0) {
+    return "--seed and memory at a server exclude each other: all producers need the same digests";
+  }
+  if (s.at && s.state) {
+    return "--state and --at exclude each other: what is known is at the server";
+  }
+  if (s.at && (s.spread || s.layout.value_or(Layout::horizontal) != Layout::horizontal)) {
+    return "--at has horizontal slices; allowed: neither --layout nor --spread";
+  }
+  if (s.claim_ms && *s.claim_ms < kShortestClaimMs) {
+    return "--claim cannot be " + quoted(duration_text(*s.claim_ms)) + "; allowed: 1s or more";
+  }
+  return "";
+}
+
 // What is asked of every record; a refusal instead, if a field is not one.
 std::string questions_of(const Settings& settings, const RecordSyntax& syntax, Questions& out) {
   const char* const allowed =
@@ -169,10 +220,28 @@ StateOptions state_options(const Settings& s, double error, const std::optional<
           {"--tree", tree ? tree->text() : ""}};
 }
 
+RemoteSettings remote_settings(const Settings& s, double error) {
+  RemoteSettings remote;
+  remote.stream = *s.stream;
+  remote.shape = {*s.window_ms, s.exact, error, s.tree ? kFirstIds : kFirstIds / s.slice_count()};
+  if (s.replicas) remote.replicas = static_cast<std::uint32_t>(*s.replicas);
+  remote.delivery = s.delivery.value_or(Delivery::at_least_once);
+  remote.claim_ms = s.claim_ms.value_or(kDefaultClaimMs);
+  return remote;
+}
+
 Result<std::unique_ptr<Judge>> judge_of(const Settings& settings, const Memory& memory,
-                                        const std::optional<TreePlan>& tree) {
-  if (tree) return make_tree_judge(memory, *tree);
+                                        const std::optional<TreePlan>& tree, std::string& problem) {
   const std::uint32_t slices = settings.slice_count();
+  if (settings.at) {
+    return make_remote_judge(*settings.at, slices, remote_settings(settings, memory.error),
+                             problem);
+  }
+  if (tree) {
+    std::optional<RemoteSettings> remote;
+    if (tree->remote()) remote = remote_settings(settings, memory.error);
+    return make_tree_judge(memory, *tree, remote ? &*remote : nullptr, problem);
+  }
   const Layout layout = settings.layout.value_or(Layout::horizontal);
   if (layout == Layout::horizontal) return make_judge(memory, slices);
   const auto spread =
@@ -256,6 +325,10 @@ Exit sift(Settings settings) {
       plan.input.questions.places.push_back(tree->levels[i].key);
     }
   }
+  if (const std::string wrong = remote_contradiction(settings, tree && tree->remote());
+      !wrong.empty()) {
+    return refuse(wrong);
+  }
   if (const std::string wrong = questions_of(settings, plan.input.syntax, plan.input.questions);
       !wrong.empty()) {
     return refuse(wrong);
@@ -263,6 +336,7 @@ Exit sift(Settings settings) {
   plan.on_error = settings.on_error;
   plan.window_ms = settings.window_ms;
   plan.seed = settings.seed;
+  plan.ids = settings.at.has_value();
   plan.threads = settings.threads.value_or(
       std::clamp<std::uint64_t>(std::thread::hardware_concurrency(), 1, kDefaultThreads));
   plan.checkpoint_ms = settings.checkpoint_ms.value_or(kDefaultCheckpointMs);
@@ -277,9 +351,11 @@ Exit sift(Settings settings) {
       .hash = Hasher::fast(settings.seed).id(),
       // Times in records begin with the first one.
       .now_ms = settings.time_field ? std::numeric_limits<TimeMs>::min() : SystemClock().now_ms()};
-  auto judge = judge_of(settings, memory, tree);
+  std::string problem;
+  auto judge = judge_of(settings, memory, tree, problem);
   if (!judge) {
-    complain(kName, std::string("cannot make the filters: ") + judge.error().what);
+    complain(kName, problem.empty() ? std::string("cannot make the filters: ") + judge.error().what
+                                    : problem);
     return judge.error().code == Errc::invalid ? Exit::usage : Exit::failure;
   }
 
@@ -389,6 +465,30 @@ Command sift_command() {
         "how many slices know a key, unless they are horizontal (default 4)"},
        {"tree", 'r', path_value("FILE", settings->tree),
         "sift through a tree of filters, from the edge to the root, whose levels FILE names"},
+       {"at", 'a',
+        value_of("URL",
+                 "redis://[[user]:password@]host[:port][,host[:port]...][/database] or "
+                 "redis+unix:///path",
+                 settings->at,
+                 [](std::string_view text) {
+                   const auto url = client::parse_url(text);
+                   return url ? std::optional(*url) : std::nullopt;
+                 }),
+        "keep the memory at a server with the module semel.so, or spread over the primaries of a "
+        "Redis Cluster, for any number of producers at once"},
+       {"stream", 'N',
+        value_of("NAME", "a name", settings->stream,
+                 [](std::string_view text) { return std::optional(std::string(text)); }),
+        "what the stream is called there: producers of one stream share its memory"},
+       {"delivery", 'l', choice_value("MODE", settings->delivery, kDeliveries),
+        "what a crash does to a record on its way: at-least-once may write it again, at-most-once "
+        "may lose it (default at-least-once)"},
+       {"claim", 'm', duration_value("TIME", settings->claim_ms),
+        "how long other producers wait for a record on its way, if this one stands still (default "
+        "1m)"},
+       {"replicas", 'R', count_value("N", settings->replicas, 0, kMostReplicas),
+        "how many replicas have to know an answer before it counts (default 1 if every primary has "
+        "a replica)"},
        {"seed", 's', count_value("N", settings->seed, 0, UINT64_MAX),
         "of the digests; with another seed other lines are wrongly dropped (default 0)"},
        {"quiet", 'q', flag_value(settings->quiet), "no summary; errors are still reported"},
@@ -400,7 +500,8 @@ Command sift_command() {
       {"semel sift -f json -k user.id,order --state seen.state orders.json", "day by day"},
       {"semel sift -f csv -H -k id -w 1d -T time clicks.csv", "by the time in the records"},
       {"semel sift --exact --count *.log", "how many different lines there are"},
-      {"semel sift -d repeated.txt ids.txt >first.txt", "both halves of the stream"}};
+      {"semel sift -d repeated.txt ids.txt >first.txt", "both halves of the stream"},
+      {"semel sift -a redis://10.0.0.1 -N orders -w 1d", "with other producers of the stream"}};
   return {"sift", std::move(syntax), [settings] { return sift(*settings); }};
 }
 

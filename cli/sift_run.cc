@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "cli/files.h"
+#include "cli/remote_id.h"
 #include "cli/stop_signal.h"
 #include "cli/turnstile.h"
 #include "semel/hash/hasher.h"
@@ -125,6 +126,8 @@ class SiftRun {
     chunk.times_ms.clear();
     chunk.now_ms.clear();
     chunk.places.clear();
+    chunk.ids.clear();
+    chunk.id_ends.clear();
     chunk.problems.clear();
     chunk.fates.clear();
     chunk.lines = 0;
@@ -138,14 +141,19 @@ class SiftRun {
       rest.remove_prefix(cut.size);
       std::string problem =
           cut.unclosed ? "a quote is not closed" : records.read(record, *chunk.columns, answers);
-      chunk.fates.push_back(problem.empty() ? Fate::unknown : unreadable);
-      if (!problem.empty()) {
+      const bool readable = problem.empty();
+      chunk.fates.push_back(readable ? Fate::unknown : unreadable);
+      if (!readable) {
         chunk.problems.push_back({chunk.records.size(), chunk.lines, std::move(problem)});
       }
       chunk.records.push_back(record);
       chunk.keys.push_back(answers.key);
       if (chunk.timed) chunk.times_ms.push_back(answers.time_ms);
       if (placed) chunk.places.push_back(answers.places);
+      if (plan_.ids) {
+        if (readable) append_remote_id(answers.key_text, answers.key, chunk.ids);
+        chunk.id_ends.push_back(chunk.ids.size());
+      }
       chunk.lines += cut.lines;
     }
   }
@@ -203,6 +211,7 @@ class SiftRun {
     chunk.keys.resize(record);
     if (chunk.timed) chunk.times_ms.resize(record);
     if (!chunk.places.empty()) chunk.places.resize(record);
+    if (!chunk.id_ends.empty()) chunk.id_ends.resize(record);
   }
 
   // Neighbours of the same fate go in one piece: they are adjacent in memory.
@@ -232,7 +241,7 @@ class SiftRun {
   void write(const Chunk& chunk, bool room) {
     written_.wait(chunk.number);
     if (sound_ && !room) {
-      complain(kName, "cannot recognise more keys: the filters are as large as they can be");
+      complain(kName, judge_.problem());
       sound_ = false;
     }
     if (sound_) {
@@ -243,6 +252,10 @@ class SiftRun {
       report_.first += chunk.first_count;
       report_.duplicates += chunk.duplicate_count;
       sound_ = outputs_sound();
+      if (sound_ && !judge_.written(chunk)) {
+        complain(kName, judge_.problem());
+        sound_ = false;
+      }
       if (plan_.progress && steady_clock::now() >= next_progress_) show_progress();
     }
     if (!sound_) stop_.wake();

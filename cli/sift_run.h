@@ -39,6 +39,7 @@ struct SiftPlan {
   OnError on_error = OnError::stop;
   std::optional<TimeMs> window_ms;  // with times in the records: what is older cannot be judged
   std::uint64_t seed = 0;           // of the digests
+  bool ids = false;                 // chunks have ids
   std::size_t threads = 1;
   TimeMs checkpoint_ms = 0;
   bool progress = false;

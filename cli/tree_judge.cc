@@ -3,11 +3,15 @@
 #include <iomanip>
 #include <limits>
 #include <map>
+#include <mutex>
+#include <set>
 #include <sstream>
 
+#include "cli/remote_judge.h"
 #include "cli/serial_judge.h"
 #include "cli/sift_report.h"
 #include "cli/windows.h"
+#include "client/remote_slice.h"
 #include "semel/core/arithmetic.h"
 #include "semel/sift/bloom_tree.h"
 #include "semel/sift/sliced_filter.h"
@@ -25,19 +29,91 @@ Digest path_through(Digest parent, Digest place) {
   return {mix(parent.lo + place.lo), mix(parent.hi ^ place.hi)};
 }
 
+// Where two places meet by chance the nodes would be one: as likely as for the keys themselves.
+std::string hexadecimal(Digest path) {
+  std::ostringstream out;
+  out << std::hex << std::setfill('0') << std::setw(16) << path.hi << std::setw(16) << path.lo;
+  return out.str();
+}
+
+// The nodes that are keys of servers.
+class RemoteNodes {
+ public:
+  // REQUIRES: the settings outlive it.
+  explicit RemoteNodes(const RemoteSettings& settings)
+      : settings_(settings), owner_(make_owner()) {}
+
+  // One key, or one for each slice. problem() if there is none.
+  Result<std::vector<Slice*>> make(const TreePlan::Level& level, const std::string& path,
+                                   double error, double share) {
+    auto& cluster = clusters_[level.at];
+    if (!cluster) {
+      auto connected = connect(*client::parse_url(level.at), settings_, problem_);
+      if (!connected) return connected.error();
+      cluster = *std::move(connected);
+    }
+    const std::string name = settings_.stream + '/' + level.name + path;
+    std::vector<std::string> names = {name};
+    if (level.slices > 1) names = client::spread_keys(name, level.slices);
+    std::vector<client::SiftKey> keys;
+    for (std::string& key : names) keys.emplace_back(std::move(key));
+    client::SiftShape shape = settings_.shape;
+    shape.error = error;
+    shape.capacity = std::max<std::uint64_t>(
+        64, static_cast<std::uint64_t>(static_cast<double>(shape.capacity) * share));
+    if (const auto done = client::reserve(*cluster, keys, shape, problem_); !done) {
+      return done.error();
+    }
+    std::vector<Slice*> made;
+    for (client::SiftKey& key : keys) {
+      slices_.push_back(std::make_unique<client::RemoteSlice>(
+          *cluster, std::move(key),
+          client::RemoteSlice::Options{settings_.delivery == Delivery::at_most_once
+                                           ? client::Taking::added
+                                           : client::Taking::claimed,
+                                       owner_, settings_.claim_ms}));
+      made.push_back(slices_.back().get());
+    }
+    return made;
+  }
+
+  // What a tree takes for a node that others stand in for is the end here: none stands in for a root.
+  std::string problem() const {
+    for (const auto& slice : slices_) {
+      if (!slice->problem().empty()) return slice->problem();
+    }
+    return problem_;
+  }
+
+  std::size_t size() const { return slices_.size(); }
+
+ private:
+  const RemoteSettings& settings_;
+  std::string owner_;
+  std::map<std::string, std::unique_ptr<client::Cluster>> clusters_;  // by URL
+  std::vector<std::unique_ptr<client::RemoteSlice>> slices_;
+  std::string problem_;
+};
+
 template <class Maker>
 class TreeJudge final : public SerialJudge {
  public:
   using W = std::decay_t<decltype(*std::declval<Maker>()(1.0, 1.0))>;
 
-  TreeJudge(TreePlan plan, double error, Maker maker)
+  TreeJudge(TreePlan plan, double error, Maker maker, const RemoteSettings* remote)
       : plan_(std::move(plan)),
         // A new key is asked for on every level.
         error_(error / static_cast<double>(plan_.levels.size())),
-        maker_(std::move(maker)) {}
+        maker_(std::move(maker)) {
+    if (remote != nullptr) {
+      settings_ = *remote;
+      remote_.emplace(*settings_);
+    }
+  }
 
-  Result<void> begin() {
-    auto slice = make_node(0);
+  Result<void> begin(std::string& problem) {
+    auto slice = make_node(0, {0, 0});
+    if (!slice) problem = remote_problem();
     if (!slice) return slice.error();
     const std::size_t none = TreeShape::kNone;
     auto shape = TreeShape::make({&none, 1});
@@ -55,6 +131,10 @@ class TreeJudge final : public SerialJudge {
     TimeMs latest = std::numeric_limits<TimeMs>::min();
     for (const auto& slice : windows_) latest = std::max(latest, slice->window().now());
     return latest;
+  }
+  std::string problem() const override {
+    const std::lock_guard lock(problem_lock_);
+    return problem_.empty() ? Judge::problem() : problem_;
   }
 
   // The first section is the shape, then comes each window.
@@ -115,11 +195,17 @@ class TreeJudge final : public SerialJudge {
   };
 
   // One for a node, or one for each of its slices.
-  Result<Slice*> make_node(std::size_t level) {
+  Result<Slice*> make_node(std::size_t level, Digest path) {
     const std::uint32_t slices = plan_.levels[level].slices;
     const double share = (level == 0 ? 1 : kNodeShare) / slices;
     std::vector<Slice*> made;
-    for (std::uint32_t i = 0; i < slices; ++i) {
+    if (!plan_.levels[level].at.empty()) {
+      auto remote = remote_->make(plan_.levels[level], level == 0 ? "" : '/' + hexadecimal(path),
+                                  error_, share);
+      if (!remote) return remote.error();
+      made = *std::move(remote);
+    }
+    while (made.size() < slices) {
       auto window = maker_(share, error_);
       if (!window) return window.error();
       windows_.push_back(std::make_unique<WindowSlice<W>>(*std::move(window), 0));
@@ -135,7 +221,7 @@ class TreeJudge final : public SerialJudge {
   }
 
   Result<std::size_t> add(std::size_t parent, Digest path) {
-    auto slice = make_node(tree_->shape().level(parent) + 1);
+    auto slice = make_node(tree_->shape().level(parent) + 1, path);
     if (!slice) return slice.error();
     auto node = tree_->add_leaf(parent, *slice);
     if (!node) return node.error();
@@ -161,8 +247,51 @@ class TreeJudge final : public SerialJudge {
     return node;
   }
 
-  // What comes one after another to one leaf at one time goes in one call.
   bool judge_in_turn(Chunk& chunk) override {
+    if (!plan_.remote()) return judge_in_order(chunk);
+    if (!remote_problem().empty()) return false;
+    const bool room = judge_by_leaves(chunk);
+    if (remote_problem().empty()) return room;
+    const std::lock_guard lock(problem_lock_);
+    problem_ = remote_problem();
+    return false;
+  }
+
+  std::string remote_problem() const { return remote_ ? remote_->problem() : ""; }
+
+  // A call to a server takes as long for many keys as for one: all that come to one leaf go together. The
+  // order of leaves is of no account once each key is asked for at the first place that it comes to:
+  // what comes later is a duplicate, whatever that one is.
+  bool judge_by_leaves(Chunk& chunk) {
+    std::set<Digest, Less> met;
+    std::map<std::size_t, std::vector<std::size_t>> leaves;
+    for (std::size_t i = 0; i < chunk.records.size(); ++i) {
+      if (chunk.fates[i] != Fate::unknown) continue;
+      if (!met.insert(chunk.keys[i]).second) {
+        chunk.fates[i] = Fate::duplicate;
+        continue;
+      }
+      const auto leaf = leaf_of(chunk.places[i]);
+      if (!leaf) return false;
+      leaves[*leaf].push_back(i);
+    }
+    std::vector<Digest> keys;
+    for (const auto& [leaf, records] : leaves) {
+      keys.clear();
+      for (const std::size_t record : records) keys.push_back(chunk.keys[record]);
+      verdicts_.resize(keys.size());
+      tree_->test_and_set(leaf, keys, {}, verdicts_, chunk.read_ms);
+      for (std::size_t i = 0; i < records.size(); ++i) {
+        if (verdicts_[i] == Verdict::full || verdicts_[i] == Verdict::stale) return false;
+        chunk.fates[records[i]] = fate_of(verdicts_[i]);
+      }
+      if (!remote_problem().empty()) return false;
+    }
+    return true;
+  }
+
+  // What comes one after another to one leaf at one time goes in one call.
+  bool judge_in_order(Chunk& chunk) {
     for (std::size_t begin = 0; begin < chunk.records.size();) {
       if (chunk.fates[begin] != Fate::unknown) {
         ++begin;
@@ -217,7 +346,8 @@ class TreeJudge final : public SerialJudge {
         return damaged;
       }
       // Not more windows than there are sections to fill them.
-      if (sections() + plan_.levels[tree_->shape().level(parent) + 1].slices > expected_) {
+      const TreePlan::Level& level = plan_.levels[tree_->shape().level(parent) + 1];
+      if (level.at.empty() && sections() + level.slices > expected_) {
         return damaged;
       }
       if (const auto added = add(parent, path); !added) return added.error();
@@ -228,6 +358,10 @@ class TreeJudge final : public SerialJudge {
   TreePlan plan_;
   double error_;
   Maker maker_;
+  std::optional<RemoteSettings> settings_;
+  std::optional<RemoteNodes> remote_;
+  mutable std::mutex problem_lock_;
+  std::string problem_;
   std::vector<std::unique_ptr<WindowSlice<W>>> windows_;
   std::vector<std::unique_ptr<SlicedNode>> sliced_;
   std::optional<BloomTree> tree_;
@@ -240,10 +374,11 @@ class TreeJudge final : public SerialJudge {
 
 }  // namespace
 
-Result<std::unique_ptr<Judge>> make_tree_judge(const Memory& memory, const TreePlan& plan) {
+Result<std::unique_ptr<Judge>> make_tree_judge(const Memory& memory, const TreePlan& plan,
+                                               const RemoteSettings* remote, std::string& problem) {
   return with_window(memory, [&](auto maker) -> Result<std::unique_ptr<Judge>> {
-    auto judge = std::make_unique<TreeJudge<decltype(maker)>>(plan, memory.error, maker);
-    if (const auto begun = judge->begin(); !begun) return begun.error();
+    auto judge = std::make_unique<TreeJudge<decltype(maker)>>(plan, memory.error, maker, remote);
+    if (const auto begun = judge->begin(problem); !begun) return begun.error();
     return std::unique_ptr<Judge>(std::move(judge));
   });
 }

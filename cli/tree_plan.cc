@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cli/options.h"
+#include "client/url.h"
 
 namespace semel::cli {
 namespace {
@@ -43,15 +44,23 @@ std::string parse_level(const std::vector<std::string_view>& words, const Record
       if (!field) return "key cannot be " + quoted(value) + "; allowed: a field, as for --key";
       level.key = *field;
       has_key = true;
+    } else if (words[i] == "at") {
+      const auto url = client::parse_url(value);
+      if (!url) return "at cannot be " + quoted(value) + "; allowed: " + url.error().what;
+      level.at = value;
     } else {
       return "unknown word " + quoted(words[i]) +
-             (root ? "; allowed after the root: slices" : "; allowed: key, slices");
+             (root ? "; allowed after the root: slices, at" : "; allowed: key, slices, at");
     }
   }
   if (!root && !has_key)
     return "level " + quoted(level.name) + " needs a key: the field that names its nodes";
   for (const TreePlan::Level& other : plan.levels) {
     if (other.name == level.name) return "level " + quoted(level.name) + " is there already";
+  }
+  if (!root && !level.at.empty() && plan.levels.back().at.empty()) {
+    return "level " + quoted(level.name) + " is at a server, and " +
+           quoted(plan.levels.back().name) + " above it is not; allowed: all levels from the root";
   }
   if (plan.levels.size() == kMostLevels) return "there are more than 64 levels";
   plan.levels.push_back(std::move(level));
@@ -87,6 +96,7 @@ std::string TreePlan::text() const {
   out += " confirm " + std::to_string(confirm_at);
   for (const Level& level : levels) {
     out += "; " + level.name + " key " + level.key.name + " slices " + std::to_string(level.slices);
+    if (!level.at.empty()) out += " at " + level.at;
   }
   return out;
 }
@@ -103,6 +113,10 @@ std::string parse_tree(std::string_view text, const RecordSyntax& syntax, TreePl
   }
   if (plan.levels.size() < 2) return "a tree needs two levels or more";
   if (plan.confirm_at >= plan.levels.size()) return "confirm names a level that is not there";
+  if (plan.confirm_at > 0 && plan.remote()) {
+    return "confirm needs all nodes in this process, and a level is at a server; allowed: confirm "
+           "0";
+  }
   return "";
 }
 

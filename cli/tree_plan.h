@@ -7,6 +7,10 @@
 //   level region key 2
 //   level site key 3
 //
+// The levels from the root down to some level may be at servers, each of their nodes a key there: the line
+// ends in `at redis://host:port`. Hits there are not confirmed from below: other producers' leaves, which
+// may be the ones that know, are not in this tree.
+//
 // Words are separated by blanks; what follows a # is a remark.
 #pragma once
 
@@ -25,6 +29,7 @@ struct TreePlan {
     std::string name;
     Field key;  // which of its nodes a record comes through; of no use at the root
     std::uint32_t slices = 1;
+    std::string at = {};  // the URL; empty: in this process
   };
 
   TreeKind kind = TreeKind::sparse;
@@ -33,6 +38,7 @@ struct TreePlan {
 
   // The same plan gives the same text.
   std::string text() const;
+  bool remote() const { return !levels.empty() && !levels.front().at.empty(); }
 };
 
 // What is wrong, with its line; empty if nothing.

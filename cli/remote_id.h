@@ -1,0 +1,31 @@
+// How a key is told to a server: as it is up to 64 bytes, so that it can be asked for there by name. A
+// longer one is told by its first 49 bytes and its digest: 65 bytes, which no key told as it is can have.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "semel/core/codec.h"
+#include "semel/hash/digest.h"
+
+namespace semel::cli {
+
+inline constexpr std::size_t kLongestId = 64;
+inline constexpr std::size_t kIdPrefix = kLongestId + 1 - 2 * sizeof(std::uint64_t);
+
+inline void append_remote_id(std::string_view key, Digest digest, std::string& to) {
+  if (key.size() <= kLongestId) {
+    to += key;
+    return;
+  }
+  std::array<std::uint8_t, 16> bytes{};
+  store_u64(bytes.data(), digest.lo);
+  store_u64(bytes.data() + 8, digest.hi);
+  to += key.substr(0, kIdPrefix);
+  to.append(bytes.begin(), bytes.end());
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,400 @@
+#include "client/cluster.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <thread>
+#include <utility>
+
+#include "semel/core/assert.h"
+
+namespace semel::client {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// A pipeline longer than this is sent before it is complete: the server works meanwhile.
+constexpr std::size_t kEnoughToSend = std::size_t{64} << 10;
+constexpr int kQuickRedirections = 5;
+constexpr const char* kLost = "the connection was lost before the answer: nobody knows";
+constexpr std::int64_t kFirstPauseMs = 5;
+constexpr std::int64_t kLongestPauseMs = 320;
+
+// Errors of commands that were not executed and may be later.
+constexpr std::array<std::string_view, 6> kLater = {"TRYAGAIN", "CLUSTERDOWN", "LOADING",
+                                                    "READONLY", "MASTERDOWN",  "NOREPLICAS"};
+
+std::string_view next_word(std::string_view& text) {
+  const std::size_t blank = std::min(text.find(' '), text.size());
+  const std::string_view word = text.substr(0, blank);
+  text.remove_prefix(std::min(blank + 1, text.size()));
+  return word;
+}
+
+}  // namespace
+
+enum class Stage : std::uint8_t {
+  waiting,  // for a node
+  placed,   // on a node, queued or sent
+  replied,  // but not confirmed
+  settled,
+  finished,
+};
+
+struct Cluster::Pending {
+  std::uint32_t slot;
+  Command command;
+  Repeat repeat;
+  Time deadline;
+  Stage stage = Stage::waiting;
+  Node* node = nullptr;
+  std::optional<Address> ask = {};  // go there, this once
+  int redirections = 0;
+  std::optional<Reply> reply = {};
+  const char* error = nullptr;  // settled without a reply
+};
+
+struct Cluster::Node {
+  Node(const Address& address, const Login& login, const ConnectionOptions& options)
+      : connection(address, login, options) {}
+
+  enum class Answer : std::uint8_t { command, asking, wait };
+  struct Expected {
+    Answer answer;
+    Ticket ticket;
+  };
+  Connection connection;
+  std::deque<Expected> expected;    // in the order of the answers
+  std::vector<Ticket> unconfirmed;  // replied, until the next WAIT is answered
+  bool unsent = false;
+};
+
+Cluster::Cluster(Url url, ClusterOptions options)
+    : url_(std::move(url)), options_(options), random_(options.seed), slots_(kSlots, nullptr) {}
+Cluster::~Cluster() = default;
+
+Cluster::Pending* Cluster::find(Ticket ticket) {
+  if (ticket < first_) return nullptr;
+  SEMEL_ASSERT(ticket - first_ < pending_.size());
+  Pending& pending = pending_[ticket - first_];
+  return pending.stage == Stage::finished ? nullptr : &pending;
+}
+
+void Cluster::wait(Ticket ticket, Pending& pending) {
+  pending.stage = Stage::waiting;
+  waiting_.push_back(ticket);
+}
+
+void Cluster::forget(Ticket ticket) {
+  Pending& pending = *find(ticket);
+  pending.stage = Stage::finished;
+  pending.command.clear();
+  while (!pending_.empty() && pending_.front().stage == Stage::finished) {
+    pending_.pop_front();
+    ++first_;
+  }
+}
+
+Cluster::Node& Cluster::node_at(const Address& address) {
+  auto& node = nodes_[address];
+  if (!node) {
+    node = std::make_unique<Node>(address, Login{url_.user, url_.password, url_.database},
+                                  options_.connection);
+  }
+  return *node;
+}
+
+Result<void> Cluster::connect() {
+  if (const auto found = refresh(); !found) return found;
+  replicas_ = options_.replicas.value_or(fewest_replicas_ > 0 ? 1 : 0);
+  return {};
+}
+
+Result<void> Cluster::refresh() {
+  std::vector<Address> known;
+  for (const auto& [address, node] : nodes_) known.push_back(address);
+  for (const Address& address : url_.addresses) {
+    if (!nodes_.contains(address)) known.push_back(address);
+  }
+  // Each time another one first: one may be cut off, and not know it.
+  Error error{Errc::io, "no server answers"};
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const Address& address = known[++asked_last_ % known.size()];
+    const auto done = ask_slots(address);
+    if (done) return done;
+    error = done.error();
+    if (error.code != Errc::io) break;
+  }
+  return error;
+}
+
+Result<void> Cluster::ask_slots(const Address& address) {
+  Connection connection(address, {url_.user, url_.password, 0}, options_.connection);
+  const auto reply = connection.call({"CLUSTER", "SLOTS"});
+  if (!reply) {
+    problem_ = connection.problem();
+    return reply.error();
+  }
+  if (reply->is_error("ERR")) {  // no cluster support
+    if (url_.addresses.size() > 1) {
+      problem_ = address.text() + " is no cluster; allowed: several hosts of one cluster, or one";
+      return Error{Errc::invalid, "several hosts that are no cluster"};
+    }
+    std::fill(slots_.begin(), slots_.end(), &node_at(address));
+    clustered_ = false;
+    // ["master", offset, [replica, ...]]
+    const auto role = connection.call({"ROLE"});
+    const bool primary = role && role->size() == 3 && role->at(0).text() == "master";
+    fewest_replicas_ = primary ? role->at(2).size() : 0;
+    return {};
+  }
+  if (reply->is_error() || reply->kind() != ReplyKind::array) {
+    problem_ = "cannot ask " + address.text() + " for its slots: " + std::string(reply->text());
+    // NOAUTH, NOPERM: the others will say the same.
+    return Error{reply->is_error("LOADING") ? Errc::io : Errc::mismatch,
+                 "cannot ask for the slots"};
+  }
+  if (url_.database != 0) {
+    problem_ = "a cluster has no database but 0";
+    return Error{Errc::invalid, "a cluster has no database but 0"};
+  }
+  std::vector<Node*> slots(kSlots, nullptr);
+  std::size_t fewest = reply->size() == 0 ? 0 : ~std::size_t{0};
+  for (std::size_t i = 0; i < reply->size(); ++i) {
+    const ReplyView range = reply->at(i);
+    if (range.size() < 3 || range.at(2).size() < 2) continue;
+    const std::int64_t first = range.at(0).integer();
+    const std::int64_t last = range.at(1).integer();
+    const std::int64_t port = range.at(2).at(1).integer();
+    if (first < 0 || last >= kSlots || first > last || port <= 0 || port > 65535) continue;
+    const std::string_view host = range.at(2).at(0).text();
+    // A node that does not know how it is called is where it was asked.
+    Node& node = node_at(
+        {host.empty() ? address.host : std::string(host), static_cast<std::uint16_t>(port)});
+    std::fill(slots.begin() + first, slots.begin() + last + 1, &node);
+    fewest = std::min(fewest, range.size() - 3);  // after the primary come its replicas
+  }
+  // Where there is none, the node that answered will know when there is one.
+  std::replace(slots.begin(), slots.end(), static_cast<Node*>(nullptr), &node_at(address));
+  slots_ = std::move(slots);
+  fewest_replicas_ = fewest;
+  clustered_ = true;
+  return {};
+}
+
+std::size_t Cluster::primaries() const {
+  std::vector<Node*> distinct = slots_;
+  std::sort(distinct.begin(), distinct.end());
+  return static_cast<std::size_t>(std::unique(distinct.begin(), distinct.end()) - distinct.begin());
+}
+
+const Address& Cluster::address_of(std::uint32_t slot) const {
+  SEMEL_ASSERT(slot < kSlots && slots_[slot] != nullptr);
+  return slots_[slot]->connection.address();
+}
+
+Cluster::Ticket Cluster::start(std::uint32_t slot, Command command, Repeat repeat) {
+  SEMEL_ASSERT(slot < kSlots && slots_[slot] != nullptr);
+  const Ticket ticket = first_ + pending_.size();
+  pending_.push_back(
+      {slot, std::move(command), repeat, steady_clock::now() + milliseconds(options_.deadline_ms)});
+  place(ticket, pending_.back());
+  return ticket;
+}
+
+void Cluster::place(Ticket ticket, Pending& pending) {
+  Node& node = pending.ask ? node_at(*pending.ask) : *slots_[pending.slot];
+  if (pending.ask) {
+    node.connection.append({"ASKING"});
+    node.expected.push_back({Node::Answer::asking, ticket});
+    pending.ask.reset();
+  }
+  node.connection.append(pending.command);
+  node.expected.push_back({Node::Answer::command, ticket});
+  node.unsent = true;
+  pending.stage = Stage::placed;
+  pending.node = &node;
+  if (node.connection.appended_bytes() >= kEnoughToSend) send(node);
+}
+
+void Cluster::place_waiting() {
+  if (waiting_.empty()) return;
+  std::vector<Ticket> waiting = std::exchange(waiting_, {});
+  std::sort(waiting.begin(), waiting.end());
+  for (const Ticket ticket : waiting) {
+    Pending* const pending = find(ticket);
+    if (pending != nullptr) place(ticket, *pending);
+  }
+}
+
+void Cluster::send() {
+  for (const auto& [address, node] : nodes_) {
+    if (node->unsent) send(*node);
+  }
+}
+
+void Cluster::send(Node& node) {
+  node.unsent = false;
+  if (!node.connection.connected() && !node.connection.connect()) {
+    // Nothing of it was sent.
+    problem_ = node.connection.problem();
+    for (const Node::Expected& expected : std::exchange(node.expected, {})) {
+      if (expected.answer != Node::Answer::command) continue;
+      if (Pending* const pending = find(expected.ticket)) wait(expected.ticket, *pending);
+    }
+    trouble_ = true;
+    return;
+  }
+  if (replicas_ > 0) {
+    node.connection.append(
+        Command{"WAIT"}.add(std::int64_t{replicas_}).add(options_.replicas_timeout_ms));
+    node.expected.push_back({Node::Answer::wait, 0});
+  }
+  if (!node.connection.send()) lose(node);
+}
+
+void Cluster::lose(Node& node) {
+  problem_ = node.connection.problem();
+  node.unsent = false;
+  const auto expected = std::exchange(node.expected, {});
+  const auto unconfirmed = std::exchange(node.unconfirmed, {});
+  for (const Node::Expected& answer : expected) {
+    if (answer.answer == Node::Answer::command) unknown(answer.ticket, kLost);
+  }
+  for (const Ticket ticket : unconfirmed) unknown(ticket, kLost);
+  trouble_ = true;
+}
+
+void Cluster::unknown(Ticket ticket, const char* why) {
+  Pending* const pending = find(ticket);
+  if (pending == nullptr) return;
+  ++counts_.lost;
+  pending->reply.reset();
+  if (pending->repeat == Repeat::safe) return wait(ticket, *pending);
+  pending->stage = Stage::settled;
+  pending->error = why;
+}
+
+void Cluster::read(Node& node) {
+  auto reply = node.connection.read();
+  if (!reply) return lose(node);
+  SEMEL_ASSERT(!node.expected.empty());
+  const Node::Expected expected = node.expected.front();
+  node.expected.pop_front();
+  switch (expected.answer) {
+    case Node::Answer::asking:
+      return;
+    case Node::Answer::wait:
+      return confirm(node, *reply);
+    case Node::Answer::command:
+      return take(node, expected.ticket, *std::move(reply));
+  }
+}
+
+void Cluster::take(Node& node, Ticket ticket, Reply reply) {
+  Pending* const found = find(ticket);
+  if (found == nullptr) return;  // given up at its deadline
+  Pending& pending = *found;
+  const bool moved = reply.is_error("MOVED");
+  if (moved || reply.is_error("ASK")) {
+    ++(moved ? counts_.moved : counts_.asked);
+    wait(ticket, pending);
+    return redirect(node, pending, reply.text(), !moved);
+  }
+  for (const std::string_view word : kLater) {
+    if (!reply.is_error(word)) continue;
+    ++counts_.later;
+    wait(ticket, pending);
+    problem_ = node.connection.address().text() + ": " + std::string(reply.text());
+    trouble_ = true;
+    return;
+  }
+  const bool confirmed = replicas_ == 0 || reply.is_error();
+  pending.reply.emplace(std::move(reply));
+  pending.stage = confirmed ? Stage::settled : Stage::replied;
+  if (!confirmed) node.unconfirmed.push_back(ticket);
+  if (confirmed) pauses_ = 0;
+}
+
+void Cluster::confirm(Node& node, const Reply& reply) {
+  const bool enough =
+      reply.kind() == ReplyKind::integer && reply.integer() >= std::int64_t{replicas_};
+  for (const Ticket ticket : std::exchange(node.unconfirmed, {})) {
+    Pending* const pending = find(ticket);
+    if (pending == nullptr) continue;
+    if (enough) {
+      pending->stage = Stage::settled;
+      continue;
+    }
+    ++counts_.unconfirmed;
+    unknown(ticket, "too few replicas have it: nobody knows whether it lasts");
+  }
+  if (enough) {
+    pauses_ = 0;
+    return;
+  }
+  problem_ = node.connection.address().text() + ": " +
+             (reply.is_error() ? std::string(reply.text())
+                               : "only " + std::to_string(reply.integer()) + " of " +
+                                     std::to_string(replicas_) + " replicas have it");
+  trouble_ = true;
+}
+
+// "MOVED 3999 host:port"
+void Cluster::redirect(const Node& node, Pending& pending, std::string_view text, bool ask) {
+  next_word(text);
+  const std::string_view slot = next_word(text);
+  auto address = parse_address(text);
+  problem_ = node.connection.address().text() + ": slot " + std::string(slot) + " is elsewhere";
+  if (!address || ++pending.redirections > kQuickRedirections) {
+    trouble_ = true;
+    if (!address) return;
+  }
+  if (address->host.empty()) address->host = node.connection.address().host;
+  if (ask) {
+    pending.ask = *address;
+  } else {
+    slots_[pending.slot] = &node_at(*address);
+    clustered_ = true;
+  }
+}
+
+void Cluster::pause(Time until) {
+  const std::int64_t longest = std::min(kFirstPauseMs << std::min(pauses_++, 10), kLongestPauseMs);
+  const auto wait = milliseconds(
+      longest / 2 + static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(longest))));
+  std::this_thread::sleep_until(std::min(until, steady_clock::now() + wait));
+}
+
+Result<Reply> Cluster::finish(Ticket ticket) {
+  Pending* const found = find(ticket);
+  SEMEL_ASSERT(found != nullptr);
+  Pending& pending = *found;
+  for (;;) {
+    place_waiting();
+    send();
+    while (pending.stage == Stage::placed || pending.stage == Stage::replied) read(*pending.node);
+    if (pending.stage == Stage::settled) break;
+    if (steady_clock::now() >= pending.deadline) {
+      pending.error = "no answer by the deadline";
+      break;
+    }
+    if (!std::exchange(trouble_, false)) continue;
+    pause(pending.deadline);
+    ++counts_.refreshed;
+    (void)refresh();  // with the slots as they were, if nobody tells
+  }
+  std::optional<Reply> reply = std::move(pending.reply);
+  const char* const error = pending.error;
+  forget(ticket);
+  if (error != nullptr) return Error{Errc::io, error};
+  SEMEL_ASSERT(reply.has_value());
+  return *std::move(reply);
+}
+
+Result<Reply> Cluster::call(std::string_view key, Command command, Repeat repeat) {
+  return finish(start(slot_of(key), std::move(command), repeat));
+}
+
+}  // namespace semel::client

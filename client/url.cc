@@ -1,0 +1,138 @@
+#include "client/url.h"
+
+#include <charconv>
+#include <limits>
+#include <optional>
+
+namespace semel::client {
+namespace {
+
+constexpr std::string_view kTcp = "redis://";
+constexpr std::string_view kUnix = "redis+unix://";
+constexpr std::string_view kTls = "rediss://";
+
+template <class Number>
+std::optional<Number> number_of(std::string_view text) {
+  Number number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<std::string> without_percent(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    unsigned byte = 0;
+    if (text.size() - i < 3) return std::nullopt;
+    const char* const end = text.data() + i + 3;
+    const auto [stop, error] = std::from_chars(text.data() + i + 1, end, byte, 16);
+    if (error != std::errc{} || stop != end) return std::nullopt;
+    out += static_cast<char>(byte);
+    i += 2;
+  }
+  return out;
+}
+
+// Takes what stands before the last @ and reads it; false if that is wrong.
+bool take_user(std::string_view& text, Url& url) {
+  const std::size_t at = text.rfind('@');
+  if (at == std::string_view::npos) return true;
+  const std::string_view user = text.substr(0, at);
+  text.remove_prefix(at + 1);
+  const std::size_t colon = user.find(':');
+  if (colon == std::string_view::npos) return false;
+  const auto name = without_percent(user.substr(0, colon));
+  const auto password = without_percent(user.substr(colon + 1));
+  if (!name || !password || password->empty()) return false;
+  url.user = *name;
+  url.password = *password;
+  return true;
+}
+
+// host, host:port, [v6] or [v6]:port.
+std::optional<Address> host_of(std::string_view text) {
+  std::string_view port;
+  Address address;
+  if (text.starts_with('[')) {
+    const std::size_t bracket = text.find(']');
+    if (bracket == std::string_view::npos) return std::nullopt;
+    address.host = text.substr(1, bracket - 1);
+    port = text.substr(bracket + 1);
+  } else {
+    const std::size_t colon = std::min(text.find(':'), text.size());
+    address.host = text.substr(0, colon);
+    port = text.substr(colon);
+  }
+  if (address.host.empty() || address.host.find_first_of(" \t\r\n") != std::string::npos) {
+    return std::nullopt;
+  }
+  if (port.empty()) return address;
+  const auto number = number_of<std::uint16_t>(port.substr(1));
+  if (port.front() != ':' || !number || *number == 0) return std::nullopt;
+  address.port = *number;
+  return address;
+}
+
+}  // namespace
+
+std::string Address::text() const {
+  if (unix_socket()) return host;
+  const bool v6 = host.find(':') != std::string::npos;
+  return (v6 ? '[' + host + ']' : host) + ':' + std::to_string(port);
+}
+
+Result<Address> parse_address(std::string_view text) {
+  const Error wrong{Errc::invalid, "an address is host:port"};
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return wrong;
+  const auto port = number_of<std::uint16_t>(text.substr(colon + 1));
+  if (!port || *port == 0) return wrong;
+  std::string_view host = text.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return Address{std::string(host), *port};
+}
+
+Result<Url> parse_url(std::string_view text) {
+  const Error wrong{Errc::invalid,
+                    "redis://[[user]:password@]host[:port][,host[:port]...][/database] or "
+                    "redis+unix://[[user]:password@]/path"};
+  if (text.starts_with(kTls)) {
+    return Error{
+        Errc::unsupported,
+        "redis:// or redis+unix://; this build speaks no TLS, a tunnel such as stunnel does"};
+  }
+  Url url;
+  if (text.starts_with(kUnix)) {
+    text.remove_prefix(kUnix.size());
+    if (!take_user(text, url) || text.size() < 2 || text.front() != '/') return wrong;
+    url.addresses.push_back({std::string(text), 0});
+    return url;
+  }
+  if (!text.starts_with(kTcp)) return wrong;
+  text.remove_prefix(kTcp.size());
+  if (!take_user(text, url)) return wrong;
+  const std::size_t slash = text.find('/');
+  if (slash != std::string_view::npos) {
+    const std::string_view database = text.substr(slash + 1);
+    text = text.substr(0, slash);
+    if (!database.empty()) {
+      const auto number = number_of<std::uint32_t>(database);
+      if (!number || *number > std::numeric_limits<std::int32_t>::max()) return wrong;
+      url.database = *number;
+    }
+  }
+  for (;;) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const auto address = host_of(text.substr(0, comma));
+    if (!address) return wrong;
+    url.addresses.push_back(*address);
+    if (comma == text.size()) return url;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+}  // namespace semel::client

@@ -1,0 +1,194 @@
+#include "tests/support/redis_server.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+#include <utility>
+
+#include "semel/core/assert.h"
+
+namespace semel {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::milliseconds kPoll{5};
+constexpr int kPortsTried = 20;
+
+pid_t spawn_program(std::vector<std::string> words, int input) {
+  posix_spawn_file_actions_t actions;
+  SEMEL_ASSERT(posix_spawn_file_actions_init(&actions) == 0);
+  if (input >= 0) SEMEL_ASSERT(posix_spawn_file_actions_adddup2(&actions, input, 0) == 0);
+  for (const int fd : {1, 2}) {
+    SEMEL_ASSERT(posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_WRONLY, 0) == 0);
+  }
+  // A group of its own: the Ctrl-C of a terminal ends the test, which ends the server.
+  posix_spawnattr_t attributes;
+  SEMEL_ASSERT(posix_spawnattr_init(&attributes) == 0);
+  SEMEL_ASSERT(posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP) == 0);
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  pid_t pid = -1;
+  const int error =
+      posix_spawnp(&pid, pointers[0], &actions, &attributes, pointers.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  if (error != 0) {
+    std::fprintf(stderr, "cannot start %s: is it installed? (tools/packages/test)\n", pointers[0]);
+    std::abort();
+  }
+  return pid;
+}
+
+void end(pid_t pid, int signal) {
+  ::kill(pid, signal);
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace
+
+std::uint16_t free_port() {
+  // Another bus port than ours may be 10000 higher.
+  constexpr std::uint16_t kMost = 55535;
+  for (;;) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    SEMEL_ASSERT(fd >= 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    SEMEL_ASSERT(::bind(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0);
+    SEMEL_ASSERT(::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+    ::close(fd);
+    const std::uint16_t port = ntohs(address.sin_port);
+    if (port <= kMost) return port;
+  }
+}
+
+RedisServer::RedisServer(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {
+  // Between free_port() and the server's bind somebody else may take the port.
+  for (int i = 0; i < kPortsTried; ++i) {
+    port_ = free_port();
+    spawn();
+    while (running() && !answers()) std::this_thread::sleep_for(kPoll);
+    if (running()) return;
+    if (log().find("ddress already in use") == std::string::npos) break;
+    reap();
+  }
+  give_up("redis-server does not start");
+}
+
+RedisServer::~RedisServer() {
+  if (running()) kill();
+}
+
+void RedisServer::spawn() {
+  SEMEL_ASSERT(!running());
+  const std::string directory = directory_.path();
+  std::vector<std::string> words = {"redis-server", "--port", std::to_string(port_)};
+  for (const char* const word : {"--bind", "127.0.0.1", "--save", "", "--daemonize", "no",
+                                 "--enable-debug-command", "yes"}) {
+    words.emplace_back(word);
+  }
+  words.insert(words.end(), {"--dir", directory, "--logfile", directory + "/redis.log"});
+  words.insert(words.end(), arguments_.begin(), arguments_.end());
+  pid_ = spawn_program(std::move(words), -1);
+
+  std::array<int, 2> ends{};
+  SEMEL_ASSERT(::pipe2(ends.data(), O_CLOEXEC) == 0);
+  guard_ = spawn_program({"sh", "-c", "cat; kill -9 \"$0\"", std::to_string(pid_)}, ends[0]);
+  ::close(ends[0]);
+  guard_pipe_ = ends[1];
+}
+
+// REQUIRES: the server has ended, and is waited for.
+void RedisServer::reap() {
+  if (guard_ > 0) {
+    end(guard_, SIGKILL);
+    ::close(guard_pipe_);
+  }
+  guard_ = -1;
+  guard_pipe_ = -1;
+  pid_ = -1;
+}
+
+void RedisServer::kill() {
+  SEMEL_ASSERT(running());
+  end(pid_, SIGKILL);
+  reap();
+}
+
+void RedisServer::stop() {
+  SEMEL_ASSERT(running());
+  end(pid_, SIGTERM);
+  reap();
+}
+
+void RedisServer::start() {
+  spawn();
+  wait_until_ready();
+}
+
+void RedisServer::pause() const {
+  SEMEL_ASSERT(running());
+  ::kill(pid_, SIGSTOP);
+}
+
+void RedisServer::resume() const {
+  SEMEL_ASSERT(running());
+  ::kill(pid_, SIGCONT);
+}
+
+// Not running() any more if the process has ended.
+bool RedisServer::answers() const {
+  if (::waitpid(pid_, nullptr, WNOHANG) == pid_) {
+    pid_ = -1;
+    return false;
+  }
+  client::Connection connection = this->connection();
+  const auto reply = connection.call({"PING"});
+  // NOAUTH and DENIED are answers too.
+  return reply && !reply->is_error("LOADING");
+}
+
+void RedisServer::wait_until_ready() const {
+  const auto deadline = steady_clock::now() + kPatience;
+  while (!answers()) {
+    if (!running() || steady_clock::now() > deadline) give_up("redis-server does not answer");
+    std::this_thread::sleep_for(kPoll);
+  }
+}
+
+std::string RedisServer::log() const {
+  std::ifstream file(directory_.path() / "redis.log");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+client::Reply RedisServer::call(const client::Command& command) const {
+  client::Connection connection = this->connection();
+  auto reply = connection.call(command);
+  if (!reply) give_up(connection.problem().c_str());
+  return *std::move(reply);
+}
+
+void RedisServer::give_up(const char* what) const {
+  std::fprintf(stderr, "%s (port %d)\n%s\n", what, port_, log().c_str());
+  std::abort();
+}
+
+}  // namespace semel

@@ -1,0 +1,77 @@
+// RedisServer: a redis-server process of a test, on a free loopback port, with a directory of its own.
+//
+// Contract  After the constructor it answers. It keeps nothing on disk unless its arguments say so, and
+//           its port and directory survive kill() and start(). The destructor ends it, and so does the
+//           end of the test, whatever that is.
+//           What goes wrong ends the test with the server's log on standard error.
+// Threads   const members may run at once; any other call needs the object to itself.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/command.h"
+#include "client/connection.h"
+#include "client/reply.h"
+#include "tests/cli/temporary_directory.h"
+
+namespace semel {
+
+class RedisServer {
+ public:
+  // Arguments as on the command line: {"--appendonly", "yes", "--loadmodule", path}.
+  explicit RedisServer(std::vector<std::string> arguments = {});
+  RedisServer(const RedisServer&) = delete;
+  RedisServer& operator=(const RedisServer&) = delete;
+  ~RedisServer();
+
+  // kill -9. REQUIRES: it runs.
+  void kill();
+  // Ends it with SIGTERM and waits. REQUIRES: it runs.
+  void stop();
+  // Again, on the same port and directory. REQUIRES: it does not run.
+  void start();
+  // Waits until it answers, past loading. REQUIRES: it runs.
+  void wait_until_ready() const;
+  // SIGSTOP and SIGCONT: there, but silent. REQUIRES: it runs.
+  void pause() const;
+  void resume() const;
+
+  bool running() const { return pid_ > 0; }
+  pid_t pid() const { return pid_; }
+  std::uint16_t port() const { return port_; }
+  client::Address address() const { return {"127.0.0.1", port_}; }
+  std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
+  const std::filesystem::path& directory() const { return directory_.path(); }
+  std::string log() const;
+
+  client::Connection connection() const { return client::Connection(address()); }
+  // One command over a connection of its own. REQUIRES: the server answers.
+  client::Reply call(const client::Command& command) const;
+  client::Reply call(std::initializer_list<std::string_view> words) const {
+    return call(client::Command(words));
+  }
+
+ private:
+  void spawn();
+  bool answers() const;
+  void reap();
+  [[noreturn]] void give_up(const char* what) const;
+
+  std::vector<std::string> arguments_;
+  TemporaryDirectory directory_;
+  std::uint16_t port_ = 0;
+  mutable pid_t pid_ = -1;
+  pid_t guard_ = -1;  // ends the server when the test is gone
+  int guard_pipe_ = -1;
+};
+
+// A port that nobody on the loopback listens on now, below 55536.
+std::uint16_t free_port();
+
+}  // namespace semel
