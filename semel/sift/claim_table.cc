@@ -69,17 +69,24 @@ Claim ClaimTable::claim(Digest id, std::uint64_t owner, TimeMs until_ms) {
   return Claim::granted;
 }
 
-Claim ClaimTable::look(Digest id) const {
+// What is held on the id after advance(now_ms), if anything.
+const ClaimTable::Entry* ClaimTable::find(Digest id, TimeMs now_ms) const {
+  if (entries_.empty()) return nullptr;
   const auto found = entries_.find(id);
-  if (found == entries_.end()) return Claim::granted;
-  const Entry& entry = found->second;
-  if (entry.committed) return Claim::committed;
-  return now() < entry.time_ms ? Claim::pending : Claim::granted;
+  if (found == entries_.end() || older_than(found->second.time_ms, keep_ms_, now_ms)) return nullptr;
+  return &found->second;
 }
 
-std::optional<std::uint64_t> ClaimTable::owner(Digest id) const {
-  const auto found = entries_.find(id);
-  return found == entries_.end() ? std::nullopt : std::optional(found->second.owner);
+Claim ClaimTable::look(Digest id, TimeMs now_ms) const {
+  const Entry* const entry = find(id, now_ms);
+  if (entry == nullptr) return Claim::granted;
+  if (entry->committed) return Claim::committed;
+  return std::max(now_ms, now()) < entry->time_ms ? Claim::pending : Claim::granted;
+}
+
+std::optional<std::uint64_t> ClaimTable::owner(Digest id, TimeMs now_ms) const {
+  const Entry* const entry = find(id, now_ms);
+  return entry == nullptr ? std::nullopt : std::optional(entry->owner);
 }
 
 bool ClaimTable::renew(Digest id, std::uint64_t owner, TimeMs until_ms) {

@@ -54,10 +54,12 @@ class ClaimTable {
   // An owner that claims again what it holds gets it again, with the later of the two deadlines: a
   // call that was delayed on its way does not shorten one that came after it.
   Claim claim(Digest id, std::uint64_t owner, TimeMs until_ms);
-  // What a claim of somebody who does not hold the id would be answered.
-  Claim look(Digest id) const;
-  // Who claimed the id, even if the deadline is over, or who committed it.
-  std::optional<std::uint64_t> owner(Digest id) const;
+  // What a claim of somebody who does not hold the id would be answered, now or after advance(now_ms).
+  Claim look(Digest id) const { return look(id, now()); }
+  Claim look(Digest id, TimeMs now_ms) const;
+  // Who claimed the id, even if the deadline is over, or who committed it; now or after advance(now_ms).
+  std::optional<std::uint64_t> owner(Digest id) const { return owner(id, now()); }
+  std::optional<std::uint64_t> owner(Digest id, TimeMs now_ms) const;
   // The later of the two deadlines. False, and no change, unless `owner` holds a claim on the id.
   bool renew(Digest id, std::uint64_t owner, TimeMs until_ms);
   // False, and no change, unless `owner` holds a claim on the id, or has committed it.
@@ -103,6 +105,7 @@ class ClaimTable {
   using Entries = std::unordered_map<Digest, Entry, HashOfDigest>;
 
   static bool later(const Due& a, const Due& b) { return a.time_ms > b.time_ms; }
+  const Entry* find(Digest id, TimeMs now_ms) const;
   Entry* claimed_by(Digest id, std::uint64_t owner);
   void look_again(Digest id, TimeMs time_ms);
   void extend(Digest id, Entry& entry, TimeMs until_ms);

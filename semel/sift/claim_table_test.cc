@@ -298,5 +298,17 @@ TEST(ClaimTableDeathTest, RefusesANegativeTimeToKeep) {
   EXPECT_DEATH(ClaimTable(-1, kNow), "keep_ms >= 0");
 }
 
+TEST(ClaimTable, LooksAheadOfTimeAsACopyThatWentThere) {
+  const ClaimTable table = BytesCase::make();
+  for (TimeMs now_ms = kNow; now_ms < kNow + 7000; ++now_ms) {
+    ClaimTable later = table;
+    later.advance(now_ms);
+    for (std::uint64_t n = 0; n < 8; ++n) {
+      EXPECT_EQ(table.look(key(n), now_ms), later.look(key(n))) << n << " at " << now_ms;
+      EXPECT_EQ(table.owner(key(n), now_ms), later.owner(key(n))) << n << " at " << now_ms;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace semel

@@ -75,6 +75,9 @@ class Sifter {
 
   // What add() would find: fresh, pending or seen.
   Sighting test(Digest id) const;
+  // The same after advance(now_ms). The window has to have it too: window/forgetful_filter.h.
+  Sighting test(Digest id, TimeMs now_ms) const;
+  void test(std::span<const Digest> ids, TimeMs now_ms, std::span<Sighting> sightings) const;
 
   // fresh, pending or seen. Owners and deadlines: claim_table.h. An owner that claims again what it
   // holds gets it again.
@@ -86,6 +89,9 @@ class Sifter {
   bool renew(Digest id, std::uint64_t owner, TimeMs until_ms) {
     return claims_.renew(id, owner, until_ms);
   }
+  // Remembers an id from `at_ms` on, known or not (window.h): fresh, seen, stale or full; pending, and no
+  // change, while a claim is on it.
+  Sighting insert(Digest id, TimeMs at_ms);
 
   void advance(TimeMs now_ms) {
     window_.advance(now_ms);
@@ -114,7 +120,15 @@ class Sifter {
 
   Sifter(W window, ClaimTable claims) : window_(std::move(window)), claims_(std::move(claims)) {}
 
-  bool pending(Digest id) const { return claims_.look(id) == Claim::pending; }
+  bool pending(Digest id) const { return pending(id, now()); }
+  bool pending(Digest id, TimeMs now_ms) const {
+    return claims_.look(id, now_ms) == Claim::pending;
+  }
+  void end_overdue(Digest id) {
+    if (const std::optional<std::uint64_t> overdue = claims_.owner(id)) {
+      claims_.release(id, *overdue);
+    }
+  }
   Sighting taken(Digest id, Verdict verdict);
   void add_few(std::span<const Digest> ids, std::span<Sighting> sightings);
 
@@ -128,9 +142,7 @@ template <DigestWindow W>
 Sighting Sifter<W>::taken(Digest id, Verdict verdict) {
   switch (verdict) {
     case Verdict::fresh:
-      if (const std::optional<std::uint64_t> overdue = claims_.owner(id)) {
-        claims_.release(id, *overdue);
-      }
+      end_overdue(id);
       return Sighting::fresh;
     case Verdict::duplicate:
       return Sighting::seen;
@@ -181,6 +193,37 @@ template <DigestWindow W>
 Sighting Sifter<W>::test(Digest id) const {
   if (pending(id)) return Sighting::pending;
   return window_.test(id) == Verdict::duplicate ? Sighting::seen : Sighting::fresh;
+}
+
+template <DigestWindow W>
+Sighting Sifter<W>::test(Digest id, TimeMs now_ms) const {
+  if (pending(id, now_ms)) return Sighting::pending;
+  return window_.test(id, now_ms) == Verdict::duplicate ? Sighting::seen : Sighting::fresh;
+}
+
+template <DigestWindow W>
+void Sifter<W>::test(std::span<const Digest> ids, TimeMs now_ms,
+                     std::span<Sighting> sightings) const {
+  SEMEL_ASSERT(ids.size() == sightings.size());
+  std::array<Verdict, kBatch> verdicts;
+  for (std::size_t first = 0; first < ids.size(); first += kBatch) {
+    const std::size_t count = std::min(kBatch, ids.size() - first);
+    window_.test(ids.subspan(first, count), now_ms, std::span(verdicts).first(count));
+    for (std::size_t n = 0; n < count; ++n) {
+      const bool seen = verdicts[n] == Verdict::duplicate;
+      sightings[first + n] = pending(ids[first + n], now_ms) ? Sighting::pending
+                             : seen                          ? Sighting::seen
+                                                             : Sighting::fresh;
+    }
+  }
+}
+
+template <DigestWindow W>
+Sighting Sifter<W>::insert(Digest id, TimeMs at_ms) {
+  if (pending(id)) return Sighting::pending;
+  const Verdict verdict = window_.insert(id, at_ms);
+  if (verdict == Verdict::duplicate) end_overdue(id);  // the filter may have erred on it until now
+  return taken(id, verdict);
 }
 
 template <DigestWindow W>

@@ -44,7 +44,34 @@ class Counters::Body {
     }
   }
 
+  Seek seek(std::string_view name) const {
+    const CounterIndex::Hash hash = CounterIndex::hash_of(name);
+    index_.touch(hash);
+    return {hash, nullptr};
+  }
+  void approach(Seek& seek) const {
+    seek.found = index_.candidate(seek.hash);
+    if (seek.found != nullptr) seek.found->touch();
+  }
+  Counter* find(const Seek& seek, std::string_view name) const {
+    if (seek.found != nullptr && seek.found->name() == name) return seek.found;
+    return find(seek.hash, name);
+  }
+  int128 add(const Seek& seek, std::string_view name, const Shard& shard) {
+    Counter* counter = find(seek, name);
+    if (counter == nullptr) {
+      counter = make(seek.hash, name, shard);
+    } else {
+      add_to(*counter, shard);
+    }
+    return counter->sum;
+  }
+
   Counter* find(std::string_view name) const { return find(CounterIndex::hash_of(name), name); }
+  Counter* find(CounterIndex::Hash hash, std::string_view name) const {
+    Counter* const found = index_.find(hash, name);
+    return found != nullptr || index_.complete() ? found : tree_.find(name);
+  }
 
   bool remove(std::string_view name) {
     const CounterIndex::Hash hash = CounterIndex::hash_of(name);
@@ -70,11 +97,6 @@ class Counters::Body {
     std::array<CounterIndex::Hash, kGroup> hashes;
     std::array<Counter*, kGroup> counters;
   };
-
-  Counter* find(CounterIndex::Hash hash, std::string_view name) const {
-    Counter* const found = index_.find(hash, name);
-    return found != nullptr || index_.complete() ? found : tree_.find(name);
-  }
 
   // Finds the counters of a group, nullptr where there is none: for all of them one step after the
   // other, so that each step finds in the cache what the one before asked for.
@@ -129,6 +151,17 @@ void Counters::add(std::span<const Addition> additions, std::span<int128> sums) 
     const std::size_t size = std::min(Body::kGroup, additions.size() - first);
     body_->add(additions.subspan(first, size), sums.empty() ? nullptr : &sums[first]);
   }
+}
+
+Counters::Seek Counters::seek(std::string_view counter) const { return body_->seek(counter); }
+void Counters::approach(Seek& seek) const { body_->approach(seek); }
+int128 Counters::add(const Addition& addition, const Seek& seek) {
+  return body_->add(seek, addition.counter, addition.shard);
+}
+
+std::optional<int128> Counters::sum_of(std::string_view counter, const Seek& seek) const {
+  const Counter* const found = body_->find(seek, counter);
+  return found == nullptr ? std::nullopt : std::optional(found->sum);
 }
 
 std::optional<int128> Counters::sum_of(std::string_view counter) const {

@@ -43,6 +43,8 @@ struct RangeSum {
   bool operator==(const RangeSum&) const = default;
 };
 
+class Counter;
+
 class Counters {
  public:
   struct Addition {
@@ -61,6 +63,17 @@ class Counters {
   // If memory runs out, those before are in, and the one that failed has changed nothing.
   // REQUIRES: `sums` is empty or of the size of `additions`. The misses of the cache overlap.
   void add(std::span<const Addition> additions, std::span<int128> sums);
+
+  // One counter, in three steps; between them the caller does something else while the memory that
+  // the next one needs is loaded. REQUIRES: a Seek of that name, and no change since.
+  struct Seek {
+    std::uint64_t hash;
+    Counter* found;  // by the look of it; its name may be another
+  };
+  Seek seek(std::string_view counter) const;
+  void approach(Seek& seek) const;
+  int128 add(const Addition& addition, const Seek& seek);  // the sum after it
+  std::optional<int128> sum_of(std::string_view counter, const Seek& seek) const;
 
   std::optional<int128> sum_of(std::string_view counter) const;  // nullopt: no such counter
   void sums_of(std::span<const std::string_view> counters,

@@ -19,15 +19,7 @@ std::uint64_t magnitude(std::int64_t value) {
   return value < 0 ? ~bits + 1 : bits;
 }
 
-bool fits(int128 value) {
-  return value >= std::numeric_limits<std::int64_t>::min() &&
-         value <= std::numeric_limits<std::int64_t>::max();
-}
-
-std::optional<std::int64_t> narrowed(std::optional<int128> value) {
-  if (!value || !fits(*value)) return std::nullopt;
-  return static_cast<std::int64_t>(*value);
-}
+bool fits(int128 value) { return narrowed(value).has_value(); }
 
 Outcome outcome_of(Recognised recognised) {
   switch (recognised) {
@@ -127,6 +119,54 @@ Result<void> Ledger::add(std::span<const Addition> additions, std::span<Answer> 
                                              : add_one_by_one(additions, answers, values, base);
 }
 
+Result<bool> Ledger::answer_refused(std::span<const Addition> additions, std::span<Answer> answers,
+                                    TimeMs now_ms, const Base& base) const {
+  SEMEL_ASSERT(additions.size() == answers.size());
+  for (const Addition& addition : additions) {
+    if (const Result<void> named = check_name(addition.counter); !named) return named.error();
+  }
+  const Result<void> may = log_.may_take(additions.size());
+  if (!may && may.error().code != Errc::full) return may.error();
+  const bool watched = might_overflow(additions);
+  for (std::size_t i = 0; i < additions.size(); ++i) {
+    const Addition& addition = additions[i];
+    Outcome outcome = test_alone(addition, now_ms);
+    if (outcome != Outcome::conflict && log_.knows(addition.id)) outcome = Outcome::duplicate;
+    if (outcome == Outcome::applied && !watched) return false;
+    const Result<std::vector<std::optional<int128>>> value =
+        values_of({&addition.counter, 1}, base);
+    if (!value) return value.error();
+    if (outcome == Outcome::applied) {
+      if (fits(value->front().value_or(0) + addition.delta)) return false;
+      outcome = Outcome::overflow;
+    }
+    answers[i] = {outcome, narrowed(value->front())};
+  }
+  return true;
+}
+
+std::optional<Dot> Ledger::alone(const Addition& addition) const {
+  if (addition.counter.size() > limits::kCounterNameBytes) return std::nullopt;
+  if (might_overflow({&addition, 1})) return std::nullopt;
+  return log_.next_alone();
+}
+
+Outcome Ledger::test_alone(const Addition& addition, TimeMs now_ms) const {
+  if (addition.id.kind == OperationId::Kind::none) return Outcome::applied;
+  return outcome_of(recogniser_.test(
+      query(addition.id, Operation::Kind::add, addition.counter, addition.delta), now_ms));
+}
+
+Outcome Ledger::add_alone(const Addition& addition, Dot dot) {
+  const Outcome outcome = outcome_of(recogniser_.test_and_insert(
+      query(addition.id, Operation::Kind::add, addition.counter, addition.delta)));
+  if (outcome == Outcome::applied) {
+    raise_bound(addition.delta);
+    log_.count_alone(dot);
+  }
+  return outcome;
+}
+
 Result<void> Ledger::add_at_once(std::span<const Addition> additions, std::span<Answer> answers,
                                  bool values, Base& base) {
   queries_.clear();
@@ -148,19 +188,30 @@ Result<void> Ledger::add_at_once(std::span<const Addition> additions, std::span<
   std::uint64_t number = log_.count(folds_.size()).counter - folds_.size();
   for (Counters::Addition& fold : folds_) fold.shard.clock = ++number;
 
+  // What is not applied is answered with the value of its turn: that of before, unless one that is
+  // applied came first.
+  std::vector<std::string_view> read;
+  for (std::size_t i = 0; values && i < additions.size(); ++i) {
+    if (recognised_[i] != Recognised::fresh) read.push_back(additions[i].counter);
+  }
+  std::vector<std::optional<int128>> before(read.size());
+  if (const Result<void> sums = base.sums_of(read, before); !sums) return sums;
+
   sums_.resize(values ? folds_.size() : 0);
   base.fold_all(folds_, sums_);
   if (!values) return {};
-  std::size_t folded = 0;
+  std::unordered_map<std::string_view, int128> now;
+  std::size_t folded = 0, known = 0;
   for (std::size_t i = 0; i < additions.size(); ++i) {
-    std::optional<int128> sum;
     if (answers[i].outcome == Outcome::applied) {
-      sum = sums_[folded++];
+      answers[i].value = narrowed(sums_[folded]);
+      if (known < read.size()) now[additions[i].counter] = sums_[folded];
+      ++folded;
     } else {
-      const Result<void> read = base.sums_of({&additions[i].counter, 1}, {&sum, 1});
-      if (!read) return read;
+      const auto changed = now.find(additions[i].counter);
+      answers[i].value = narrowed(changed == now.end() ? before[known] : changed->second);
+      ++known;
     }
-    answers[i].value = narrowed(sum);
   }
   return {};
 }
@@ -349,6 +400,12 @@ Result<RangeSum> Ledger::with_overlays(RangeSum folded, const NameRange& range,
   folded.count += static_cast<std::uint64_t>(
       std::count_if(sums.begin(), sums.end(), [](const auto& sum) { return !sum; }));
   return folded;
+}
+
+std::uint64_t Ledger::bytes() const {
+  const auto held = [](const auto& buffer) { return buffer.capacity() * sizeof(buffer.front()); };
+  return recogniser_.bytes() + log_.bytes() + held(queries_) + held(recognised_) + held(folds_) +
+         held(sums_);
 }
 
 }  // namespace semel::tally

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -50,6 +51,13 @@ struct Answer {
   bool operator==(const Answer&) const = default;
 };
 
+// nullopt if it is beyond 64 bits.
+inline std::optional<std::int64_t> narrowed(std::optional<int128> value) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  if (!value || *value < Limits::min() || *value > Limits::max()) return std::nullopt;
+  return static_cast<std::int64_t>(*value);
+}
+
 class Ledger {
  public:
   class Base : public OperationLog::Base {
@@ -83,6 +91,20 @@ class Ledger {
   // OperationLog::may_take() says of this site. REQUIRES: the spans are of equal size.
   Result<void> add(std::span<const Addition> additions, std::span<Answer> answers, bool values,
                    Base& base);
+  // Answers all of them if none would be applied after advance(now_ms), and is true then. So that what
+  // counts for nothing leaves nothing, not even its time. Errors as those of add().
+  Result<bool> answer_refused(std::span<const Addition> additions, std::span<Answer> answers,
+                              TimeMs now_ms, const Base& base) const;
+  // The same for one, for a caller that adds to its base by itself. alone() gives the dot of the
+  // addition where this site is alone and no overflow is possible; else it must go the way above.
+  // begin() begins to load what add_alone() will need. What that says is applied goes to the base.
+  // REQUIRES, of add_alone: the dot was given for this addition, and nothing was added since.
+  std::optional<Dot> alone(const Addition& addition) const;
+  void begin(const Addition& addition) const { recogniser_.touch(addition.id); }
+  // What add_alone() would say after advance(now_ms), unless there is no room.
+  Outcome test_alone(const Addition& addition, TimeMs now_ms) const;
+  Outcome add_alone(const Addition& addition, Dot dot);
+
   // Whether they might leave 64 bits, as far as is known without reading: add() reads then.
   bool might_overflow(std::span<const Addition> additions) const;
   // Sets a counter to zero, or takes it away. REQUIRES: kind is not add.
@@ -110,6 +132,7 @@ class Ledger {
   const Recogniser& recogniser() const { return recogniser_; }
   const OperationLog& log() const { return log_; }
   State state() const { return {log_.state(), bound_}; }
+  std::uint64_t bytes() const;  // of memory, nearly
 
  private:
   Result<void> add_at_once(std::span<const Addition> additions, std::span<Answer> answers,

@@ -14,17 +14,6 @@ bool Members::contains(SiteId site) const {
                      [site](const Member& member) { return member.site == site; });
 }
 
-bool Members::retired(SiteId site) const {
-  return std::any_of(members_.begin(), members_.end(), [site](const Member& member) {
-    return member.site == site && member.retired;
-  });
-}
-
-std::size_t Members::active() const {
-  return static_cast<std::size_t>(std::count_if(
-      members_.begin(), members_.end(), [](const Member& member) { return !member.retired; }));
-}
-
 bool Members::admit(SiteId site) {
   const auto at = at_or_after(site);
   if (at != members_.end() && at->site == site) return false;

@@ -6,6 +6,7 @@
 // Format    docs/formats/tally_entries_v1.md, 'A view'.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -26,9 +27,16 @@ class Members {
   };
 
   bool contains(SiteId site) const;  // retired ones included
-  bool retired(SiteId site) const;
+  bool retired(SiteId site) const {
+    return std::any_of(members_.begin(), members_.end(), [site](const Member& member) {
+      return member.site == site && member.retired;
+    });
+  }
   bool active(SiteId site) const { return contains(site) && !retired(site); }
-  std::size_t active() const;
+  std::size_t active() const {
+    return static_cast<std::size_t>(std::count_if(
+        members_.begin(), members_.end(), [](const Member& member) { return !member.retired; }));
+  }
   std::span<const Member> all() const { return members_; }  // ascending
 
   // True if it changed.

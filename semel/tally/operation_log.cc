@@ -74,6 +74,18 @@ Dot OperationLog::count(std::uint64_t operations) {
   return last;
 }
 
+std::optional<Dot> OperationLog::next_alone() const {
+  if (!state_.ready || !alone() || members().retired(site())) return std::nullopt;
+  const std::uint64_t last = held().at(site());
+  if (last == Dot::kLastCounter) return std::nullopt;
+  return Dot{site(), last + 1};
+}
+
+void OperationLog::count_alone(Dot dot) {
+  state_.held.advance(dot);
+  state_.folded.advance(dot);
+}
+
 Dot OperationLog::append(Operation operation, Base& base) {
   SEMEL_ASSERT(may_take(1).has_value());
   operation.dot = {site(), held().at(site()) + 1};

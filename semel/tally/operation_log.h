@@ -107,6 +107,10 @@ class OperationLog {
   // The same for so many additions that go to the base at once: the dots up to the one returned.
   // REQUIRES: alone(), may_take(operations).
   Dot count(std::uint64_t operations);
+  // The same for one, in two steps: the dot, none unless alone() and may_take(1); and that it is
+  // taken. REQUIRES: nothing was taken in between.
+  std::optional<Dot> next_alone() const;
+  void count_alone(Dot dot);
 
   enum class Arrival : std::uint8_t {
     known,    // held already, or of no member, or beyond the fence: nothing to do

@@ -65,11 +65,35 @@ Result<Table> Table::make(const Settings& settings, TimeMs now_ms) {
 
 Result<void> Table::add(std::span<const Addition> additions, std::span<Answer> answers,
                         TimeMs now_ms) {
+  const Result<bool> refused =
+      body_->ledger.answer_refused(additions, answers, now_ms, body_->base);
+  if (!refused) return refused.error();
+  if (*refused) return {};
   body_->ledger.advance(now_ms);
   return body_->ledger.add(additions, answers, true, body_->base);
 }
 
+void Table::touch(std::string_view counter) const { (void)body_->counters.seek(counter); }
+
 Result<Answer> Table::add(const Addition& addition, TimeMs now_ms) {
+  Counters& counters = body_->counters;
+  Ledger& ledger = body_->ledger;
+  if (const std::optional<Dot> dot = ledger.alone(addition)) {
+    // A counter is two misses of the cache away, the bits of an id one: they overlap.
+    Counters::Seek seek = counters.seek(addition.counter);
+    ledger.begin(addition);
+    counters.approach(seek);
+    Outcome outcome = ledger.test_alone(addition, now_ms);
+    if (outcome == Outcome::applied) {
+      ledger.advance(now_ms);
+      outcome = ledger.add_alone(addition, *dot);
+    }
+    const std::optional<int128> sum =
+        outcome == Outcome::applied
+            ? counters.add({addition.counter, {dot->site, dot->counter, 1, addition.delta}}, seek)
+            : counters.sum_of(addition.counter, seek);
+    return Answer{outcome, narrowed(sum)};
+  }
   Answer answer;
   const Result<void> added = add({&addition, 1}, {&answer, 1}, now_ms);
   if (!added) return added.error();
@@ -151,7 +175,7 @@ const Recogniser& Table::recogniser() const { return body_->ledger.recogniser();
 const OperationLog& Table::log() const { return body_->ledger.log(); }
 
 std::uint64_t Table::bytes() const {
-  return body_->counters.bytes() + recogniser().bytes() + log().bytes() + sizeof(Body);
+  return body_->counters.bytes() + body_->ledger.bytes() + sizeof(Body);
 }
 
 void Table::encode(Bytes& out) const {

@@ -12,6 +12,7 @@
 #include "semel/core/limits.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
+#include "tests/support/allocation.h"
 #include "tests/support/keys.h"
 
 namespace semel::tally {
@@ -338,6 +339,27 @@ TEST_F(TwoSites, ACopyOfAMemberBecomesANewSite) {
   }
   EXPECT_EQ(added(c, "x", 2, id(2)).outcome, Outcome::duplicate);
   EXPECT_EQ(added(c, "x", 4, id(3)), (Answer{Outcome::applied, 7}));
+}
+
+// 100,000 counters and a million ids, and a batch of a thousand.
+TEST(Table, SaysHowMuchMemoryItTakes) {
+  for (const auto make_id : {+[](std::uint64_t n) { return id(n); },
+                             +[](std::uint64_t n) { return numbered(n % 1000, n / 1000); }}) {
+    const LiveAllocation live;
+    Table table = *Table::make({.recogniser = {.window_ms = 600'000, .fpr = 1e-6}}, kNow);
+    EXPECT_NEAR(static_cast<double>(table.bytes()), static_cast<double>(live.bytes()), 2000);
+    for (std::uint64_t n = 0; n < 1'000'000; ++n) {
+      added(table, "counter:" + std::to_string(n % 100'000), 1, make_id(n), kNow + TimeMs(n / 2));
+    }
+    std::vector<Addition> batch(1000, {"counter:1", 1, {}});
+    std::vector<Answer> answers(batch.size());
+    ASSERT_TRUE(table.add(batch, answers, kNow + 500'000));
+    const auto bytes = static_cast<double>(live.bytes() - batch.capacity() * sizeof(Addition) -
+                                           answers.capacity() * sizeof(Answer));
+    EXPECT_NEAR(static_cast<double>(table.bytes()), bytes, bytes / 20);
+    // Some look like another until their names are compared.
+    EXPECT_EQ(table.sum({}).count, 100'000u);
+  }
 }
 
 // Two sites, with operations of both kinds that are not folded.

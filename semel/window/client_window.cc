@@ -79,15 +79,15 @@ WindowCounts ClientWindow::counts() const {
   return counts;
 }
 
-std::size_t ClientWindow::dead_marks(const Client& client) const {
-  const std::int64_t oldest = time_.oldest_alive();
+std::size_t ClientWindow::dead_marks(const Client& client, TimeMs now_ms) const {
+  const std::int64_t oldest = time_.oldest_alive(now_ms);
   std::size_t dead = 0;
   while (dead < client.marks.size() && client.marks[dead].generation < oldest) ++dead;
   return dead;
 }
 
-Verdict ClientWindow::judge(const Client& client, std::uint64_t sequence) const {
-  const std::size_t dead = dead_marks(client);
+Verdict ClientWindow::judge(const Client& client, std::uint64_t sequence, TimeMs now_ms) const {
+  const std::size_t dead = dead_marks(client, now_ms);
   if (dead == client.marks.size()) return Verdict::fresh;  // it has left
   for (std::size_t i = client.marks.size(); i > dead; --i) {
     if (client.marks[i - 1].sequences.contains(sequence)) return Verdict::duplicate;
@@ -120,9 +120,9 @@ void ClientWindow::restore_forgotten(Digest client, std::uint64_t sequence) {
   forgotten = std::max(forgotten.value_or(0), sequence);
 }
 
-Verdict ClientWindow::test(const ClientOperation& id) const {
+Verdict ClientWindow::test(const ClientOperation& id, TimeMs now_ms) const {
   const auto client = clients_.find(id.client);
-  return client == clients_.end() ? Verdict::fresh : judge(client->second, id.sequence);
+  return client == clients_.end() ? Verdict::fresh : judge(client->second, id.sequence, now_ms);
 }
 
 // Whether it is remembered in this generation or a later one.

@@ -69,7 +69,8 @@ class ClientWindow {
   static Result<ClientWindow> make(const Goal& goal, TimeMs now_ms);
 
   // REQUIRES, of all that take an id: the digest of the client was made by goal().hash.
-  Verdict test(const ClientOperation& id) const;
+  Verdict test(const ClientOperation& id) const { return test(id, now()); }
+  Verdict test(const ClientOperation& id, TimeMs now_ms) const;  // the same after advance(now_ms)
   Verdict insert(const ClientOperation& id) { return insert(id, now()); }
   Verdict insert(const ClientOperation& id, TimeMs at_ms);
   Verdict test_and_insert(const ClientOperation& id) { return test_and_insert(id, now()); }
@@ -133,7 +134,7 @@ class ClientWindow {
 
   ClientWindow(const Goal& goal, TimeMs now_ms);
 
-  Verdict judge(const Client& client, std::uint64_t sequence) const;
+  Verdict judge(const Client& client, std::uint64_t sequence, TimeMs now_ms) const;
   std::optional<std::uint64_t> forgotten_of(const Client& client, std::size_t dead) const;
   bool remembers(const ClientOperation& id, std::int64_t from_generation) const;
   Verdict place(const ClientOperation& id, TimeMs at_ms);
@@ -145,7 +146,8 @@ class ClientWindow {
   void clear_some(int marks);
   void forget_oldest();
   void forget(Digest client, std::size_t marks);
-  std::size_t dead_marks(const Client& client) const;
+  std::size_t dead_marks(const Client& client) const { return dead_marks(client, now()); }
+  std::size_t dead_marks(const Client& client, TimeMs now_ms) const;
   std::vector<std::pair<Digest, Client>> remembered() const;
   bool decode_marks(Reader& r, Digest client, std::uint64_t marks);
 

@@ -101,9 +101,12 @@ std::uint64_t ExactWindow::bytes_of(std::uint64_t room) {
   return kGenerationBytes + slots * sizeof(Digest) + slots / 512;
 }
 
-std::uint64_t ExactWindow::size() const {
+std::uint64_t ExactWindow::size(TimeMs now_ms) const {
+  const std::int64_t oldest = time_.oldest_alive(now_ms);
   std::uint64_t sum = 0;
-  for (const Generation& generation : generations_) sum += generation.size;
+  for (const Generation& generation : generations_) {
+    if (generation.number >= oldest) sum += generation.size;
+  }
   return sum;
 }
 
@@ -117,6 +120,16 @@ const ExactWindow::Generation* ExactWindow::find(Digest id) const {
   const auto found = std::find_if(generations_.rbegin(), generations_.rend(),
                                   [&](const Generation& g) { return g.contains(id); });
   return found == generations_.rend() ? nullptr : &*found;
+}
+
+bool ExactWindow::remembers(Digest id, std::int64_t oldest) const {
+  return std::any_of(generations_.rbegin(), generations_.rend(), [&](const Generation& g) {
+    return g.number >= oldest && g.contains(id);
+  });
+}
+
+Verdict ExactWindow::test(Digest id, TimeMs now_ms) const {
+  return remembers(id, time_.oldest_alive(now_ms)) ? Verdict::duplicate : Verdict::fresh;
 }
 
 std::vector<ExactWindow::Generation>::iterator ExactWindow::at_or_after(std::int64_t number) {
@@ -152,6 +165,18 @@ Verdict ExactWindow::place(Digest id, TimeMs at_ms) {
   }
   generation->insert(id);
   return Verdict::fresh;
+}
+
+bool ExactWindow::has_room(std::uint64_t ids, TimeMs at_ms) const {
+  const std::int64_t number = time_.generation_of(std::min(at_ms, now()));
+  const auto at = std::find_if(generations_.begin(), generations_.end(),
+                               [&](const Generation& g) { return g.number == number; });
+  const std::uint64_t size = at == generations_.end() ? 0 : at->size;
+  const std::uint64_t room = at == generations_.end() ? 0 : at->room;
+  if (ids <= room - size) return true;
+  const std::uint64_t held = bytes_ - (room == 0 ? 0 : bytes_of(room));
+  const std::uint64_t needed = room_for(size + ids);
+  return needed <= kMostRoom && held + bytes_of(needed) <= goal_.max_bytes;
 }
 
 // The generation of this number, with room for one id more; none if the cap leaves no room for it.
@@ -216,6 +241,14 @@ void ExactWindow::advance(TimeMs now_ms) {
 void ExactWindow::test(std::span<const Digest> ids, std::span<Verdict> verdicts) const {
   judge_ahead(
       ids, verdicts, [&](Digest id) { touch(id); }, [&](Digest id) { return test(id); });
+}
+
+void ExactWindow::test(std::span<const Digest> ids, TimeMs now_ms,
+                       std::span<Verdict> verdicts) const {
+  const std::int64_t oldest = time_.oldest_alive(now_ms);
+  judge_ahead(
+      ids, verdicts, [&](Digest id) { touch(id); },
+      [&](Digest id) { return remembers(id, oldest) ? Verdict::duplicate : Verdict::fresh; });
 }
 
 void ExactWindow::insert(std::span<const Digest> ids, std::span<Verdict> verdicts) {

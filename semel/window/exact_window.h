@@ -64,8 +64,14 @@ class ExactWindow {
   Verdict test_and_insert(Digest id) { return test_and_insert(id, now()); }
   Verdict test_and_insert(Digest id, TimeMs at_ms);
   void test(std::span<const Digest> ids, std::span<Verdict> verdicts) const;
+  // What test() would answer after advance(now_ms).
+  Verdict test(Digest id, TimeMs now_ms) const;
+  void test(std::span<const Digest> ids, TimeMs now_ms, std::span<Verdict> verdicts) const;
   void insert(std::span<const Digest> ids, std::span<Verdict> verdicts);
   void test_and_insert(std::span<const Digest> ids, std::span<Verdict> verdicts);
+
+  // Whether so many more ids of this time find room, when none may be forgotten for them.
+  bool has_room(std::uint64_t ids, TimeMs at_ms) const;
 
   void advance(TimeMs now_ms);
   TimeMs now() const { return time_.now(); }
@@ -75,7 +81,9 @@ class ExactWindow {
   std::uint64_t bytes() const { return bytes_; }
 
   const Goal& goal() const { return goal_; }
-  std::uint64_t size() const;  // ids remembered; one that was renewed may count twice
+  // Ids remembered, now or after advance(now_ms); one that was renewed may count twice.
+  std::uint64_t size() const { return size(now()); }
+  std::uint64_t size(TimeMs now_ms) const;
 
   // Errc::mismatch if goal or now differ; Errc::full beyond the cap.
   Result<void> merge(const ExactWindow& other);
@@ -106,6 +114,7 @@ class ExactWindow {
   static std::uint64_t bytes_of(std::uint64_t room);
 
   const Generation* find(Digest id) const;
+  bool remembers(Digest id, std::int64_t oldest) const;
   Verdict place(Digest id, TimeMs at_ms);
   Generation* make_room(std::int64_t number);
   std::optional<std::uint64_t> room_that_fits(std::uint64_t now, std::uint64_t wanted) const;

@@ -10,6 +10,7 @@
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/laws/merge_laws.h"
+#include "tests/oracle/ahead.h"
 #include "tests/oracle/window_twin.h"
 #include "tests/support/encoded.h"
 #include "tests/support/keys.h"
@@ -384,6 +385,29 @@ TEST(ExactWindow, RefusesBytesThatNoWindowWrites) {
   EXPECT_EQ(refusal(second + 16, 3), "exact window: size of a generation");
   EXPECT_EQ(refusal(second + 24, 6), "exact window: order of ids");
   EXPECT_EQ(refusal(second + 32, 2), "none");
+}
+
+TEST(ExactWindow, TestsAheadOfTimeAsACopyThatWentThere) {
+  for (const ExactWindow::Goal& goal : TwinCase::kGoals) {
+    Random random(goal.generations);
+    ExactWindow window = window_of(goal);
+    std::uint64_t next = 0;
+    for (int round = 0; round < 60; ++round) {
+      window.advance(window.now() + static_cast<TimeMs>(random.below(200)));
+      for (std::uint64_t n = random.below(12); n > 0; --n) {
+        window.insert(key(next++), window.now() - static_cast<TimeMs>(random.below(600)));
+      }
+      const std::vector<Digest> ids = keys(0, next + 5);
+      for (const TimeMs by_ms : {-5, 0, 1, 63, 450, 997, 1000, 1200, 100'000}) {
+        expect_test_ahead_of_time(window, ids, window.now() + by_ms);
+        ExactWindow later = window;
+        later.advance(window.now() + by_ms);
+        ASSERT_EQ(window.size(window.now() + by_ms), later.size());
+      }
+      expect_test_ahead_of_time(window, ids, kLast);
+      if (HasFailure()) return;
+    }
+  }
 }
 
 }  // namespace

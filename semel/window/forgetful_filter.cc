@@ -51,7 +51,7 @@ constexpr TimeMs kPeriodStepMs = 1000;
 // How much larger the next table may be: less than the first would be too many tables, more than the
 // second too much trust in the rate of a moment.
 constexpr double kLeastGrowth = 1.25;
-constexpr double kMostGrowth = 8;
+constexpr double kMostGrowth = 4;
 constexpr double kHeadroom = 1.1;
 // A smaller table follows when it can be a quarter as large, and when not too many are still asked.
 constexpr std::uint64_t kShrinkBelow = 4;
@@ -105,12 +105,16 @@ ForgetfulFilter::ForgetfulFilter(const Goal& goal, TimeMs now_ms)
           goal.schedule == LaneSchedule::paper ? plus(on_grid(now_ms, kCheckMs), kCheckMs) : 0),
       kept_from_ms_(kFarPast) {}
 
-Result<ForgetfulFilter> ForgetfulFilter::make(const Goal& goal, TimeMs now_ms) {
+Result<ForgetfulFilter> ForgetfulFilter::make(const Goal& goal, TimeMs now_ms,
+                                              double first_share) {
+  SEMEL_ASSERT(first_share > 0 && first_share < 1);
   if (const auto sound = check(goal); !sound) return sound.error();
   ForgetfulFilter filter(goal, now_ms);
+  const double error =
+      filter.bounded() && goal.grows ? first_share * goal.fpr : filter.error_left();
   const std::uint64_t lane_ids = divide_up(goal.ids, periods_covered(goal.rule, goal.lanes()));
-  const auto shape = forgetful_math::shape_for(goal.layout, goal.lanes(), goal.rule, lane_ids,
-                                               filter.error_left());
+  const auto shape =
+      forgetful_math::shape_for(goal.layout, goal.lanes(), goal.rule, lane_ids, error);
   if (!shape) return shape.error();
   if (!filter.follow_with(*shape, lane_ids)) {
     return Error{Errc::limit, "the first table would be larger than max_bytes"};
@@ -148,15 +152,29 @@ TimeMs ForgetfulFilter::promised_from() const {
   return std::max(kept_from_ms_, minus(now(), goal_.window_ms));
 }
 
+Verdict ForgetfulFilter::test(Digest id, TimeMs now_ms) const {
+  if (now_ms <= now()) return test(id);
+  bool known = false;
+  for_each_table_at(now_ms, [&](const LaneTable& table, std::size_t dropped) {
+    known = known || table.recognises(id, dropped);
+  });
+  return known ? Verdict::duplicate : Verdict::fresh;
+}
+
 void ForgetfulFilter::test(std::span<const Digest> ids, std::span<Verdict> verdicts) const {
+  test(ids, now(), verdicts);
+}
+
+void ForgetfulFilter::test(std::span<const Digest> ids, TimeMs now_ms,
+                           std::span<Verdict> verdicts) const {
   SEMEL_ASSERT(ids.size() == verdicts.size());
   constexpr std::size_t kChunk = 512;
   for (std::size_t start = 0; start < ids.size(); start += kChunk) {
     const std::size_t n = std::min(kChunk, ids.size() - start);
     std::array<bool, kChunk> found{};
-    for (const LaneTable& table : tables_) {
-      table.recognises(ids.subspan(start, n), {found.data(), n});
-    }
+    for_each_table_at(now_ms, [&](const LaneTable& table, std::size_t dropped) {
+      table.recognises(ids.subspan(start, n), {found.data(), n}, dropped);
+    });
     for (std::size_t i = 0; i < n; ++i) {
       verdicts[start + i] = found[i] ? Verdict::duplicate : Verdict::fresh;
     }
@@ -168,12 +186,14 @@ Verdict ForgetfulFilter::insert(Digest id, TimeMs at_ms) {
     ++counts_.stale;
     return Verdict::stale;
   }
+  if (newest().present().ids == 0) shrink();
   if (!make_room()) {
     ++counts_.refused;
     return Verdict::full;
   }
   const bool known = recognises(id);
   newest().insert(id, std::min(at_ms, now()));
+  if (overdue()) newest().prolong(now());
   return known ? Verdict::duplicate : Verdict::fresh;
 }
 
@@ -183,8 +203,8 @@ Verdict ForgetfulFilter::test_and_insert(Digest id, TimeMs at_ms) {
     ++counts_.stale;
     return Verdict::stale;
   }
-  if (bounded() && newest().period_full()) {
-    // Room costs something: only a new id is worth it.
+  if (overdue() || (bounded() && (newest().period_full() || newest().present().ids == 0))) {
+    // What may come with it costs something: only a new id is worth it.
     return recognises(id) ? Verdict::duplicate : insert(id, at_ms);
   }
   for (std::size_t i = 0; i + 1 < tables_.size(); ++i) {
@@ -199,7 +219,8 @@ void ForgetfulFilter::insert(std::span<const Digest> ids, std::span<Verdict> ver
 }
 
 void ForgetfulFilter::touch(Digest id) const {
-  for (const LaneTable& table : tables_) table.touch(id);
+  for (std::size_t i = 0; i + 1 < tables_.size(); ++i) tables_[i].touch_for_test(id);
+  newest().touch(id);
 }
 
 void ForgetfulFilter::test_and_insert(std::span<const Digest> ids, std::span<Verdict> verdicts) {
@@ -211,10 +232,9 @@ void ForgetfulFilter::test_and_insert(std::span<const Digest> ids, std::span<Ver
 bool ForgetfulFilter::make_room() {
   if (!bounded() || !newest().period_full()) return true;
   for (;;) {
-    if (newest().lanes().size() < newest().usable_lanes()) {
-      // Sweeping keeps ahead of the inserts; only a lane that was full by a merge may be earlier.
-      if (!newest().can_rotate()) newest().finish_sweep();
+    if (newest().can_rotate()) {
       newest().rotate(now(), now());
+      begin_period();
       return true;
     }
     if (goal_.grows && follow_with(wanted_ids())) return true;
@@ -258,6 +278,7 @@ bool ForgetfulFilter::follow_with(const LaneShape& shape, std::uint64_t lane_ids
   if (used + next.bytes() > goal_.max_bytes) return false;
   if (!tables_.empty()) newest().close(now());
   tables_.push_back(std::move(next));
+  begin_period();
   return true;
 }
 
@@ -295,26 +316,73 @@ void ForgetfulFilter::forget_early() {
 
 // When the present period is over. One that began in the middle, because the one before was full, may
 // be up to half a period longer: or every other lane would be a sliver.
-TimeMs ForgetfulFilter::next_period() const {
-  const TimeMs begin_ms = newest().present().begin_ms;
+TimeMs ForgetfulFilter::next_period(TimeMs begin_ms) const {
   return plus(on_grid(plus(begin_ms, period_ms_ / 2), period_ms_), period_ms_);
 }
 
-void ForgetfulFilter::rotate_by_time(TimeMs before_ms) {
-  for (TimeMs next_ms = next_period(); next_ms <= now(); next_ms = next_period()) {
-    // Of a long silence only the periods that are still remembered.
-    next_ms = std::max(next_ms, on_grid(minus(now(), goal_.window_ms), period_ms_));
+// Nothing here depends on the steps in which the time came.
+void ForgetfulFilter::rotate_by_time() {
+  while (next_period_ms_ <= now()) {
     forget_expired();
-    if (!newest().can_rotate() && older_than(newest().present().begin_ms, goal_.window_ms, now())) {
-      newest().finish_sweep();  // so few calls have come in a whole window that it is not done yet
-    }
     if (!newest().can_rotate()) return;
-    newest().rotate(std::max(before_ms, next_ms - 1), next_ms);
+    const TimeMs end_ms = std::max(newest().present().end_ms, next_period_ms_ - 1);
+    newest().rotate(end_ms, begin_after(end_ms, now()));
+    begin_period();
   }
 }
 
-// When the load has been low for half a window a smaller table follows. What the larger one remembers
-// stays there, so that only the rate counts.
+// When a period begins after one that ended then: of a long silence only those that are still
+// remembered.
+TimeMs ForgetfulFilter::begin_after(TimeMs end_ms, TimeMs now_ms) const {
+  return on_grid(std::max(plus(end_ms, 1), minus(now_ms, goal_.window_ms)), period_ms_);
+}
+
+template <class Visit>
+void ForgetfulFilter::for_each_table_at(TimeMs now_ms, Visit visit) const {
+  for (const LaneTable& table : tables_) {
+    if (now_ms <= now()) {
+      visit(table, 0);
+    } else if (&table == &newest() ||
+               !older_than(table.present().end_ms, goal_.window_ms, now_ms)) {
+      visit(table, lanes_dropped(table, now_ms));
+    }
+  }
+}
+
+// rotate_by_time() and forget_expired() on the ends of the lanes alone. REQUIRES: now_ms > now().
+std::size_t ForgetfulFilter::lanes_dropped(const LaneTable& table, TimeMs now_ms) const {
+  const std::size_t spread = spread_of(goal_.rule), carried = carries(goal_.rule) ? 1 : 0;
+  const auto old = [&](TimeMs end_ms) { return older_than(end_ms, goal_.window_ms, now_ms); };
+  TimeMs next_ms = next_period_ms_;
+  const bool rotates = &table == &newest() && next_ms <= now_ms;
+  if (!rotates && !old(table.next_to_forget().end_ms)) return 0;
+
+  // In the order in which they are forgotten. No lane that begins here ends outside of the window, so
+  // that no more begin than there are.
+  std::array<TimeMs, 2 * limits::kLanes + 1> ends;
+  std::size_t count = 0, dropped = 0;
+  if (carried != 0) ends[count++] = table.next_to_forget().end_ms;
+  for (const Lane& lane : table.lanes()) ends[count++] = lane.end_ms;
+  const auto lanes = [&] { return count - carried - dropped; };
+  const auto forget = [&] {
+    while (lanes() > spread && old(ends[dropped])) ++dropped;
+  };
+  for (; rotates && next_ms <= now_ms; next_ms = next_period(next_ms)) {
+    forget();
+    if (lanes() >= table.usable_lanes()) break;
+    SEMEL_ASSERT(count < ends.size());
+    TimeMs& end_ms = ends[count - spread];
+    end_ms = std::max(end_ms, next_ms - 1);
+    next_ms = begin_after(end_ms, now_ms);
+    ends[count++] = next_ms;
+    ends[count - spread] = next_ms;
+  }
+  forget();
+  return dropped;
+}
+
+// When the load has been low for half a window a smaller table follows, with the first id of a period.
+// What the larger one remembers stays there, so that only the rate counts.
 void ForgetfulFilter::shrink() {
   if (!bounded() || !goal_.grows || tables_.size() > kShrinkTables) return;
   const std::uint32_t periods = periods_covered(goal_.rule, newest().usable_lanes());
@@ -349,6 +417,8 @@ void ForgetfulFilter::adapt() {
   }
   const std::uint32_t periods = periods_covered(goal_.rule, newest().usable_lanes());
   period_ms_ = std::clamp(period_ms_, divide_up_ms(goal_.window_ms, periods), goal_.window_ms);
+  begin_period();
+  if (overdue()) newest().prolong(now());  // ids may have come when it was not yet
 }
 
 void ForgetfulFilter::use_lanes(std::uint32_t lanes) {
@@ -365,13 +435,11 @@ void ForgetfulFilter::use_lanes(std::uint32_t lanes) {
 }
 
 void ForgetfulFilter::advance(TimeMs now_ms) {
-  const TimeMs before_ms = now();
   if (!time_.advance(now_ms)) return;
-  const TimeMs begun_ms = newest().present().begin_ms;
-  rotate_by_time(before_ms);
+  rotate_by_time();
   forget_expired();
-  if (newest().present().begin_ms != begun_ms) shrink();
   if (goal_.schedule == LaneSchedule::paper) adapt();
+  if (!newest().sweeping()) return;
   newest().sweep_until(static_cast<double>(minus(now(), newest().present().begin_ms)) /
                        static_cast<double>(period_ms_));
 }
@@ -402,6 +470,14 @@ double ForgetfulFilter::full_false_positive_rate() const {
 std::uint64_t ForgetfulFilter::ids() const {
   std::uint64_t sum = 0;
   for (const LaneTable& table : tables_) sum += table.ids();
+  return sum;
+}
+
+std::uint64_t ForgetfulFilter::ids(TimeMs now_ms) const {
+  std::uint64_t sum = 0;
+  for_each_table_at(now_ms, [&](const LaneTable& table, std::size_t dropped) {
+    sum += table.ids(dropped);
+  });
   return sum;
 }
 
@@ -511,7 +587,7 @@ Result<ForgetfulFilter> ForgetfulFilter::decode(ByteView in) {
   filter.period_ms_ = period_ms;
   filter.next_check_ms_ = next_check_ms;
   filter.kept_from_ms_ = kept_from_ms;
-  filter.counts_ = counts;
+  filter.counts_ = filter.decoded_counts_ = counts;
   for (std::size_t i = 0; i < tables; ++i) {
     auto table = LaneTable::decode(r, goal.layout, goal.rule, now_ms);
     if (!table) return table.error();
@@ -520,6 +596,7 @@ Result<ForgetfulFilter> ForgetfulFilter::decode(ByteView in) {
     }
     filter.tables_.push_back(*std::move(table));
   }
+  filter.begin_period();
   if (r.rest() != kTrailerSize) return Error{Errc::corrupt, "forgetful filter: size"};
   if (r.u64() != checksum(in.first(in.size() - kTrailerSize))) {
     return Error{Errc::corrupt, "forgetful filter: checksum"};

@@ -19,8 +19,9 @@
 //           error. paper: Algorithm 3 of the paper, which doubles the lanes and shortens the period when
 //           the error comes near to the goal; it reacts after the fact, and is here to be compared.
 // Cost      A check reads one to four cache lines (layouts: filter/bloom_filter.h) for each table, of
-//           which there is mostly one. A lane is never cleared in one go (LaneTable); a table is, when it
-//           is made: 0.2 s for a GiB, 2.6 s where the system has to find the pages first.
+//           which there is mostly one. A lane is cleared a piece at a time (LaneTable), and in one go only
+//           where a period has fewer calls than pieces: one for each 512 KiB. A table is, when it is
+//           made: 0.2 s for a GiB, 2.6 s where the system has to find the pages first.
 // Memory    Bits per id in the window at an error of 1e-3, one table, docs/math/forgetful.md has more:
 //
 //             lanes              8     16     32     64
@@ -73,7 +74,9 @@ class ForgetfulFilter {
   // Errc::invalid for a window of zero or less, an error outside of (0, 1), no ids, or lanes, a rule and
   // a layout that do not go together; Errc::limit where the first table would be impossible or larger
   // than max_bytes.
-  static Result<ForgetfulFilter> make(const Goal& goal, TimeMs now_ms);
+  // `first_share` of the error is for the first table, the rest for those that may follow.
+  // REQUIRES: 0 < first_share < 1.
+  static Result<ForgetfulFilter> make(const Goal& goal, TimeMs now_ms, double first_share = 0.5);
   // The same with a first table of this shape in place of one for goal.ids.
   static Result<ForgetfulFilter> make(const Goal& goal, const LaneShape& shape, TimeMs now_ms);
 
@@ -87,6 +90,12 @@ class ForgetfulFilter {
   void insert(std::span<const Digest> ids, std::span<Verdict> verdicts);
   void test_and_insert(std::span<const Digest> ids, std::span<Verdict> verdicts);
 
+  // What test() would answer after advance(now_ms).
+  Verdict test(Digest id, TimeMs now_ms) const;
+  void test(std::span<const Digest> ids, TimeMs now_ms, std::span<Verdict> verdicts) const;
+
+  void touch(Digest id) const;  // begins to load what the others will need
+
   void advance(TimeMs now_ms);
   TimeMs now() const { return time_.now(); }
   Promise promise() const;
@@ -97,6 +106,7 @@ class ForgetfulFilter {
   const Goal& goal() const { return goal_; }
   TimeMs period_ms() const { return period_ms_; }
   std::uint64_t ids() const;  // remembered, at least
+  std::uint64_t ids(TimeMs now_ms) const;  // the same after advance(now_ms)
   // From the oldest; the last takes the new ids.
   const std::vector<LaneTable>& tables() const { return tables_; }
   // When each lane of the newest table is as full as it gets.
@@ -107,6 +117,9 @@ class ForgetfulFilter {
 
   // Appends the encoding to `out`. Equal states give equal bytes.
   void encode(Bytes& out) const;
+  // The same with the counts that it was decoded with, zero if it was not: what changes nothing but
+  // counts() leaves no trace.
+  void encode_state(Bytes& out) const { encode(out, decoded_counts_); }
   // Reads one filter that fills `in` exactly; `in` may come from an enemy.
   static Result<ForgetfulFilter> decode(ByteView in);
 
@@ -126,7 +139,11 @@ class ForgetfulFilter {
     }
     return false;
   }
-  void touch(Digest id) const;
+  // Calls visit(table, lanes) for each table that advance(now_ms) keeps, with how many of its oldest
+  // lanes that drops.
+  template <class Visit>
+  void for_each_table_at(TimeMs now_ms, Visit visit) const;
+  std::size_t lanes_dropped(const LaneTable& table, TimeMs now_ms) const;
   bool late(TimeMs at_ms) const;
   TimeMs promised_from() const;
   bool make_room();
@@ -135,8 +152,12 @@ class ForgetfulFilter {
   void forget_expired();
   void forget_early();
   void lose(const Lane& period);
-  TimeMs next_period() const;
-  void rotate_by_time(TimeMs before_ms);
+  TimeMs next_period(TimeMs begin_ms) const;
+  void begin_period() { next_period_ms_ = next_period(newest().present().begin_ms); }
+  TimeMs begin_after(TimeMs end_ms, TimeMs now_ms) const;
+  // Whether the present period goes on beyond its end, because all lanes are in use.
+  bool overdue() const { return next_period_ms_ <= now(); }
+  void rotate_by_time();
   void shrink();
   void adapt();
   void use_lanes(std::uint32_t lanes);
@@ -146,9 +167,11 @@ class ForgetfulFilter {
   Goal goal_;
   WindowTime time_;
   TimeMs period_ms_;
+  TimeMs next_period_ms_ = 0;      // when the present one is over
   TimeMs next_check_ms_;           // schedule paper
   TimeMs kept_from_ms_;            // nothing accepted at this time or later was forgotten early
   WindowCounts counts_;            // but for backward steps, which time_ counts
+  WindowCounts decoded_counts_;
   std::vector<LaneTable> tables_;  // at least one
 };
 

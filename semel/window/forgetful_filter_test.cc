@@ -5,9 +5,11 @@
 #include <cmath>
 #include <limits>
 
+#include "semel/core/random.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/laws/merge_laws.h"
+#include "tests/oracle/ahead.h"
 #include "tests/oracle/window_twin.h"
 #include "tests/support/keys.h"
 #include "tests/support/rate.h"
@@ -434,6 +436,36 @@ TEST(ForgetfulFilter, ADecodedOneGoesOnAsTheFirst) {
     live(filter, kStart + 4 * goal.window_ms);
     EXPECT_EQ(*copy, filter);
     EXPECT_EQ(copy->counts(), filter.counts());
+  }
+}
+
+TEST(ForgetfulFilter, TestsAheadOfTimeAsACopyThatWentThere) {
+  for (std::size_t g = 0; g < goals().size(); ++g) {
+    SCOPED_TRACE(g);
+    const Goal& goal = goals()[g];
+    Random random(g);
+    ForgetfulFilter filter = make(goal, 7);
+    std::uint64_t next = 0;
+    for (int round = 0; round < 60; ++round) {
+      // Mostly a part of a period, now and then a silence of windows.
+      const auto window = static_cast<std::uint64_t>(goal.window_ms);
+      const auto step = window / (1 + random.below(100));
+      const auto silence = random.below(20) == 0 ? 3 * window : 0;
+      filter.advance(filter.now() + static_cast<TimeMs>(random.below(step + 1) + silence));
+      for (std::uint64_t n = random.below(40); n > 0; --n) filter.insert(key(next++));
+      const std::vector<Digest> ids = keys(next < 600 ? 0 : next - 600, next + 20);
+      for (const std::uint64_t windows : {0u, 1u, 2u, 5u}) {
+        const TimeMs later_ms =
+            filter.now() + static_cast<TimeMs>(random.below(windows * window / 2 + 1));
+        expect_test_ahead_of_time(filter, ids, later_ms);
+        ForgetfulFilter later = filter;
+        later.advance(later_ms);
+        ASSERT_EQ(filter.ids(later_ms), later.ids());
+      }
+      expect_test_ahead_of_time(filter, ids, std::numeric_limits<TimeMs>::max());
+      expect_test_ahead_of_time(filter, ids, std::numeric_limits<TimeMs>::min());
+      if (HasFailure()) return;
+    }
   }
 }
 

@@ -40,7 +40,11 @@ class GenerationTime {
     return quotient - (time_ms % span_ms_ < 0);
   }
   std::int64_t newest() const { return generation_of(now()); }
-  std::int64_t oldest_alive() const { return generation_of(edge()); }
+  std::int64_t oldest_alive() const { return oldest_alive(now()); }
+  // The same after advance(now_ms).
+  std::int64_t oldest_alive(TimeMs now_ms) const {
+    return generation_of(edge(std::max(now_ms, now())));
+  }
 
   // An id of generation g or before is no longer promised to be recognised.
   // REQUIRES: g <= newest().
@@ -69,9 +73,10 @@ class GenerationTime {
 
  private:
   // The first time inside the window.
-  TimeMs edge() const {
+  TimeMs edge() const { return edge(now()); }
+  TimeMs edge(TimeMs now_ms) const {
     TimeMs edge_ms = 0;
-    const bool overflows = __builtin_sub_overflow(now(), window_ms_, &edge_ms);
+    const bool overflows = __builtin_sub_overflow(now_ms, window_ms_, &edge_ms);
     return overflows ? std::numeric_limits<TimeMs>::min() : edge_ms;
   }
 

@@ -40,6 +40,7 @@ LaneArray::LaneArray(const LaneShape& shape)
             .sections = shape.lines(),
             .probes = shape.lines() == 0 ? shape.probes : shape.probes / shape.lines()} {
   view_.test = lane_kernel::test_for(view_);
+  view_.set = lane_kernel::set_for(view_);
 }
 
 LaneArray::LaneArray(const LaneArray& other)

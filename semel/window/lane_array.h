@@ -82,7 +82,10 @@ class LaneArray {
 
   // Writes the id into a lane; says how many of its bits were clear. REQUIRES: lane < shape().lanes.
   std::uint32_t set(Digest id, std::uint32_t lane) {
-    return lane_kernel::set(view_, id, std::uint64_t{1} << lane);
+    return view_.set(view_, id, std::uint64_t{1} << lane);
+  }
+  std::uint32_t set_portable(Digest id, std::uint32_t lane) {  // as test_portable()
+    return lane_kernel::set_for(view_, false)(view_, id, std::uint64_t{1} << lane);
   }
 
   // test() and, where that finds none, set().
@@ -91,6 +94,7 @@ class LaneArray {
   }
 
   void touch(Digest id) const { lane_kernel::touch(view_, id); }  // prefetches
+  void touch_for_test(Digest id) const { lane_kernel::touch_for_test(view_, id); }
 
   // From now on `lanes` are empty. REQUIRES: !sweeping(), and there is at least one.
   void begin_sweep(std::uint64_t lanes);

@@ -111,6 +111,24 @@ TEST(LaneArray, BothKernelsAndTheBatchAgree) {
 }
 
 // Beside each array one in which lanes are cleared at once: both must read the same at every moment.
+TEST(LaneArray, BothKernelsSetTheSameBits) {
+  for (const LaneShape& shape : shapes()) {
+    LaneArray ours(shape), portable(shape);
+    for (std::uint64_t n = 0; n < 500; ++n) {
+      if (n == 300) {
+        ours.begin_sweep(2);
+        portable.begin_sweep(2);
+      }
+      if (n > 300) ours.sweep(1);
+      const auto lane = static_cast<std::uint32_t>(n % shape.lanes);
+      ASSERT_EQ(ours.set(key(n), lane), portable.set_portable(key(n), lane)) << n;
+    }
+    for (std::uint64_t j = 0; j < shape.positions; ++j) {
+      ASSERT_EQ(ours.word(j), portable.word(j)) << j;
+    }
+  }
+}
+
 TEST(LaneArray, ALaneIsEmptyFromTheMomentItsSweepBegins) {
   for (const LaneShape& shape : shapes()) {
     LaneArray swept(shape), cleared(shape);

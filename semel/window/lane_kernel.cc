@@ -12,7 +12,7 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
-#define SEMEL_AVX512 [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,bmi2")]]
+#define SEMEL_AVX512 [[gnu::target("avx512f,avx512bw,avx512vl,avx512vbmi,bmi2,popcnt")]]
 #else
 #define SEMEL_AVX512
 #endif
@@ -405,6 +405,38 @@ std::uint32_t set_all(const View& v, Digest id, Word lane) {
   return fresh;
 }
 
+#if defined(__x86_64__)
+// A line of 8-bit words at once: a bit for each word that the id has in it.
+SEMEL_AVX512 std::uint32_t set_bytes_avx512(const View& v, Digest id, std::uint64_t lane) {
+  const __m512i bit = _mm512_set1_epi8(static_cast<char>(lane));
+  std::uint32_t fresh = 0;
+  for (std::uint32_t section = 0; section < v.sections; ++section) {
+    const std::uint64_t line = line_of(v, id, section);
+    if (v.sweeping != 0) clean_before_write(v, line);
+    std::uint64_t positions = positions_of(id, section), words = 0;
+    for (std::uint32_t i = 0; i < v.probes; ++i, positions >>= 6) {
+      words |= std::uint64_t{1} << (positions % 64);
+    }
+    std::uint64_t* const at = v.words + line * kLineWords;
+    const __m512i before = _mm512_load_si512(at);
+    const std::uint64_t clear = ~_cvtmask64_u64(_mm512_test_epi8_mask(before, bit));
+    fresh += static_cast<std::uint32_t>(__builtin_popcountll(words & clear));
+    _mm512_store_si512(at,
+                       _mm512_or_si512(before, _mm512_maskz_mov_epi8(_cvtu64_mask64(words), bit)));
+  }
+  return fresh;
+}
+#else
+std::uint32_t set_bytes_avx512(const View& v, Digest id, std::uint64_t lane) {
+  return set_all(v, id, static_cast<std::uint8_t>(lane));
+}
+#endif
+
+template <class Word>
+std::uint32_t set_portable(const View& v, Digest id, std::uint64_t lane) {
+  return set_all(v, id, static_cast<Word>(lane));
+}
+
 template <class Call>
 [[gnu::always_inline]] inline auto with_word(const View& v, Call call) {
   switch (v.word_bits) {
@@ -461,17 +493,9 @@ void test(const View& view, std::span<const Digest> ids, std::uint64_t lanes,
   });
 }
 
-std::uint32_t set(const View& view, Digest id, std::uint64_t lane) {
-  switch (view.word_bits) {
-    case 8:
-      return set_all(view, id, static_cast<std::uint8_t>(lane));
-    case 16:
-      return set_all(view, id, static_cast<std::uint16_t>(lane));
-    case 32:
-      return set_all(view, id, static_cast<std::uint32_t>(lane));
-    default:
-      return set_all(view, id, lane);
-  }
+SetOne set_for(const View& view, bool avx512) {
+  if (avx512 && view.word_bits == 8 && view.sections != 0) return set_bytes_avx512;
+  return with_word(view, [](auto word) -> SetOne { return set_portable<decltype(word)>; });
 }
 
 TestAndSet test_and_set(const View& view, Digest id, std::uint64_t lanes, std::uint64_t lane) {
@@ -480,16 +504,28 @@ TestAndSet test_and_set(const View& view, Digest id, std::uint64_t lanes, std::u
     prefetch_for_write(view.words + line_of(view, id, section) * kLineWords);
   }
   const std::uint64_t found = view.test(view, id, lanes);
-  return {found, found != 0 ? 0 : set(view, id, lane)};
+  return {found, found != 0 ? 0 : view.set(view, id, lane)};
 }
 
 void touch(const View& view, Digest id) {
   for (std::uint32_t section = 0; section < view.sections; ++section) {
-    prefetch(view.words + line_of(view, id, section) * kLineWords);
+    prefetch_for_write(view.words + line_of(view, id, section) * kLineWords);
   }
   if (view.sections != 0) return;
   PlainProbes probes(view, id);
   for (std::uint32_t probe = 0; probe < view.probes; ++probe) {
+    prefetch(reinterpret_cast<const char*>(view.words) + probes.next() * (view.word_bits / 8));
+  }
+}
+
+// One id in a hundred that is new passes two lines, or four positions.
+void touch_for_test(const View& view, Digest id) {
+  for (std::uint32_t section = 0; section < std::min(view.sections, 2u); ++section) {
+    prefetch(view.words + line_of(view, id, section) * kLineWords);
+  }
+  if (view.sections != 0) return;
+  PlainProbes probes(view, id);
+  for (std::uint32_t probe = 0; probe < std::min(view.probes, 4u); ++probe) {
     prefetch(reinterpret_cast<const char*>(view.words) + probes.next() * (view.word_bits / 8));
   }
 }

@@ -27,6 +27,7 @@ inline constexpr std::uint64_t kLineWords = 8;  // of 64 bits
 
 struct View;
 using TestOne = std::uint64_t (*)(const View& view, Digest id, std::uint64_t lanes);
+using SetOne = std::uint32_t (*)(const View& view, Digest id, std::uint64_t lane);
 
 struct View {
   std::uint64_t* words;    // the whole array, on a cache line
@@ -42,21 +43,21 @@ struct View {
   // The lanes, of those given, that have all positions of the id. A lane that is being swept is empty in
   // a line which is not clean yet.
   TestOne test = nullptr;  // test_for(*this)
+  // Sets all positions of the id in one lane, given as a bit; says how many were clear.
+  SetOne set = nullptr;  // set_for(*this)
 };
 
 // Whether this processor has what the second kernel needs. False before it is initialised, which is
 // harmless: both give the same.
 extern const bool kHasAvx512;
 
-// View::test for this layout, and for a processor with or without AVX-512.
+// View::test and View::set for this layout, and for a processor with or without AVX-512.
 TestOne test_for(const View& view, bool avx512 = kHasAvx512);
+SetOne set_for(const View& view, bool avx512 = kHasAvx512);
 
 // The same for many.
 void test(const View& view, std::span<const Digest> ids, std::uint64_t lanes,
           std::span<std::uint64_t> found, bool avx512 = kHasAvx512);
-
-// Sets all positions of the id in one lane, given as a bit; says how many were clear.
-std::uint32_t set(const View& view, Digest id, std::uint64_t lane);
 
 // test() and, where that finds none, set(), whose lines are in the cache by then.
 struct TestAndSet {
@@ -65,7 +66,8 @@ struct TestAndSet {
 };
 TestAndSet test_and_set(const View& view, Digest id, std::uint64_t lanes, std::uint64_t lane);
 
-void touch(const View& view, Digest id);  // prefetches what a test or a write will need
+void touch(const View& view, Digest id);           // prefetches what a test or a write will need
+void touch_for_test(const View& view, Digest id);  // what a test of a new id will need, mostly
 
 std::uint64_t load(const View& view, std::uint64_t j);  // word j, as above
 void store(const View& view, std::uint64_t j, std::uint64_t word);

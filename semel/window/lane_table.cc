@@ -53,11 +53,11 @@ LaneTable::LaneTable(const LaneShape& shape, LaneRule rule, std::uint64_t lane_i
   for (std::uint32_t i = 0; i < spread_of(rule); ++i) append_lane(begin_ms);
 }
 
-void LaneTable::update_live() {
+std::uint64_t LaneTable::columns_from(std::size_t lane) const {
   const std::uint32_t ring = shape().lanes;
-  const std::uint64_t lanes = ones_of(lanes_.size());
+  const std::uint64_t lanes = lane < lanes_.size() ? ones_of(lanes_.size()) & ~ones_of(lane) : 0;
   const std::uint64_t wrapped = oldest_ == 0 ? 0 : lanes >> (ring - oldest_);
-  live_ = (lanes << oldest_ | wrapped) & ones_of(ring);
+  return (lanes << oldest_ | wrapped) & ones_of(ring);
 }
 
 // Bit i for the i-th lane from the oldest.
@@ -67,33 +67,35 @@ std::uint64_t LaneTable::by_age(std::uint64_t columns) const {
 }
 
 // Whether lanes that have all bits of an id mean, by the rule, that it was seen.
-bool LaneTable::holds(std::uint64_t columns) const {
+bool LaneTable::holds(std::uint64_t columns, std::size_t dropped) const {
   if (columns == 0) return false;
   if (any_lane()) return true;
   const std::uint64_t lanes = by_age(columns);
   if ((lanes & lanes >> 1) != 0) return true;
-  return rule_ == LaneRule::pairs_or_oldest && (lanes & 1) != 0;
+  return rule_ == LaneRule::pairs_or_oldest && (lanes >> dropped & 1) != 0;
 }
 
-std::uint64_t LaneTable::found(Digest id) const {
-  if (rule_ != LaneRule::split_pairs) return array_.test(id, live_);
-  return array_.test(id, live_ & ~odd_) | array_.test(odd_id(id), live_ & odd_);
+std::uint64_t LaneTable::found(Digest id, std::uint64_t columns) const {
+  if (rule_ != LaneRule::split_pairs) return array_.test(id, columns);
+  return array_.test(id, columns & ~odd_) | array_.test(odd_id(id), columns & odd_);
 }
 
-bool LaneTable::recognises_by_rule(Digest id) const { return holds(found(id)); }
+bool LaneTable::recognises_by_rule(Digest id) const { return holds(found(id, live_), 0); }
 
-void LaneTable::recognises(std::span<const Digest> ids, std::span<bool> found) const {
+void LaneTable::recognises(std::span<const Digest> ids, std::span<bool> found,
+                           std::size_t dropped) const {
   SEMEL_ASSERT(ids.size() == found.size());
   if (rule_ == LaneRule::split_pairs) {
-    for (std::size_t i = 0; i < ids.size(); ++i) found[i] |= recognises(ids[i]);
+    for (std::size_t i = 0; i < ids.size(); ++i) found[i] |= recognises(ids[i], dropped);
     return;
   }
+  const std::uint64_t lanes = columns_from(dropped);
   constexpr std::size_t kChunk = 512;
   std::array<std::uint64_t, kChunk> columns;
   for (std::size_t start = 0; start < ids.size(); start += kChunk) {
     const std::size_t n = std::min(kChunk, ids.size() - start);
-    array_.test(ids.subspan(start, n), live_, {columns.data(), n});
-    for (std::size_t i = 0; i < n; ++i) found[start + i] |= holds(columns[i]);
+    array_.test(ids.subspan(start, n), lanes, {columns.data(), n});
+    for (std::size_t i = 0; i < n; ++i) found[start + i] |= holds(columns[i], dropped);
   }
 }
 
@@ -106,7 +108,7 @@ void LaneTable::sweep_for_insert() {
 }
 
 void LaneTable::sweep_until(double share_of_period) {
-  if (!array_.sweeping()) return;
+  if (!sweeping()) return;
   const double lines = static_cast<double>(shape().array_lines()) *
                        std::min(1.0, double{kSweepShare} * share_of_period);
   const auto due = static_cast<std::uint64_t>(std::max(0.0, lines));
@@ -157,10 +159,6 @@ void LaneTable::append_lane(TimeMs begin_ms) {
   sweep_owed_ = 0;
 }
 
-bool LaneTable::can_rotate() const {
-  return lanes_.size() < usable_ && array_.lines_left() <= kSweepLines;
-}
-
 void LaneTable::rotate(TimeMs end_ms, TimeMs begin_ms) {
   SEMEL_ASSERT(can_rotate());
   finish_sweep();
@@ -181,9 +179,10 @@ void LaneTable::drop_oldest() {
 
 std::uint64_t LaneTable::capacity() const { return lane_ids_ * periods_covered(rule_, usable_); }
 
-std::uint64_t LaneTable::ids() const {
-  std::uint64_t sum = carries(rule_) ? carried_.ids : 0;
-  for (const Lane& lane : lanes_) sum += lane.ids;
+std::uint64_t LaneTable::ids(std::size_t dropped) const {
+  std::uint64_t sum = carries(rule_) && dropped == 0 ? carried_.ids : 0;
+  const std::size_t first = dropped - (carries(rule_) && dropped > 0 ? 1 : 0);
+  for (std::size_t i = first; i < lanes_.size(); ++i) sum += lanes_[i].ids;
   return sum;
 }
 

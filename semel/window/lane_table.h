@@ -31,7 +31,9 @@ struct Lane {
   static constexpr TimeMs kNever = std::numeric_limits<TimeMs>::max();
 
   TimeMs begin_ms = 0;       // of the period
-  TimeMs end_ms = 0;         // no id of the period was accepted after this; set when it ends
+  // No id of the period was accepted after this. Until it ends: its beginning, or, if it goes on for
+  // longer than it should, the time of its last id.
+  TimeMs end_ms = 0;
   TimeMs first_ms = kNever;  // nor any before this
   std::uint64_t ids = 0;     // accepted in the period
   std::uint64_t ones = 0;    // bits of the lane that are set, by ids of either period
@@ -49,8 +51,14 @@ class LaneTable {
     return any_lane() ? array_.test(id, live_) != 0 : recognises_by_rule(id);
   }
   // Sets found[i] for those that are recognised, and leaves the others.
-  void recognises(std::span<const Digest> ids, std::span<bool> found) const;
+  void recognises(std::span<const Digest> ids, std::span<bool> found,
+                  std::size_t dropped = 0) const;
+  // As if so many of the oldest lanes had been dropped.
+  bool recognises(Digest id, std::size_t dropped) const {
+    return holds(found(id, columns_from(dropped)), dropped);
+  }
   void touch(Digest id) const { array_.touch(id); }
+  void touch_for_test(Digest id) const { array_.touch_for_test(id); }
 
   void insert(Digest id, TimeMs at_ms);
   // False if the id was recognised, and left as it was.
@@ -59,18 +67,20 @@ class LaneTable {
   // Whether the present period has no room for another id.
   bool period_full() const;
 
-  // Ends the present period with this time as the last of its ids, and begins another.
+  // Ends the present period with this time as the last of its ids, and begins another. What is left of
+  // a sweep is done first: how far one has come is not encoded, so that nothing may depend on it.
   // REQUIRES: can_rotate().
   void rotate(TimeMs end_ms, TimeMs begin_ms);
-  bool can_rotate() const;
+  bool can_rotate() const { return lanes_.size() < usable_; }
 
   // Works off what is left of a sweep, as far as it should be when so great a share of the period has
   // gone by; but no more than is done in a fraction of a millisecond.
   void sweep_until(double share_of_period);
+  bool sweeping() const { return array_.sweeping(); }
   void finish_sweep() { array_.sweep(array_.lines_left()); }
 
   // What dropping the oldest lane forgets: the ids of this lane's period. With a rule that carries it is
-  // the one before the oldest, else the oldest itself.
+  // the one before the oldest, else the oldest itself. After it those of lanes().
   const Lane& next_to_forget() const { return carries(rule_) ? carried_ : lanes_.front(); }
   bool can_drop() const { return lanes_.size() > spread_of(rule_); }
   void drop_oldest();  // REQUIRES: can_drop()
@@ -87,7 +97,8 @@ class LaneTable {
   void limit_lanes(std::uint32_t lanes) { usable_ = lanes; }
   std::uint32_t usable_lanes() const { return usable_; }
 
-  std::uint64_t ids() const;  // that are remembered, at least; one inserted twice counts twice
+  // That are remembered, at least; one inserted twice counts twice.
+  std::uint64_t ids(std::size_t dropped = 0) const;
   TimeMs first_ms() const;    // the least time of an id that is remembered; kNever if there is none
   double rate() const;        // of false positives, now
   double paper_rate() const;  // the same by equation 3 of the paper. REQUIRES: spread 2
@@ -95,6 +106,8 @@ class LaneTable {
     return shape().bytes() + sizeof *this + limits::kLanes * sizeof(Lane);
   }
 
+  // The present period has ids up to this time.
+  void prolong(TimeMs end_ms) { open_period().end_ms = end_ms; }
   // Ends the present period for good: from now on the table is only asked.
   void close(TimeMs end_ms) { open_period().end_ms = end_ms; }
 
@@ -112,10 +125,11 @@ class LaneTable {
   }
   bool any_lane() const { return rule_ == LaneRule::newest || rule_ == LaneRule::any; }
   bool recognises_by_rule(Digest id) const;
-  void update_live();
+  std::uint64_t columns_from(std::size_t lane) const;  // of this lane and of those after it
+  void update_live() { live_ = columns_from(0); }
   std::uint64_t by_age(std::uint64_t columns) const;
-  bool holds(std::uint64_t columns) const;
-  std::uint64_t found(Digest id) const;
+  bool holds(std::uint64_t columns, std::size_t dropped) const;
+  std::uint64_t found(Digest id, std::uint64_t columns) const;
   void count(TimeMs at_ms);
   void sweep_for_insert();
   Lane& open_period() { return lanes_[lanes_.size() - spread_of(rule_)]; }

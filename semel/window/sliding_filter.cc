@@ -235,9 +235,9 @@ SlidingFilter::Cell SlidingFilter::cell_of(Digest id, std::uint32_t probe) const
   return {place.high * kLineBytes, cell * shape_.timer_bits};
 }
 
-std::uint32_t SlidingFilter::timer_of(const Filter& filter, const Cell& cell) const {
+std::uint32_t SlidingFilter::timer_of(const Filter& filter, const Cell& cell, Tick tick) const {
   const std::uint8_t* const line = filter.lines.data() + cell.line;
-  const std::uint64_t age = tick_ - base_of(line);
+  const std::uint64_t age = tick - base_of(line);
   const std::uint32_t code = get_code(line, cell.bit, shape_.timer_bits);
   return code > age ? code - static_cast<std::uint32_t>(age) : 0;
 }
@@ -278,10 +278,10 @@ bool SlidingFilter::prolong(Filter& filter, const Cell& cell, std::uint32_t time
 }
 
 template <class CellOf>
-bool SlidingFilter::holds(const Filter& filter, CellOf cell) const {
+bool SlidingFilter::holds(const Filter& filter, CellOf cell, Tick tick) const {
   std::array<std::uint32_t, limits::kPlainProbes> timers;
   for (std::uint32_t i = 0; i < shape_.probes; ++i) {
-    timers[i] = timer_of(filter, cell(i));
+    timers[i] = timer_of(filter, cell(i), tick);
     if (timers[i] == 0) return false;
   }
   return shape_.equal_timers == 1 ||
@@ -289,22 +289,27 @@ bool SlidingFilter::holds(const Filter& filter, CellOf cell) const {
 }
 
 template <class CellOf>
-bool SlidingFilter::known(CellOf cell) const {
+bool SlidingFilter::known(CellOf cell, Tick tick) const {
   return std::any_of(filters_.rbegin(), filters_.rend(),
-                     [&](const Filter& filter) { return holds(filter, cell); });
+                     [&](const Filter& filter) { return holds(filter, cell, tick); });
 }
 
 // A new id is told by its first probes: the others need not be worked out.
-Verdict SlidingFilter::test(Digest id) const {
-  return known([&](std::uint32_t i) { return cell_of(id, i); }) ? Verdict::duplicate
-                                                                : Verdict::fresh;
+Verdict SlidingFilter::test_in(Tick tick, Digest id) const {
+  return known([&](std::uint32_t i) { return cell_of(id, i); }, tick) ? Verdict::duplicate
+                                                                      : Verdict::fresh;
+}
+
+Verdict SlidingFilter::test(Digest id) const { return test_in(tick_, id); }
+Verdict SlidingFilter::test(Digest id, TimeMs now_ms) const {
+  return test_in(tick_after(now_ms), id);
 }
 
 template <bool kRenew>
 Verdict SlidingFilter::put(Digest id, TimeMs at_ms) {
   Cells cells;
   for (std::uint32_t i = 0; i < shape_.probes; ++i) cells[i] = cell_of(id, i);
-  const bool was_known = known([&](std::uint32_t i) { return cells[i]; });
+  const bool was_known = known([&](std::uint32_t i) { return cells[i]; }, tick_);
   if (was_known && !kRenew) return Verdict::duplicate;
   if (older_than(at_ms, shape_.window_ms, now())) {
     if (was_known) return Verdict::duplicate;
@@ -336,6 +341,13 @@ void SlidingFilter::remember(const Cells& cells, std::uint32_t timer) {
 void SlidingFilter::test(std::span<const Digest> ids, std::span<Verdict> verdicts) const {
   judge_ahead(
       ids, verdicts, [&](Digest id) { touch(id); }, [&](Digest id) { return test(id); });
+}
+
+void SlidingFilter::test(std::span<const Digest> ids, TimeMs now_ms,
+                         std::span<Verdict> verdicts) const {
+  const Tick tick = tick_after(now_ms);
+  judge_ahead(
+      ids, verdicts, [&](Digest id) { touch(id); }, [&](Digest id) { return test_in(tick, id); });
 }
 
 void SlidingFilter::insert(std::span<const Digest> ids, std::span<Verdict> verdicts) {
@@ -471,6 +483,21 @@ double SlidingFilter::false_positive_rate() const {
     silent += std::log1p(-error);
   }
   return -std::expm1(silent);
+}
+
+std::uint64_t SlidingFilter::ids(TimeMs now_ms) const {
+  const Tick passed = tick_after(now_ms) - tick_;
+  double sum = 0;
+  for (const Filter& filter : filters_) {
+    const std::uint64_t slots = filter.expiring.size();
+    std::uint64_t live = filter.live;
+    for (std::uint64_t n = 0; n < std::min(passed, slots); ++n) {
+      live -= filter.expiring[(slot_ + n) % slots];
+    }
+    const auto zeros = static_cast<double>(shape_.cells() - live);
+    sum += bloom_math::plain_cardinality(shape_.cells(), shape_.probes, zeros);
+  }
+  return static_cast<std::uint64_t>(std::llround(sum));
 }
 
 template <class Visit>

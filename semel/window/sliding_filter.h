@@ -52,6 +52,7 @@
 //           expiries in place of timers that count down, and a bound on the sum of the errors.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -121,8 +122,9 @@ class SlidingFilter {
 
   // REQUIRES, of all that take an id: the digest was made by shape().hash.
 
-  // fresh or duplicate.
+  // fresh or duplicate, now or after advance(now_ms).
   Verdict test(Digest id) const;
+  Verdict test(Digest id, TimeMs now_ms) const;
   // Of a known id `duplicate`, renewed if `at_ms` is within the window and later than before.
   Verdict insert(Digest id);
   Verdict insert(Digest id, TimeMs at_ms);
@@ -131,6 +133,7 @@ class SlidingFilter {
 
   // The same for many ids, in order. REQUIRES: the spans are of equal size.
   void test(std::span<const Digest> ids, std::span<Verdict> verdicts) const;
+  void test(std::span<const Digest> ids, TimeMs now_ms, std::span<Verdict> verdicts) const;
   void insert(std::span<const Digest> ids, std::span<Verdict> verdicts);
   void test_and_insert(std::span<const Digest> ids, std::span<Verdict> verdicts);
 
@@ -141,6 +144,8 @@ class SlidingFilter {
   // An estimate: the live shares are exact, but probes are taken for independent; with equal timers
   // also in their expiries, and it costs a pass over the ticks.
   double false_positive_rate() const;
+  // Ids that would be recognised after advance(now_ms), by an estimate from the live cells.
+  std::uint64_t ids(TimeMs now_ms) const;
   std::uint64_t bytes() const { return filters_.size() * shape_.filter_bytes(); }
   std::size_t filters() const { return filters_.size(); }
   const SlidingShape& shape() const { return shape_; }
@@ -180,7 +185,10 @@ class SlidingFilter {
   Tick tick_of(TimeMs time_ms) const;
   std::uint32_t timer_for(TimeMs at_ms) const;
   Cell cell_of(Digest id, std::uint32_t probe) const;
-  std::uint32_t timer_of(const Filter& filter, const Cell& cell) const;
+  std::uint32_t timer_of(const Filter& filter, const Cell& cell) const {
+    return timer_of(filter, cell, tick_);
+  }
+  std::uint32_t timer_of(const Filter& filter, const Cell& cell, Tick tick) const;
   std::uint64_t& expiring(Filter& filter, std::uint32_t timer) const;
   bool prolong(Filter& filter, const Cell& cell, std::uint32_t timer);
   template <class Visit>
@@ -188,9 +196,11 @@ class SlidingFilter {
 
   void touch(Digest id) const;
   template <class CellOf>
-  bool holds(const Filter& filter, CellOf cell) const;
+  bool holds(const Filter& filter, CellOf cell, Tick tick) const;
   template <class CellOf>
-  bool known(CellOf cell) const;
+  bool known(CellOf cell, Tick tick) const;
+  Tick tick_after(TimeMs now_ms) const { return tick_of(std::max(now_ms, now())); }
+  Verdict test_in(Tick tick, Digest id) const;
   template <bool kRenew>
   Verdict put(Digest id, TimeMs at_ms);
   void remember(const Cells& cells, std::uint32_t timer);

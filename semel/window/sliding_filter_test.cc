@@ -13,6 +13,7 @@
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/laws/merge_laws.h"
+#include "tests/oracle/ahead.h"
 #include "tests/oracle/window_twin.h"
 #include "tests/support/keys.h"
 #include "tests/support/rate.h"
@@ -560,6 +561,42 @@ TEST(SlidingFilterDeathTest, RefusesAnInvalidShape) {
   SlidingShape shape = Small4::kShape;
   shape.lines = 0;
   EXPECT_DEATH(SlidingFilter(shape, 0), "shape.valid");
+}
+
+TEST(SlidingFilter, TestsAheadOfTimeAsACopyThatWentThere) {
+  for (const std::uint32_t timer_bits : {4u, 8u, 16u}) {
+    for (const std::uint32_t equal_timers : {1u, 3u}) {
+      SlidingShape::Goal goal = exact_goal(1000, 20, timer_bits);
+      goal.equal_timers = equal_timers;
+      Random random(timer_bits);
+      SlidingFilter filter = make(goal);
+      std::uint64_t next = 0;
+      for (int round = 0; round < 60; ++round) {
+        filter.advance(filter.now() + static_cast<TimeMs>(random.below(200)));
+        for (std::uint64_t n = random.below(12); n > 0; --n) {
+          filter.insert(key(next++), filter.now() - static_cast<TimeMs>(random.below(600)));
+        }
+        const std::vector<Digest> ids = keys(0, next + 5);
+        for (const TimeMs by_ms : {-5, 0, 1, 99, 450, 1000, 1200, 100'000}) {
+          expect_test_ahead_of_time(filter, ids, filter.now() + by_ms);
+          SlidingFilter later = filter;
+          later.advance(filter.now() + by_ms);
+          ASSERT_EQ(filter.ids(filter.now() + by_ms), later.ids(later.now()));
+        }
+        expect_test_ahead_of_time(filter, ids, kLastTime);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+TEST(SlidingFilter, EstimatesTheIdsItRemembers) {
+  SlidingFilter filter = make({.window_ms = 1000, .fpr = 1e-3, .ids = 2000, .hash = kTestHash});
+  test_and_insert(filter, keys(0, 9000));  // more than one filter is for
+  EXPECT_GT(filter.filters(), 1u);
+  // The estimate of a Bloom filter has a standard deviation below the square root.
+  EXPECT_NEAR(static_cast<double>(filter.ids(kStart)), 9000, 5 * std::sqrt(9000.0));
+  EXPECT_EQ(filter.ids(kStart + 5000), 0u);
 }
 
 }  // namespace

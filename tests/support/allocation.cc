@@ -1,5 +1,7 @@
 #include "tests/support/allocation.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -8,8 +10,12 @@
 namespace {
 
 std::atomic<std::size_t> largest{0};
+std::atomic<std::size_t> live{0};
 constexpr std::ptrdiff_t kNever = -1;
 std::atomic<std::ptrdiff_t> good_ones{kNever};  // before the one that fails
+
+// With the word that the allocator has of its own.
+std::size_t bytes_of(void* memory) { return malloc_usable_size(memory) + sizeof(std::size_t); }
 
 void* counted(std::size_t bytes, std::size_t alignment) {
   std::size_t seen = largest.load();
@@ -18,8 +24,15 @@ void* counted(std::size_t bytes, std::size_t alignment) {
   if (good_ones.load() != kNever && good_ones-- == 0) throw std::bad_alloc();
   const std::size_t rounded =
       (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
-  if (void* memory = std::aligned_alloc(alignment, rounded)) return memory;
-  throw std::bad_alloc();
+  void* const memory = std::aligned_alloc(alignment, rounded);
+  if (memory == nullptr) throw std::bad_alloc();
+  live += bytes_of(memory);
+  return memory;
+}
+
+void release(void* memory) {
+  if (memory != nullptr) live -= bytes_of(memory);
+  std::free(memory);
 }
 
 }  // namespace
@@ -36,15 +49,18 @@ void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
     return nullptr;
   }
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t) noexcept { release(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
 
 namespace semel {
 
 LargestAllocation::LargestAllocation() { largest = 0; }
 std::size_t LargestAllocation::bytes() const { return largest; }
+
+LiveAllocation::LiveAllocation() : before_(live) {}
+std::size_t LiveAllocation::bytes() const { return live - before_; }
 
 FailingAllocation::FailingAllocation(std::size_t good) {
   good_ones = static_cast<std::ptrdiff_t>(good);

@@ -1,5 +1,7 @@
 // LargestAllocation: what one piece of code asked of operator new, to catch a decoder that believes
 // a length before it has checked it.
+// LiveAllocation: the memory that was asked for and not given back, to check what an object says of
+// its own.
 // FailingAllocation: memory that runs out, to see what an operation leaves behind that it stops.
 #pragma once
 
@@ -11,6 +13,15 @@ class LargestAllocation {
  public:
   LargestAllocation();        // forgets what was before
   std::size_t bytes() const;  // the largest single request since
+};
+
+class LiveAllocation {
+ public:
+  LiveAllocation();           // from here on
+  std::size_t bytes() const;  // with what the allocator adds to each
+
+ private:
+  std::size_t before_;
 };
 
 // While it lives, one request fails: the one after `good` others. One at a time.

@@ -1,0 +1,27 @@
+// What a window would answer at a later time, beside a copy that went there.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <span>
+#include <vector>
+
+#include "semel/hash/digest.h"
+#include "semel/window/window.h"
+
+namespace semel {
+
+// test(id, now_ms) of the window, one by one and as a batch, and test(id) of the copy.
+template <Window W>
+void expect_test_ahead_of_time(const W& window, std::span<const Digest> ids, TimeMs now_ms) {
+  W later = window;
+  later.advance(now_ms);
+  std::vector<Verdict> verdicts(ids.size()), batch(ids.size()), expected(ids.size());
+  for (std::size_t i = 0; i < ids.size(); ++i) verdicts[i] = window.test(ids[i], now_ms);
+  window.test(ids, now_ms, batch);
+  later.test(ids, expected);
+  EXPECT_EQ(verdicts, expected) << "at " << now_ms << ", from " << window.now();
+  EXPECT_EQ(batch, expected) << "at " << now_ms << ", from " << window.now();
+}
+
+}  // namespace semel
