@@ -4,11 +4,12 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 SECONDS ?= 60
 ROUNDS ?= 200
+MODULE_ROUNDS ?= 50
 SEEDS ?= 100000
 JOBS ?= $(shell nproc)
 
-# What `make run` sifts.
-STREAM = --lines 1000000 --duplicates 0.5 --seed 1
+# Of `make run`; 6380 or the next that is free, if it is not given.
+PORT ?=
 
 SOURCES = $(shell find bench cli client examples fuzz module semel tests -name '*.h' -o -name '*.cc' 2>/dev/null)
 BUILD = cmake --build --parallel $(JOBS) --preset
@@ -18,24 +19,24 @@ TIDY = run-clang-tidy -quiet -p build/release -j $(JOBS)
 # misjudges repeated draws of random numbers and the properties that RapidCheck wants.
 NOT_IN_TESTS = -clang-analyzer-*,-bugprone-implicit-widening-*,-bugprone-redundant-branch-condition,$\
                -concurrency-mt-unsafe,-misc-redundant-expression,-performance-*
-LINK_COMMAND = ln -sfn release/bin/semel build/semel
+LINK_COMMAND = ln -sfn release/bin/semel build/semel && ln -sfn release/lib/semel.so build/semel.so
 
 .NOTPARALLEL: # ninja and ctest are parallel themselves, and apt serves one caller at a time
-.PHONY: help run test build install bench bench-sift figures fuzz crash simulate test-asan test-tsan coverage format check clean
+.PHONY: help run test build install bench bench-sift figures fuzz crash cluster simulate test-asan test-tsan coverage docs format check clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
 
-run: build ## build, then sift the duplicates out of a generated stream
-	build/semel generate $(STREAM) | build/semel sift > build/sifted.txt
+run: need-run build ## build, then start redis-server with the module, on a loopback PORT
+	@tools/run-server build/release/lib/semel.so build/run $(PORT)
 
 test: need-build-test build/release/with-tests ## build and run all tests
 	@$(BUILD) release
 	@$(LINK_COMMAND)
 	@$(TEST) release
 
-build: need-build build/release/build.ninja ## build the library and the command: build/semel
+build: need-build build/release/build.ninja ## build the library, the command (build/semel) and the module (build/semel.so)
 	@$(BUILD) release --target product
 	@$(LINK_COMMAND)
 
@@ -59,9 +60,16 @@ fuzz: need-build-fuzz build/fuzz/build.ninja ## run every fuzzer for SECONDS (60
 	@$(BUILD) fuzz
 	@tools/run-fuzzers build/fuzz $(SECONDS) $(JOBS)
 
-crash: need-build-test build/release/with-tests ## kill -9 during writes and syncs, ROUNDS (200) times
-	@$(BUILD) release --target crash_test
+crash: need-build-test build/release/with-tests ## kill -9 during writes and syncs, ROUNDS (200) times; of a server MODULE_ROUNDS (50) times
+	@$(BUILD) release --target crash_test module_crash_test
 	SEMEL_CRASH_ROUNDS=$(ROUNDS) build/release/bin/tests/crash_test
+	SEMEL_CRASH_ROUNDS=$(MODULE_ROUNDS) build/release/bin/tests/module_crash_test
+
+cluster: ROUNDS = 20
+cluster: need-build-test build/release/with-tests ## kill -9 of primaries during increments and sifting, ROUNDS (20) times
+	@$(BUILD) release --target module_cluster_test sift_remote_test
+	SEMEL_CLUSTER_ROUNDS=$(ROUNDS) build/release/bin/tests/module_cluster_test
+	SEMEL_KILLS=$(ROUNDS) build/release/bin/tests/sift_remote_test --gtest_filter='SiftCluster.Lets*'
 
 simulate: need-build-test build/release/with-tests ## tables at 2, 3 and 5 simulated sites: SEEDS (100000) runs
 	@$(BUILD) release --target tally_simulation
@@ -84,6 +92,10 @@ coverage: need-build-test-coverage build/coverage/build.ninja ## which lines the
 	  --exclude-throw-branches --print-summary \
 	  --html-details build/coverage/report/index.html build/coverage
 	@echo 'Line by line: build/coverage/report/index.html'
+
+docs: need-build-test build/release/with-tests ## write docs/commands.md from the tables of commands
+	@$(BUILD) release --target document_commands
+	build/release/bin/document_commands > docs/commands.md
 
 format: need-check ## put the sources into the house style
 	@clang-format -i $(SOURCES)

@@ -1,4 +1,4 @@
-# What `make install` installs: the library, its headers, the command, its manual and its completion,
+# What `make install` installs: the library, its headers, the module, the command, its manual and its completion,
 # a CMake package and a pkg-config file. The last two find the rest by their own place, so the tree
 # may be moved.
 include(CMakePackageConfigHelpers)
@@ -8,6 +8,10 @@ add_custom_command(OUTPUT ${completion} DEPENDS semel_cli
                    COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_CURRENT_BINARY_DIR}/completion
                    COMMAND semel_cli completion bash > ${completion} VERBATIM)
 add_custom_target(product ALL DEPENDS semel semel_rocksdb semel_cli ${completion})
+if(TARGET semel_module)
+  add_dependencies(product semel_module)
+  install(TARGETS semel_module DESTINATION ${CMAKE_INSTALL_LIBDIR}/semel)
+endif()
 
 install(TARGETS semel_cli)
 install(FILES ${PROJECT_SOURCE_DIR}/cli/semel.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

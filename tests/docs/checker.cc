@@ -85,6 +85,10 @@ void Checker::check_console(const Block& block, const std::string& document,
                             std::vector<Complaint>& complaints) const {
   const TemporaryDirectory directory;
   const std::vector<Step> steps = steps_of(block);
+  const bool wants_server = std::any_of(steps.begin(), steps.end(), [](const Step& step) {
+    return step.command.starts_with("redis-cli");
+  });
+  if (wants_server && !fs::exists(commands_ / "redis-cli")) return;  // none to be had here
   if (steps.empty()) complaints.push_back({document, block.line, "there is no command"});
   for (const Step& step : steps) {
     if (step.line == 0) {

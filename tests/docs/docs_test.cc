@@ -6,6 +6,7 @@
 #include "tests/cli/process.h"
 #include "tests/cli/temporary_directory.h"
 #include "tests/docs/checker.h"
+#include "tests/support/redis_server.h"
 
 namespace semel::docs {
 namespace {
@@ -35,12 +36,34 @@ void expect_none(const std::string& page) {
   for (const Complaint& complaint : complaints_about(page)) ADD_FAILURE() << page << complaint;
 }
 
-TEST(Documents, ShowWhatIsSo) {
-  const Checker checker(".", kCommands);
+void expect_true_documents(const std::filesystem::path& commands) {
+  const Checker checker(".", commands);
   for (const std::string& document : checker.documents()) {
     for (const Complaint& complaint : checker.check(document)) ADD_FAILURE() << complaint;
   }
 }
+
+#ifdef SEMEL_MODULE
+
+// What documents call redis-cli talks to a server of this test, and prints as on a terminal.
+TEST(Documents, ShowWhatIsSo) {
+  const RedisServer server({"--loadmodule", SEMEL_MODULE});
+  const TemporaryDirectory commands;
+  const auto script = [&](const std::string& name, const std::string& line) {
+    commands.write(name, "#!/bin/sh\nexec " + line + " \"$@\"\n");
+    std::filesystem::permissions(commands.path() / name, std::filesystem::perms::owner_all);
+  };
+  script("semel", SEMEL_COMMAND);
+  script("redis-cli", "/usr/bin/redis-cli --no-raw -p " + std::to_string(server.port()));
+  expect_true_documents(commands.path());
+}
+
+#else
+
+// A module with a sanitizer inside is of no use to a server that has none.
+TEST(Documents, ShowWhatIsSo) { expect_true_documents(kCommands); }
+
+#endif
 
 TEST(Checker, FindsTheDocuments) {
   const TemporaryDirectory root;

@@ -16,9 +16,11 @@ std::set<std::string> installed_packages() {
   for (const auto& list : std::filesystem::directory_iterator("tools/packages")) {
     std::ifstream in(list.path());
     for (std::string line; std::getline(in, line);) {
-      EXPECT_TRUE(std::regex_match(line, std::regex("[a-z0-9][a-z0-9+.-]+")))
+      std::smatch package;
+      EXPECT_TRUE(
+          std::regex_match(line, package, std::regex("(?:[a-z0-9]+/)?([a-z0-9][a-z0-9+.-]+)")))
           << list.path() << ": '" << line << "' is not the name of a package";
-      packages.insert(line);
+      packages.insert(package[1]);
     }
   }
   return packages;

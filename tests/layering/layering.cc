@@ -35,7 +35,9 @@ const std::vector<Layer> kLayers = {
      {"semel/core", "semel/hash", "semel/bits", "semel/filter", "semel/window", "semel/crdt",
       "semel/sift", "semel/store", "semel/index", "semel/sync", "semel/tally"}},
     {"client", {"semel"}},
-    {"module", {"semel"}},
+    {"module/host", {"semel/core", "semel/hash"}},
+    {"module/types", {"semel", "module/host"}},
+    {"module", {"semel", "module/host", "module/types"}},  // commands
     {"cli", {"semel", "client"}},
 };
 
@@ -55,6 +57,15 @@ constexpr std::array kExceptions = {
     Exception{"semel/tally/tally_store_test.cc", "semel/sync"},
 };
 
+// A header of ours that only its own folder may include.
+struct Hidden {
+  std::string_view header;
+  std::string_view seen_in;
+};
+constexpr std::array kHidden = {
+    Hidden{"module/host/api.h", "module/host"},
+};
+
 // A library is named by the path of its headers, and seen in one place only.
 struct Library {
   std::string_view headers;
@@ -70,8 +81,6 @@ constexpr std::array kLibraries = {
     Library{"rocksdb", "semel/store/rocksdb_merge.cc"},
     Library{"rocksdb", "semel/store/rocksdb_store.cc"},
     Library{"hiredis", "client"},
-    Library{"redismodule.h", "module/host"},
-    Library{"valkeymodule.h", "module/host"},
 };
 constexpr std::array<std::string_view, 3> kTestLibraries = {"gtest", "gmock", "rapidcheck"};
 
@@ -222,6 +231,11 @@ std::string listed(const std::vector<std::string_view>& names) {
 
 std::optional<std::string> fault_of_ours(std::string_view file, const Layer& layer,
                                          std::string_view header) {
+  for (const Hidden& hidden : kHidden) {
+    if (header == hidden.header && !within(file, hidden.seen_in)) {
+      return std::string(header) + " may be included only in " + std::string(hidden.seen_in);
+    }
+  }
   if (within(header, layer.folder) || within_any(header, layer.may_include)) return std::nullopt;
   if (is_test(file) && within(header, "tests")) return std::nullopt;
   for (const Exception& exception : kExceptions) {

@@ -1,0 +1,148 @@
+#include "module/commands/arguments.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace semel::module {
+namespace {
+
+template <class Number>
+std::optional<Number> parse_whole(std::string_view text) {
+  Number value{};
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
+
+std::string quoted(std::string_view text) {
+  constexpr std::size_t kShown = 64;
+  std::string out = "'";
+  for (const char c : text.substr(0, kShown)) out += c >= ' ' && c <= '~' ? c : '?';
+  return out + (text.size() > kShown ? "...'" : "'");
+}
+
+}  // namespace
+
+bool is_word(std::string_view text, std::string_view word) {
+  if (text.size() != word.size()) return false;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    if (upper(text[i]) != word[i]) return false;
+  }
+  return true;
+}
+
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  return parse_whole<std::int64_t>(text);
+}
+
+std::optional<std::uint64_t> parse_count(std::string_view text) {
+  return parse_whole<std::uint64_t>(text);
+}
+
+std::optional<double> parse_number(std::string_view text) {
+  const std::optional<double> value = parse_whole<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
+}
+
+std::optional<TimeMs> parse_duration(std::string_view text) {
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::optional<std::int64_t> number = parse_integer(text.substr(0, digits));
+  if (!number) return std::nullopt;
+  struct Unit {
+    std::string_view name;
+    TimeMs ms;
+  };
+  constexpr Unit kUnits[] = {{"", 1},       {"ms", 1},        {"s", 1000},
+                             {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
+  for (const Unit& unit : kUnits) {
+    if (text.substr(digits) != unit.name) continue;
+    TimeMs ms = 0;
+    if (__builtin_mul_overflow(*number, unit.ms, &ms)) return std::nullopt;
+    return ms;
+  }
+  return std::nullopt;
+}
+
+bool Options::once(std::string_view word) {
+  std::string marked(word);
+  marked += ' ';
+  if (seen_.find(marked) != std::string::npos) {
+    refuse("ERR " + std::string(word) + " is given twice");
+    return false;
+  }
+  seen_ += marked;
+  return true;
+}
+
+bool Options::flag(std::string_view word) {
+  if (!more() || !is_word(call_[next_], word)) return false;
+  ++next_;
+  return once(word);
+}
+
+std::optional<std::string_view> Options::value(std::string_view word) {
+  if (!more() || !is_word(call_[next_], word)) return std::nullopt;
+  if (!once(word)) return std::nullopt;
+  if (next_ + 1 >= call_.size()) {
+    refuse("ERR " + std::string(word) + " needs a value");
+    return std::nullopt;
+  }
+  next_ += 2;
+  return call_[next_ - 1];
+}
+
+void Options::refuse(const std::string& error) {
+  if (!refused_) call_.error(error);
+  refused_ = true;
+}
+
+void Options::unknown() {
+  if (!refused_) refuse("ERR unknown option " + quoted(call_[next_]));
+}
+
+bool Options::duration(std::string_view word, TimeMs& out) {
+  const std::optional<std::string_view> text = value(word);
+  if (!text) return refused_;
+  const std::optional<TimeMs> parsed = parse_duration(*text);
+  if (!parsed || *parsed < 1) {
+    refuse("ERR " + std::string(word) + " cannot be " + quoted(*text) +
+           "; allowed: milliseconds, 1 or more, or 30s, 10m, 2h, 7d");
+  } else {
+    out = *parsed;
+  }
+  return true;
+}
+
+bool Options::error_rate(std::string_view word, double& out) {
+  const std::optional<std::string_view> text = value(word);
+  if (!text) return refused_;
+  const std::optional<double> parsed = parse_number(*text);
+  if (!parsed || *parsed <= 0 || *parsed >= 1) {
+    refuse("ERR " + std::string(word) + " cannot be " + quoted(*text) +
+           "; allowed: above 0, below 1");
+  } else {
+    out = *parsed;
+  }
+  return true;
+}
+
+bool Options::count(std::string_view word, std::uint64_t least, std::uint64_t most,
+                    std::uint64_t& out) {
+  const std::optional<std::string_view> text = value(word);
+  if (!text) return refused_;
+  const std::optional<std::uint64_t> parsed = parse_count(*text);
+  if (!parsed || *parsed < least || *parsed > most) {
+    refuse("ERR " + std::string(word) + " cannot be " + quoted(*text) +
+           "; allowed: " + std::to_string(least) + " to " + std::to_string(most));
+  } else {
+    out = *parsed;
+  }
+  return true;
+}
+
+}  // namespace semel::module

@@ -1,0 +1,51 @@
+#include "module/commands/creation.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+namespace semel::module {
+
+std::string text_of(double value) {
+  std::array<char, 32> buffer;
+  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  return {buffer.data(), end};
+}
+
+bool take_when_full(Options& options, WhenFull& out) {
+  const std::optional<std::string_view> text = options.value("ONFULL");
+  if (!text) return options.refused();
+  if (is_word(*text, "REFUSE")) {
+    out = WhenFull::refuse;
+  } else if (is_word(*text, "FORGET")) {
+    out = WhenFull::forget;
+  } else {
+    options.refuse("ERR ONFULL is refuse or forget");
+  }
+  return true;
+}
+
+bool take_max_bytes(Options& options, std::uint64_t least, std::uint64_t& out) {
+  return options.count("MAXBYTES", least, std::numeric_limits<std::int64_t>::max(), out);
+}
+
+bool take_secret(Options& options, const host::Call& call, std::optional<Secret>& out) {
+  if (!call.replayed()) return false;
+  const std::optional<std::string_view> text = options.value("SECRET");
+  if (!text) return options.refused();
+  if (text->size() != Secret::kSize) {
+    options.refuse("ERR SECRET has 32 bytes");
+    return true;
+  }
+  std::array<std::uint8_t, Secret::kSize> bytes;
+  std::copy(text->begin(), text->end(), bytes.begin());
+  out.emplace(bytes);
+  adopt_secret(*out);
+  return true;
+}
+
+std::string refusal(const char* what, const Error& error) {
+  return std::string("ERR could not create ").append(what).append(": ").append(error.what);
+}
+
+}  // namespace semel::module

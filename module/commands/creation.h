@@ -1,0 +1,38 @@
+// What creation of keys has in common: the options that only effects carry, and their texts.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "module/commands/arguments.h"
+#include "module/commands/defaults.h"
+#include "semel/core/result.h"
+#include "semel/window/window.h"
+
+namespace semel::module {
+
+// The shortest text that reads as the same number.
+std::string text_of(double value);
+
+inline std::string_view text_of(const Secret& secret) {
+  return {reinterpret_cast<const char*>(secret.bytes().data()), secret.bytes().size()};
+}
+
+inline const char* text_of(WhenFull when_full) {
+  return when_full == WhenFull::refuse ? "refuse" : "forget";
+}
+
+// Options that several families take. Each is true if the next argument was its own.
+bool take_when_full(Options& options, WhenFull& out);                            // ONFULL
+bool take_max_bytes(Options& options, std::uint64_t least, std::uint64_t& out);  // MAXBYTES
+// SECRET, in effects alone. It becomes the secret of the server, if that has none yet.
+bool take_secret(Options& options, const host::Call& call, std::optional<Secret>& out);
+
+// "ERR could not create ...: the reason."
+std::string refusal(const char* what, const Error& error);
+
+}  // namespace semel::module

@@ -1,0 +1,156 @@
+#include "module/commands/defaults.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <vector>
+
+#include "module/commands/arguments.h"
+#include "module/types/secret_frame.h"
+
+namespace semel::module {
+
+Defaults defaults;
+
+namespace {
+
+using host::Setting;
+using host::SettingKind;
+
+std::optional<Secret> configured_secret;
+std::optional<Secret> adopted_secret;
+std::optional<Hasher> hasher;  // by the secret that counts now, once it was asked for
+
+Setting duration(const char* name, TimeMs& value, const char* summary) {
+  return {name, SettingKind::changeable, std::to_string(value), summary,
+          [&value](std::string_view text) {
+            const std::optional<TimeMs> parsed = parse_duration(text);
+            if (!parsed || *parsed < 1) {
+              return "allowed: milliseconds, 1 or more, or 30s, 10m, 2h, 7d";
+            }
+            value = *parsed;
+            return static_cast<const char*>(nullptr);
+          }};
+}
+
+Setting error_rate(const char* name, const char* written, double& value, const char* summary) {
+  return {name, SettingKind::changeable, written, summary, [&value](std::string_view text) {
+            const std::optional<double> parsed = parse_number(text);
+            if (!parsed || *parsed <= 0 || *parsed >= 1) return "allowed: above 0, below 1";
+            value = *parsed;
+            return static_cast<const char*>(nullptr);
+          }};
+}
+
+Setting count(const char* name, std::uint64_t least, std::uint64_t most, const char* allowed,
+              std::uint64_t& value, const char* summary) {
+  return {name, SettingKind::changeable, std::to_string(value), summary,
+          [&value, least, most, allowed](std::string_view text) {
+            const std::optional<std::uint64_t> parsed = parse_count(text);
+            if (!parsed || *parsed < least || *parsed > most) return allowed;
+            value = *parsed;
+            return static_cast<const char*>(nullptr);
+          }};
+}
+
+Setting prefix(const char* name, std::string& value, const char* summary) {
+  return {name, SettingKind::at_load, value, summary, [&value](std::string_view text) {
+            const bool good = !text.empty() && text.size() <= 32 &&
+                              std::all_of(text.begin(), text.end(), [](unsigned char c) {
+                                return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                                       (c >= '0' && c <= '9') || c == '_' || c == '-';
+                              });
+            if (!good) return "allowed: off, or up to 32 letters, digits, - and _";
+            value = is_word(text, "OFF") ? std::string() : std::string(text);
+            return static_cast<const char*>(nullptr);
+          }};
+}
+
+std::optional<std::uint8_t> hex_digit(char c) {
+  if (c >= '0' && c <= '9') return static_cast<std::uint8_t>(c - '0');
+  if (c >= 'a' && c <= 'f') return static_cast<std::uint8_t>(c - 'a' + 10);
+  if (c >= 'A' && c <= 'F') return static_cast<std::uint8_t>(c - 'A' + 10);
+  return std::nullopt;
+}
+
+const char* take_secret(std::string_view text) {
+  constexpr const char* kAllowed =
+      "allowed: 64 hexadecimal digits, or nothing: then the server draws one";
+  hasher.reset();
+  if (text.empty()) {
+    configured_secret.reset();
+    return nullptr;
+  }
+  std::array<std::uint8_t, Secret::kSize> bytes{};
+  if (text.size() != 2 * bytes.size()) return kAllowed;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const std::optional<std::uint8_t> high = hex_digit(text[2 * i]);
+    const std::optional<std::uint8_t> low = hex_digit(text[2 * i + 1]);
+    if (!high || !low) return kAllowed;
+    bytes[i] = static_cast<std::uint8_t>(*high << 4 | *low);
+  }
+  configured_secret.emplace(bytes);
+  return nullptr;
+}
+
+std::vector<Setting> make_settings() {
+  constexpr std::uint64_t kMostIds = std::uint64_t{1} << 38;
+  constexpr const char* kIds = "allowed: 1 to 274877906944";
+  Defaults& d = defaults;
+  return {
+      duration("tally-window", d.tally_window_ms,
+               "how long a table recognises an operation, in ms"),
+      error_rate("tally-error", "1e-6", d.tally_error, "of new operations taken for retries"),
+      count("tally-capacity", 1, kMostIds, kIds, d.tally_capacity,
+            "operations expected in a window; more may come"),
+      duration("sift-window", d.sift_window_ms, "how long a sift recognises an id, in ms"),
+      error_rate("sift-error", "1e-6", d.sift_error, "of new ids taken for seen ones"),
+      count("sift-capacity", 1, kMostIds, kIds, d.sift_capacity,
+            "ids expected in a window; more may come"),
+      error_rate("bf-error-rate", "0.01", d.bf_error_rate, "of a Bloom filter"),
+      count("bf-initial-size", 1, kMostIds, kIds, d.bf_initial_size,
+            "items for which a Bloom filter has room at first"),
+      count("bf-expansion", 0, 32768, "allowed: 0 (does not scale) to 32768", d.bf_expansion,
+            "by how much a Bloom filter grows; 0: not at all"),
+      count("cf-initial-size", 2, kMostIds, "allowed: 2 to 274877906944", d.cf_initial_size,
+            "items for which a cuckoo filter has room at first"),
+      count("cf-bucket-size", 1, 255, "allowed: 1 to 255", d.cf_bucket_size,
+            "told by CF.INFO, and of no consequence"),
+      count("cf-max-iterations", 1, 65535, "allowed: 1 to 65535", d.cf_max_iterations,
+            "told by CF.INFO, and of no consequence"),
+      count("cf-expansion", 0, 32768, "allowed: 0 (does not scale) to 32768", d.cf_expansion,
+            "by how much a cuckoo filter grows; 0: not at all"),
+      error_rate("cf-error", "0.001", d.cf_error, "of a cuckoo filter"),
+      count("max-filter-bytes", 0, UINT64_MAX, "allowed: 0 (no limit) or more", d.max_filter_bytes,
+            "of one Bloom or cuckoo filter; 0: no limit"),
+      prefix("bf-prefix", d.bf_prefix, "at load alone: the name of this family, or `off`"),
+      prefix("cf-prefix", d.cf_prefix, "at load alone: the name of this family, or `off`"),
+      {"secret", SettingKind::secret, "",
+       "of new keys: 64 hexadecimal digits; servers whose filters are to merge share it",
+       take_secret},
+  };
+}
+
+}  // namespace
+
+std::span<host::Setting> settings() {
+  static std::vector<Setting> all = make_settings();
+  return all;
+}
+
+const Secret& server_secret() {
+  if (configured_secret) return *configured_secret;
+  if (!adopted_secret) adopted_secret = Secret::random();
+  return *adopted_secret;
+}
+
+const Hasher& server_hasher() {
+  if (!hasher) hasher = hasher_of(server_secret());
+  return *hasher;
+}
+
+void adopt_secret(const Secret& secret) {
+  if (!adopted_secret) adopted_secret = secret;
+}
+
+}  // namespace semel::module

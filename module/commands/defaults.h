@@ -1,0 +1,52 @@
+// What a key is made with when nothing is said: the settings of the module.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "module/host/config.h"
+#include "semel/core/clock.h"
+#include "semel/hash/hasher.h"
+#include "semel/hash/keyed_digest.h"
+
+namespace semel::module {
+
+struct Defaults {
+  TimeMs tally_window_ms = 600'000;
+  double tally_error = 1e-6;
+  std::uint64_t tally_capacity = 1 << 16;
+
+  TimeMs sift_window_ms = 600'000;
+  double sift_error = 1e-6;
+  std::uint64_t sift_capacity = 1 << 16;
+
+  double bf_error_rate = 0.01;
+  std::uint64_t bf_initial_size = 100;
+  std::uint64_t bf_expansion = 2;
+
+  std::uint64_t cf_initial_size = 1024;
+  std::uint64_t cf_bucket_size = 2;
+  std::uint64_t cf_max_iterations = 20;
+  std::uint64_t cf_expansion = 1;
+  double cf_error = 0.001;
+
+  std::uint64_t max_filter_bytes = 0;  // 0: as many as there are
+
+  std::string bf_prefix = "BF";  // empty: no such commands
+  std::string cf_prefix = "CF";
+};
+
+// Of the one thread that runs commands.
+extern Defaults defaults;
+
+std::span<host::Setting> settings();
+
+// The secret of keys that are made here. Configured; or that of a key that was loaded or came from a
+// primary, so that a replication group has one; or random.
+const Secret& server_secret();
+const Hasher& server_hasher();  // by that secret
+// A key with this secret has come.
+void adopt_secret(const Secret& secret);
+
+}  // namespace semel::module

@@ -1,0 +1,15 @@
+// The commands of each family, a row each.
+#pragma once
+
+#include <span>
+
+#include "module/host/command.h"
+
+namespace semel::module {
+
+std::span<const host::Command> tally_commands();
+std::span<const host::Command> sift_commands();
+std::span<const host::Command> bloom_commands();
+std::span<const host::Command> cuckoo_commands();
+
+}  // namespace semel::module

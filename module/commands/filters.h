@@ -1,0 +1,147 @@
+// What BF.* and CF.* have in common: fresh chains, and the job of a merge.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "module/commands/arguments.h"
+#include "module/commands/creation.h"
+#include "module/commands/defaults.h"
+#include "module/host/call.h"
+#include "module/host/job.h"
+#include "module/types/chain_tags.h"
+#include "semel/hash/digest.h"
+
+namespace semel::module {
+
+// The limit of the configuration, which effects are not held to.
+inline std::uint64_t max_filter_bytes(const host::Call& call) {
+  return call.replayed() ? 0 : defaults.max_filter_bytes;
+}
+
+inline constexpr const char* kTooLarge =
+    "ERR the filter would take more memory than semel.max-filter-bytes allows";
+
+// A tag that no chain of the filter has.
+inline std::uint64_t fresh_tag(const ChainTags& chains) {
+  while (true) {
+    std::array<std::uint8_t, 8> bytes;
+    host::Call::random(bytes);
+    const std::uint64_t tag = load_u64(bytes.data());
+    if (!chains.find(tag)) return tag;
+  }
+}
+
+inline constexpr const char* kTooManyChains =
+    "ERR the filter has 4096 chains, and cannot begin another";
+
+template <class Value>
+std::vector<Digest> digests(const host::Call& call, const Value& value, std::size_t first) {
+  // In pieces: one array less to allocate.
+  std::vector<Digest> digests(call.size() - first);
+  std::array<std::string_view, 64> keys;
+  for (std::size_t done = 0; done < digests.size();) {
+    const std::size_t some = std::min(keys.size(), digests.size() - done);
+    for (std::size_t i = 0; i < some; ++i) keys[i] = call[first + done + i];
+    value.hasher()(std::span(keys).first(some), std::span(digests).subspan(done, some));
+    done += some;
+  }
+  return digests;
+}
+
+inline constexpr const char* kCannotMerge =
+    "ERR filters merge if they have the same error rate, capacity, expansion and secret";
+
+// Loads dumps of the sources into the destination, a piece at a time. Every piece that changed
+// something is an effect of its own: kFamily LOADCHUNK.
+template <class Value>
+class MergeJob final : public host::Job {
+ public:
+  MergeJob(std::string destination, std::vector<std::string> sources, const char* load_command,
+           const char* event, std::uint64_t max_bytes)
+      : destination_(std::move(destination)),
+        sources_(std::move(sources)),
+        load_command_(load_command),
+        event_(event),
+        max_bytes_(max_bytes) {}
+
+  bool step(host::Call& call) override {
+    if (source_ == sources_.size()) return false;
+    const host::OpenKey from = call.open(sources_[source_], host::Access::read);
+    const host::OpenKey to = call.open(destination_, host::Access::write);
+    const Value* const source = from.get<Value>();
+    Value* const destination = to.get<Value>();
+    if (source == nullptr || destination == nullptr || !destination->matches(*source)) {
+      return fail("ERR a key was deleted or changed during the merge; what was merged stays");
+    }
+    const auto chunk = source->dump(position_);
+    if (chunk.next == 0) {
+      ++source_;
+      position_ = 1;
+      return source_ < sources_.size();
+    }
+    position_ = chunk.next;
+    const Result<bool> changed = destination->load(chunk.bytes, max_bytes_);
+    if (!changed) return fail(std::string("ERR ").append(changed.error().what));
+    if (*changed) {
+      call.effect({load_command_, destination_, "2", semel::text_of(ByteView(chunk.bytes))});
+      call.signal(destination_, event_);
+    }
+    return true;
+  }
+
+  void answer(host::Call& call) override { error_.empty() ? call.ok() : call.error(error_); }
+
+ private:
+  bool fail(std::string error) {
+    error_ = std::move(error);
+    return false;
+  }
+
+  std::string destination_;
+  std::vector<std::string> sources_;
+  const char* load_command_;
+  const char* event_;
+  std::uint64_t max_bytes_;
+  std::size_t source_ = 0;
+  std::uint64_t position_ = 1;  // behind the header
+  std::string error_;
+};
+
+// FAMILY.MERGE destination source...: checks all keys, makes the destination if it is missing, and
+// starts the job. make(source) makes it, and answers and gives null if it cannot.
+template <class Value, class Make>
+void merge_filters(host::Call& call, const char* load_command, const char* event, Make make) {
+  std::vector<std::string> sources;
+  const Value* first = nullptr;
+  const host::OpenKey to = call.open(1, host::Access::write);
+  const Value* destination = to.get<Value>();
+  if (destination == nullptr && !to.empty()) return call.wrong_type();
+  for (std::size_t i = 2; i < call.size(); ++i) {
+    if (call[i] == call[1]) {
+      if (destination == nullptr) return call.error("ERR not found");
+      continue;
+    }
+    const host::OpenKey from = call.open(i, host::Access::read);
+    const Value* const source = from.get<Value>();
+    if (source == nullptr) return from.empty() ? call.error("ERR not found") : call.wrong_type();
+    if (first == nullptr) first = source;
+    if (!source->matches(destination != nullptr ? *destination : *first)) {
+      return call.error(kCannotMerge);
+    }
+    sources.emplace_back(call[i]);
+  }
+  if (destination == nullptr && make(to, *first) == nullptr) return;
+  call.start(std::make_unique<MergeJob<Value>>(std::string(call[1]), std::move(sources),
+                                               load_command, event, max_filter_bytes(call)));
+}
+
+}  // namespace semel::module

@@ -1,0 +1,136 @@
+// All memory of the module comes from the server's allocator: it counts in used_memory, against
+// maxmemory and in MEMORY STATS, and its allocator can defragment it. This file belongs into
+// semel.so alone.
+//
+// Before the server's functions are known (static initialisers), a small buffer stands in, which is
+// never given back. Memory that the server does not have is std::bad_alloc. So is a block that is
+// larger than the machine: the system would promise it, and end the server once it is used.
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <new>
+
+#include "module/host/api.h"
+#include "semel/core/assert.h"
+
+namespace {
+
+using semel::host::api::Free;
+using semel::host::api::TryAlloc;
+
+constinit std::array<std::byte, 1 << 16> early_buffer{};
+constinit std::size_t early_used = 0;
+
+void* allocate_early(std::size_t size) {
+  constexpr std::size_t kAlign = alignof(std::max_align_t);
+  auto* const free = early_buffer.data() + early_used;
+  const std::size_t skip = -reinterpret_cast<std::uintptr_t>(free) & (kAlign - 1);
+  if (size > early_buffer.size() - early_used - skip) return nullptr;
+  early_used += skip + size;
+  return free + skip;
+}
+
+bool is_early(const void* block) {
+  const std::less<const void*> before;
+  return !before(block, early_buffer.data()) &&
+         before(block, early_buffer.data() + early_buffer.size());
+}
+
+bool beyond_the_machine(std::size_t size) {
+  constexpr std::size_t kSmall = std::size_t{1} << 30;
+  if (size <= kSmall) return false;
+  static const std::size_t all = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
+                                 static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return size > all;
+}
+
+void* allocate(std::size_t size) {
+  if (size == 0) size = 1;
+  if (beyond_the_machine(size)) throw std::bad_alloc();
+  void* const block = TryAlloc != nullptr ? TryAlloc(size) : allocate_early(size);
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
+}
+
+void give_back(void* block) noexcept {
+  if (block != nullptr && !is_early(block)) Free(block);
+}
+
+constexpr std::size_t kLine = 64;
+
+bool is_aligned(const void* block, std::size_t align) {
+  return (reinterpret_cast<std::uintptr_t>(block) & (align - 1)) == 0;
+}
+
+// Whether blocks of whole lines begin on a line, as those of jemalloc do. The C library's do not.
+bool gives_lines() {
+  constexpr std::size_t kSamples = 16;
+  std::array<void*, kSamples> samples{};
+  bool all = true;
+  for (std::size_t i = 0; i < kSamples; ++i) {
+    samples[i] = allocate(kLine * (i + 1) * (i % 2 == 0 ? 1 : 100));
+    all = all && is_aligned(samples[i], kLine);
+  }
+  for (void* const sample : samples) give_back(sample);
+  return all;
+}
+
+// Whether such a block is handed out as it is. Otherwise a table of 2^n bytes would be a little larger
+// than that, and the allocator would round it up by a fifth.
+bool needs_no_room(std::size_t align) {
+  static const bool kGivesLines = gives_lines();
+  return align <= kLine && kGivesLines;
+}
+
+// The server's allocator takes no alignment. Where it does not keep it by itself, the block begins up to
+// `align` bytes before what is handed out, and its address stands in the word before that.
+void* allocate_aligned(std::size_t size, std::size_t align) {
+  if (TryAlloc != nullptr && needs_no_room(align)) {
+    if (size > SIZE_MAX - kLine) throw std::bad_alloc();
+    void* const block = allocate((size + kLine - 1) / kLine * kLine);
+    SEMEL_ASSERT(is_aligned(block, align));
+    return block;
+  }
+  const std::size_t extra = align + sizeof(void*);
+  if (size > SIZE_MAX - extra) throw std::bad_alloc();
+  void* const block = allocate(size + extra);
+  const auto from = reinterpret_cast<std::uintptr_t>(block) + sizeof(void*);
+  auto* const aligned = reinterpret_cast<void**>((from + align - 1) & ~(align - 1));
+  aligned[-1] = block;
+  return aligned;
+}
+
+void give_back_aligned(void* aligned, std::size_t align) noexcept {
+  if (aligned == nullptr || is_early(aligned)) return;
+  give_back(needs_no_room(align) ? aligned : static_cast<void**>(aligned)[-1]);
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return allocate(size); }
+void* operator new[](std::size_t size) { return allocate(size); }
+void* operator new(std::size_t size, std::align_val_t align) {
+  return allocate_aligned(size, static_cast<std::size_t>(align));
+}
+void* operator new[](std::size_t size, std::align_val_t align) {
+  return allocate_aligned(size, static_cast<std::size_t>(align));
+}
+void operator delete(void* block) noexcept { give_back(block); }
+void operator delete[](void* block) noexcept { give_back(block); }
+void operator delete(void* block, std::size_t /*size*/) noexcept { give_back(block); }
+void operator delete[](void* block, std::size_t /*size*/) noexcept { give_back(block); }
+void operator delete(void* block, std::align_val_t align) noexcept {
+  give_back_aligned(block, static_cast<std::size_t>(align));
+}
+void operator delete[](void* block, std::align_val_t align) noexcept {
+  give_back_aligned(block, static_cast<std::size_t>(align));
+}
+void operator delete(void* block, std::size_t /*size*/, std::align_val_t align) noexcept {
+  give_back_aligned(block, static_cast<std::size_t>(align));
+}
+void operator delete[](void* block, std::size_t /*size*/, std::align_val_t align) noexcept {
+  give_back_aligned(block, static_cast<std::size_t>(align));
+}

@@ -1,0 +1,64 @@
+#include "module/host/call.h"
+
+#include <array>
+#include <charconv>
+
+#include "module/host/listeners.h"
+#include "module/host/string.h"
+#include "module/host/type.h"
+
+namespace semel::host {
+
+Value* OpenKey::get(const TypeSpec& type) const {
+  if (key_ == nullptr || api::KeyType(key_) != api::kKeyModule) return nullptr;
+  if (api::ModuleTypeGetType(key_) != handle_of(type)) return nullptr;
+  return static_cast<Value*>(api::ModuleTypeGetValue(key_));
+}
+
+void OpenKey::set(const TypeSpec& type, std::unique_ptr<Value> value) const {
+  api::ModuleTypeSetValue(key_, handle_of(type), value.release());
+}
+
+OpenKey Call::open(std::string_view key, Access access) {
+  const HeldString name(ctx_, key);
+  return open(name.get(), access);
+}
+
+void Call::effect(std::span<const std::string_view> command) {
+  if (replayed_) return;  // its own effect is on its way
+  sent_effects_ = true;
+  if (!someone_listens()) {
+    api::ReplicateVerbatim(ctx_);
+    return;
+  }
+  std::vector<HeldString> held;
+  std::vector<api::String*> words;
+  for (const std::string_view word : command) {
+    held.emplace_back(ctx_, word);
+    words.push_back(held.back().get());
+  }
+  api::Replicate(ctx_, "SEMEL.AT", "lv", static_cast<long long>(now_ms()), words.data(),
+                 words.size());
+}
+
+void Call::signal(std::string_view key, const char* event) {
+  const HeldString name(ctx_, key);
+  api::SignalModifiedKey(ctx_, name.get());
+  api::NotifyKeyspaceEvent(ctx_, api::kNotifyModule, event, name.get());
+}
+
+void Call::number(double value) {
+  if (resp3()) {
+    answered(api::ReplyWithDouble(ctx_, value));
+    return;
+  }
+  std::array<char, 32> buffer;
+  const auto [end, error] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  text({buffer.data(), end});
+}
+
+void Call::wrong_type() {
+  error("WRONGTYPE Operation against a key holding the wrong kind of value");
+}
+
+}  // namespace semel::host

@@ -1,0 +1,162 @@
+// Call: one call of one of our commands: its arguments, its time, its keys, and its answer.
+//
+// Contract  A handler reads the arguments, looks at the keys, changes values, and answers, in this
+//           order: nothing is changed before all arguments are found good, and nothing can fail once
+//           the answer has begun. It says changed() if it changed something: then, and only then, the
+//           command goes to replicas and AOF, with its time, and watchers of the key are told.
+// Time      now_ms() is the time of the call: the server's clock, or that of the primary when the call
+//           is an effect that comes from a primary or an AOF file (replayed()). A replica therefore does
+//           the same as its primary did. Limits of the configuration are not checked again then.
+// Answers   One, of any shape; an array of n takes n further answers, a map of n takes 2n. In RESP2 a
+//           map is an array, a boolean 0 or 1.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "module/host/api.h"
+#include "module/host/value.h"
+#include "semel/core/clock.h"
+
+namespace semel::host {
+
+class Job;
+
+enum class Access : std::uint8_t { read, write };
+
+// A key that is open for the time of a call.
+class OpenKey {
+ public:
+  OpenKey(api::Key* key) : key_(key) {}
+  OpenKey(OpenKey&& other) noexcept : key_(std::exchange(other.key_, nullptr)) {}
+  OpenKey& operator=(OpenKey&&) = delete;
+  ~OpenKey() {
+    if (key_ != nullptr) api::CloseKey(key_);
+  }
+
+  bool empty() const { return key_ == nullptr || api::KeyType(key_) == api::kKeyEmpty; }
+  // Null if the key is empty or holds something else. V has static const TypeSpec kType.
+  template <std::derived_from<Value> V>
+  V* get() const {
+    return static_cast<V*>(get(V::kType));
+  }
+  // REQUIRES: opened to write.
+  template <std::derived_from<Value> V>
+  V& set(std::unique_ptr<V> value) const {
+    V& placed = *value;
+    set(V::kType, std::move(value));
+    return placed;
+  }
+  void set(const TypeSpec& type, std::unique_ptr<Value> value) const;
+
+ private:
+  Value* get(const TypeSpec& type) const;
+
+  api::Key* key_;
+};
+
+class Call {
+ public:
+  Call(api::Ctx* ctx, std::span<api::String* const> arguments) : ctx_(ctx), args_(arguments) {}
+
+  // Arguments: 0 is the name of the command.
+  std::size_t size() const { return args_.size(); }
+  std::string_view operator[](std::size_t index) const {
+    std::size_t length = 0;
+    const char* const text = api::StringPtrLen(args_[index], &length);
+    return {text, length};
+  }
+
+  TimeMs now_ms() const {
+    if (!now_ms_) now_ms_ = api::Milliseconds();
+    return *now_ms_;
+  }
+  bool replayed() const { return replayed_; }
+  bool resp3() const { return (api::GetContextFlags(ctx_) & api::kFlagResp3) != 0; }
+
+  OpenKey open(std::size_t index, Access access) { return open(args_[index], access); }
+  // By name, for a job, whose call has no arguments.
+  OpenKey open(std::string_view key, Access access);
+
+  // Something changed. The key is the first one of the command.
+  void changed() { changed_ = true; }
+  bool has_changed() const { return changed_; }
+  // An effect of its own, before that of the command: a command with its arguments, the key first.
+  // Something changed, then.
+  void effect(std::initializer_list<std::string_view> command) {
+    effect(std::span<const std::string_view>(command.begin(), command.size()));
+  }
+  void effect(std::span<const std::string_view> command);
+  // The command itself does not go to replicas and AOF: its effect() says it all.
+  void only_effects() { only_effects_ = true; }
+  // Tells those who watch, track or listen that a key has changed, other than the first one.
+  void signal(std::string_view key, const char* event);
+
+  // Random bytes, for what must differ between keys and servers: secrets and tags.
+  static void random(std::span<std::uint8_t> bytes) {
+    api::GetRandomBytes(bytes.data(), bytes.size());
+  }
+
+  // Answers.
+  void ok() { simple("OK"); }
+  void simple(const char* word) { answered(api::ReplyWithSimpleString(ctx_, word)); }
+  void integer(std::int64_t value) { answered(api::ReplyWithLongLong(ctx_, value)); }
+  void boolean(bool value) { answered(api::ReplyWithBool(ctx_, value ? 1 : 0)); }
+  void number(double value);  // in RESP2 the shortest text that reads as the same number
+  void text(std::string_view value) {
+    answered(api::ReplyWithStringBuffer(ctx_, value.data(), value.size()));
+  }
+  void bytes(ByteView value) { text({reinterpret_cast<const char*>(value.data()), value.size()}); }
+  void null() { answered(api::ReplyWithNull(ctx_)); }
+  void array(std::size_t size) { answered(api::ReplyWithArray(ctx_, static_cast<long>(size))); }
+  void map(std::size_t size) { answered(api::ReplyWithMap(ctx_, static_cast<long>(size))); }
+  // With its code in front: "ERR ...", "WRONGTYPE ...".
+  void error(const char* text) { answered(api::ReplyWithError(ctx_, text)); }
+  void error(const std::string& text) { error(text.c_str()); }
+  void wrong_type();
+  void wrong_arity() { answered(api::WrongArity(ctx_)); }
+  // A map or array whose size is not known before.
+  void begin_map() { answered(api::ReplyWithMap(ctx_, api::kPostponed)); }
+  void end_map(std::size_t size) { api::ReplySetMapLength(ctx_, static_cast<long>(size)); }
+  void begin_array() { answered(api::ReplyWithArray(ctx_, api::kPostponed)); }
+  void end_array(std::size_t size) { api::ReplySetArrayLength(ctx_, static_cast<long>(size)); }
+
+  // Work that may take long: in steps, between which the server serves others, while the client
+  // waits; at once where a client cannot wait (MULTI, scripts, effects). The job answers.
+  void start(std::unique_ptr<Job> job);
+
+ private:
+  friend class CommandTable;
+  friend class EffectCommands;
+  friend class JobRunner;
+
+  // The same, at a time that was handed in.
+  Call(api::Ctx* ctx, std::span<api::String* const> arguments, TimeMs now_ms)
+      : ctx_(ctx), args_(arguments), now_ms_(now_ms), replayed_(true) {}
+
+  OpenKey open(api::String* key, Access access) {
+    return {
+        api::OpenKey(ctx_, key, access == Access::write ? api::kRead | api::kWrite : api::kRead)};
+  }
+  void answered(int /*ok*/) { answered_ = true; }
+
+  api::Ctx* ctx_;
+  std::span<api::String* const> args_;
+  mutable std::optional<TimeMs> now_ms_;
+  bool replayed_ = false;
+  bool changed_ = false;
+  bool only_effects_ = false;
+  bool sent_effects_ = false;
+  bool answered_ = false;
+};
+
+}  // namespace semel::host

@@ -1,0 +1,111 @@
+// Command: a row of the table of commands, from which the server learns all that it asks about one:
+// arity, flags, keys, ACL categories, documentation. docs/commands.md is written from it.
+//
+// A command is one row and one function:
+//
+//   command<get>({.name = "TALLY.GET", .syntax = "key counter", .effect = Effect::reads,
+//                 .summary = "The value of a counter", .reply = "integer, or null"})
+//
+// `syntax` is as in Redis' documentation: words in capitals are written as they are, [ ] may be left
+// out, < > belongs together, | stands between alternatives, ... repeats what is before it. Arity and
+// COMMAND DOCS follow from it (module/host/syntax.h).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "module/host/api.h"
+#include "module/host/call.h"
+
+namespace semel::host {
+
+using Handler = void (*)(Call& call);
+
+enum class Effect : std::uint8_t {
+  reads,   // changes nothing
+  writes,  // may take more memory: refused when the server is out of it
+  frees,   // writes, and never takes more
+  server,  // for the server itself and those who run it
+};
+
+enum class Pace : std::uint8_t { fast, slow };  // ACL category @fast or @slow
+
+// Which arguments are keys: from first to last, which counts from the end if it is negative.
+struct KeyRange {
+  int first = 1;  // 0: there are none
+  int last = 1;
+};
+
+// A command as the server knows it.
+struct LoadedCommand;
+
+struct Command {
+  const char* name;    // FAMILY.VERB
+  const char* syntax;  // of the arguments
+  Effect effect;
+  Pace pace = Pace::fast;
+  KeyRange keys = {};
+  const char* summary;
+  const char* complexity = "O(1)";
+  const char* reply;  // for docs/commands.md: what it answers
+  // These are filled in by command<>().
+  Handler handler = nullptr;
+  api::CommandFn entry = nullptr;
+  const LoadedCommand** slot = nullptr;
+};
+
+class CommandTable {
+ public:
+  // A family is loaded under another name, or not at all.
+  struct Renaming {
+    std::string_view family;  // as in the table: "BF"
+    std::string_view as;      // empty: not at all
+  };
+
+  // REQUIRES: the rows live as long as the process; loaded once.
+  explicit CommandTable(std::vector<std::span<const Command>> families);
+
+  // What went wrong; empty if nothing.
+  std::string load(api::Ctx* ctx, std::span<const Renaming> renamings);
+
+  std::span<const std::span<const Command>> families() const { return families_; }
+
+  // Runs a command the way that the server calls it.
+  static int run(const LoadedCommand& command, api::Ctx* ctx, std::span<api::String* const> args);
+  // Runs the effect of a command at a primary: `args` are its time, its name in the table, and its
+  // arguments. False if there is no such command, or it changed nothing.
+  static bool replay(const LoadedCommand& command, api::Ctx* ctx,
+                     std::span<api::String* const> args, TimeMs at_ms);
+  // By its name in the table; null if it is not loaded.
+  static const LoadedCommand* find(std::string_view name);
+
+ private:
+  std::vector<std::span<const Command>> families_;
+};
+
+// The server hands a command nothing by which it could tell which one it is: so there is an entry,
+// and a place for what is known of it, for each handler.
+template <Handler kHandler>
+inline const LoadedCommand* loaded_as = nullptr;
+
+template <Handler kHandler>
+int enter(api::Ctx* ctx, api::String** argv, int argc) {
+  return CommandTable::run(*loaded_as<kHandler>, ctx, {argv, static_cast<std::size_t>(argc)});
+}
+
+template <Handler kHandler>
+Command command(Command row) {
+  row.handler = kHandler;
+  row.entry = &enter<kHandler>;
+  row.slot = &loaded_as<kHandler>;
+  return row;
+}
+
+// SEMEL.AT, which carries effects, and SEMEL.LOAD, which carries values in an AOF file.
+std::span<const Command> effect_commands();
+
+}  // namespace semel::host

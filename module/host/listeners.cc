@@ -1,0 +1,53 @@
+#include "module/host/listeners.h"
+
+#include <initializer_list>
+
+namespace semel::host {
+namespace {
+
+constinit bool listening = true;
+
+// True if the server does not say.
+bool field_is_set(api::Ctx* ctx, const char* section, std::initializer_list<const char*> fields) {
+  api::ServerInfo* const info = api::GetServerInfo(ctx, section);
+  bool set = false;
+  for (const char* const field : fields) {
+    int error = api::kOk;
+    const unsigned long long value = api::ServerInfoGetFieldUnsigned(info, field, &error);
+    set = set || error != api::kOk || value != 0;
+  }
+  api::FreeServerInfo(ctx, info);
+  return set;
+}
+
+void look(api::Ctx* ctx) {
+  const bool replica = (api::GetContextFlags(ctx) & api::kFlagReplica) != 0;
+  listening = replica ||
+              field_is_set(ctx, "replication", {"connected_slaves", "repl_backlog_active"}) ||
+              field_is_set(ctx, "persistence", {"aof_enabled", "loading"});
+}
+
+void begin(api::Ctx* /*ctx*/, api::Event /*event*/, std::uint64_t /*subevent*/, void* /*data*/) {
+  listening = true;
+}
+
+// Ten times a second, as a rule.
+void tick(api::Ctx* ctx, api::Event /*event*/, std::uint64_t /*subevent*/, void* /*data*/) {
+  constexpr unsigned kTicks = 10;
+  static unsigned ticks = 0;
+  if (listening && ++ticks % kTicks == 0) look(ctx);
+}
+
+}  // namespace
+
+bool someone_listens() { return listening; }
+
+bool watch_listeners(api::Ctx* ctx) {
+  for (const std::uint64_t event :
+       {api::kEventRole, api::kEventLoading, api::kEventReplica, api::kEventForkChild}) {
+    if (api::SubscribeToServerEvent(ctx, {event}, begin) != api::kOk) return false;
+  }
+  return api::SubscribeToServerEvent(ctx, {api::kEventCron}, tick) == api::kOk;
+}
+
+}  // namespace semel::host

@@ -1,0 +1,197 @@
+#include "module/host/type.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <utility>
+
+#include "semel/core/assert.h"
+
+namespace semel::host {
+namespace {
+
+constexpr std::size_t kMostTypes = 8;
+
+constinit std::array<const TypeSpec*, kMostTypes> loaded_types{};
+constinit std::size_t loaded_count = 0;
+constinit LoadedFn on_loaded = nullptr;
+
+const Value& value_at(const void* value) { return *static_cast<const Value*>(value); }
+
+// Memory that the server allocated for us.
+class ServerBuffer {
+ public:
+  explicit ServerBuffer(api::Io* io) : data_(api::LoadStringBuffer(io, &size_)) {}
+  ServerBuffer(const ServerBuffer&) = delete;
+  ServerBuffer& operator=(const ServerBuffer&) = delete;
+  ~ServerBuffer() {
+    if (data_ != nullptr) api::Free(data_);
+  }
+  ByteView bytes() const { return {reinterpret_cast<const std::uint8_t*>(data_), size_}; }
+
+ private:
+  std::size_t size_ = 0;
+  char* data_;
+};
+
+// The pieces of an encoding, put together again.
+Result<Bytes> read_chunks(api::Io* io) {
+  const std::uint64_t size = api::LoadUnsigned(io);
+  if (api::IsIOError(io) != 0) return Error{Errc::truncated, "no length"};
+  Bytes all;
+  while (all.size() < size) {
+    const ServerBuffer chunk(io);
+    if (api::IsIOError(io) != 0) return Error{Errc::truncated, "an end before its time"};
+    const ByteView bytes = chunk.bytes();
+    if (bytes.empty() || bytes.size() > size - all.size()) {
+      return Error{Errc::corrupt, "a chunk that does not fit"};
+    }
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  }
+  return all;
+}
+
+Result<std::unique_ptr<Value>> read_value(api::Io* io, const TypeSpec& spec, int version) {
+  if (version > spec.version) return Error{Errc::unsupported, "a version from the future"};
+  Result<Bytes> bytes = read_chunks(io);
+  if (!bytes) return bytes.error();
+  return spec.decode(*bytes);
+}
+
+void* load(api::Io* io, const TypeSpec& spec, int version) {
+  try {
+    Result<std::unique_ptr<Value>> value = read_value(io, spec, version);
+    if (value) {
+      const int flags = api::GetContextFlags(api::GetContextFromIO(io));
+      if ((flags & api::kFlagLoading) != 0) tell_loaded(**value);
+      return value->release();
+    }
+    api::LogIOError(io, "warning", "semel: a value of type %s: %s", spec.name, value.error().what);
+  } catch (const std::exception& error) {
+    api::LogIOError(io, "warning", "semel: a value of type %s: %s", spec.name, error.what());
+  }
+  return nullptr;
+}
+
+template <class Visit>
+void for_each_chunk(ByteView all, Visit visit) {
+  for (std::size_t offset = 0; offset < all.size(); offset += kChunkBytes) {
+    visit(offset, all.subspan(offset, std::min(kChunkBytes, all.size() - offset)));
+  }
+}
+
+// In all that follow: a server without memory ends, as it does wherever it has none. Half an RDB file
+// would be worse.
+void save(api::Io* io, void* value) noexcept {
+  Bytes all;
+  value_at(value).encode(all);
+  api::SaveUnsigned(io, all.size());
+  for_each_chunk(all, [&](std::size_t /*offset*/, ByteView chunk) {
+    api::SaveStringBuffer(io, reinterpret_cast<const char*>(chunk.data()), chunk.size());
+  });
+}
+
+void rewrite(api::Io* io, api::String* key, const TypeSpec& spec, void* value) noexcept {
+  Bytes all;
+  value_at(value).encode(all);
+  for_each_chunk(all, [&](std::size_t offset, ByteView chunk) {
+    api::EmitAOF(io, "SEMEL.LOAD", "scllb", key, spec.name, static_cast<long long>(offset),
+                 static_cast<long long>(all.size()), reinterpret_cast<const char*>(chunk.data()),
+                 chunk.size());
+  });
+}
+
+void digest(api::Digest* out, void* value) noexcept {
+  Bytes all;
+  value_at(value).encode(all);
+  api::DigestAddStringBuffer(out, reinterpret_cast<const char*>(all.data()), all.size());
+  api::DigestEndSequence(out);
+}
+
+std::size_t memory(const void* value) noexcept { return value_at(value).bytes(); }
+
+void give_back(void* value) noexcept { delete static_cast<Value*>(value); }
+
+std::size_t effort(api::String* /*key*/, const void* value) noexcept {
+  return value_at(value).parts();
+}
+
+void* copy(api::String* /*from*/, api::String* /*to*/, const void* value) noexcept {
+  try {
+    return value_at(value).copy().release();
+  } catch (const std::exception&) {
+    return nullptr;  // the server tells the client that it could not
+  }
+}
+
+// A small value is decoded anew, into memory next to that of others; by its contract it goes on as it
+// was. A large one is made of large blocks, which fragment nothing.
+int defragment(const TypeSpec& spec, void** value) noexcept {
+  constexpr std::uint64_t kMoved = std::uint64_t{256} << 10;
+  if (value_at(*value).bytes() > kMoved) return 0;
+  try {
+    Bytes all;
+    value_at(*value).encode(all);
+    Result<std::unique_ptr<Value>> moved = spec.decode(all);
+    SEMEL_ASSERT(moved.has_value());
+    give_back(std::exchange(*value, moved->release()));
+  } catch (const std::exception&) {
+    // It stays where it is.
+  }
+  return 0;
+}
+
+// The server says which type it means by which function it calls.
+template <std::size_t kIndex>
+api::TypeMethods methods() {
+  api::TypeMethods out;
+  out.rdb_load = [](api::Io* io, int version) { return load(io, *loaded_types[kIndex], version); };
+  out.rdb_save = save;
+  out.aof_rewrite = [](api::Io* io, api::String* key, void* value) {
+    rewrite(io, key, *loaded_types[kIndex], value);
+  };
+  out.mem_usage = memory;
+  out.digest = digest;
+  out.free = give_back;
+  out.free_effort = effort;
+  out.copy = copy;
+  out.defrag = [](api::DefragCtx* /*ctx*/, api::String* /*key*/, void** value) {
+    return defragment(*loaded_types[kIndex], value);
+  };
+  return out;
+}
+
+template <std::size_t... kIndex>
+api::TypeMethods methods_of(std::size_t index, std::index_sequence<kIndex...> /*all*/) {
+  static constexpr std::array<api::TypeMethods (*)(), sizeof...(kIndex)> kAll = {
+      &methods<kIndex>...};
+  return kAll[index]();
+}
+
+}  // namespace
+
+void tell_loaded(const Value& value) { on_loaded(value); }
+
+std::string load_types(api::Ctx* ctx, std::span<const TypeSpec* const> types, LoadedFn loaded) {
+  on_loaded = loaded;
+  for (const TypeSpec* const spec : types) {
+    SEMEL_ASSERT(loaded_count < kMostTypes);
+    loaded_types[loaded_count] = spec;
+    api::TypeMethods methods = methods_of(loaded_count, std::make_index_sequence<kMostTypes>());
+    spec->handle = api::CreateDataType(ctx, spec->name, spec->version, &methods);
+    if (spec->handle == nullptr) {
+      return std::string("the server does not take the type ").append(spec->name);
+    }
+    ++loaded_count;
+  }
+  return "";
+}
+
+const TypeSpec* type_named(std::string_view name) {
+  const auto loaded = std::span(loaded_types).first(loaded_count);
+  const auto found = std::find_if(loaded.begin(), loaded.end(),
+                                  [&](const TypeSpec* spec) { return spec->name == name; });
+  return found == loaded.end() ? nullptr : *found;
+}
+
+}  // namespace semel::host

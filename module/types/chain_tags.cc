@@ -1,0 +1,71 @@
+#include "module/types/chain_tags.h"
+
+#include <bit>
+
+#include "semel/hash/digest.h"
+
+namespace semel::module {
+namespace {
+
+constexpr std::uint16_t kNone = 0xffff;
+
+}  // namespace
+
+std::optional<SiteId> ChainTags::find(std::uint64_t tag) const {
+  const auto found = std::find(tags_.begin(), tags_.end(), tag);
+  if (found == tags_.end()) return std::nullopt;
+  return static_cast<SiteId>(found - tags_.begin());
+}
+
+Result<SiteId> ChainTags::admit(std::uint64_t tag) {
+  if (const std::optional<SiteId> known = find(tag)) return *known;
+  if (tags_.size() == kMost) return Error{Errc::limit, "a filter has at most 4096 chains"};
+  tags_.push_back(tag);
+  return static_cast<SiteId>(tags_.size() - 1);
+}
+
+Result<void> ChainTags::begin(std::uint64_t tag) {
+  if (find(tag)) return Error{Errc::invalid, "a tag of a chain that the filter has"};
+  const Result<SiteId> alias = admit(tag);
+  if (!alias) return alias.error();
+  own_ = *alias;
+  return {};
+}
+
+void ChainTags::encode(Bytes& out) const {
+  Writer w(out);
+  w.u16(own_.value_or(kNone));
+  w.u16(static_cast<std::uint16_t>(tags_.size()));
+  for (const std::uint64_t tag : tags_) w.u64(tag);
+}
+
+Result<ChainTags> ChainTags::decode(Reader& in) {
+  const std::uint16_t own = in.u16();
+  const std::uint16_t count = in.u16();
+  if (!in.ok() || in.rest() / 8 < count) return Error{Errc::corrupt, "tags of chains: size"};
+  if (count > kMost) return Error{Errc::limit, "a filter has at most 4096 chains"};
+  ChainTags chains;
+  for (std::uint16_t i = 0; i < count; ++i) chains.tags_.push_back(in.u64());
+  std::vector<std::uint64_t> sorted = chains.tags_;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
+    return Error{Errc::corrupt, "tags of chains: one tag of two chains"};
+  }
+  if (own != kNone) {
+    if (own >= count) return Error{Errc::corrupt, "tags of chains: own chain"};
+    chains.own_ = own;
+  }
+  return chains;
+}
+
+std::uint64_t name_of(const SeriesGoal& goal) {
+  Bytes bytes;
+  Writer w(bytes);
+  w.u64(std::bit_cast<std::uint64_t>(goal.fpr));
+  w.u64(goal.first_keys);
+  w.u32(goal.growth);
+  w.u64(goal.hash.seed);
+  return checksum(bytes);
+}
+
+}  // namespace semel::module

@@ -1,0 +1,52 @@
+// SiftValue: the ids that were seen, behind a key.
+//
+// Contract  semel/sift/any_sifter.h. Ids and owners are hashed here, with the secret of the key. A claim
+//           that nobody took over can be committed for a window after its deadline.
+// Reads     change nothing, not even the time of the sifter; nor do duplicates.
+// Format    docs/formats/module_sift_v1.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "module/host/value.h"
+#include "semel/hash/hasher.h"
+#include "semel/hash/keyed_digest.h"
+#include "semel/sift/any_sifter.h"
+
+namespace semel::module {
+
+class SiftValue final : public host::Value {
+ public:
+  static const host::TypeSpec kType;
+
+  // `goal.hash` and `goal.keep_ms` are what they are above, whatever they say. Errors as those of
+  // AnySifter::make.
+  static Result<std::unique_ptr<SiftValue>> make(const Secret& secret, SiftGoal goal,
+                                                 TimeMs now_ms);
+  static Result<std::unique_ptr<host::Value>> decode(ByteView in);
+
+  Digest id_of(std::string_view id) const { return hasher_(id); }
+  std::uint64_t owner_of(std::string_view owner) const { return hasher_(owner).lo; }
+
+  AnySifter& sifter() { return sifter_; }
+  const AnySifter& sifter() const { return sifter_; }
+
+  const Secret& secret() const override { return secret_; }
+  void encode(Bytes& out) const override;
+  std::uint64_t bytes() const override { return sizeof(*this) + sifter_.bytes(); }
+  std::unique_ptr<host::Value> copy() const override;
+  std::size_t parts() const override { return 16 + static_cast<std::size_t>(sifter_.claims()); }
+
+  SiftValue(const Secret& secret, const Hasher& hasher, AnySifter sifter)
+      : secret_(secret), hasher_(hasher), sifter_(std::move(sifter)) {}
+
+ private:
+  Secret secret_;
+  Hasher hasher_;
+  AnySifter sifter_;  // whose hash is hasher_
+};
+
+}  // namespace semel::module

@@ -1,0 +1,47 @@
+// TallyValue: the table of counters behind a key.
+//
+// Contract  semel/tally/table.h, at one site. Ids are hashed here, with the secret of the key.
+// Reads     change nothing, not even the time of the table; nor do retries.
+// Format    docs/formats/module_tally_v1.md.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "module/host/value.h"
+#include "semel/hash/hasher.h"
+#include "semel/hash/keyed_digest.h"
+#include "semel/tally/table.h"
+
+namespace semel::module {
+
+class TallyValue final : public host::Value {
+ public:
+  static const host::TypeSpec kType;
+
+  // `recogniser.hash` is that of the secret, whatever it says. Errors as those of Table::make.
+  static Result<std::unique_ptr<TallyValue>> make(const Secret& secret,
+                                                  tally::Recogniser::Goal recogniser,
+                                                  TimeMs now_ms);
+  static Result<std::unique_ptr<host::Value>> decode(ByteView in);
+
+  tally::Table& table() { return table_; }
+  const tally::Table& table() const { return table_; }
+  const Hasher& hasher() const { return hasher_; }
+
+  const Secret& secret() const override { return secret_; }
+  void encode(Bytes& out) const override;
+  std::uint64_t bytes() const override { return sizeof(*this) + table_.bytes(); }
+  std::unique_ptr<host::Value> copy() const override;
+  std::size_t parts() const override;
+
+  TallyValue(const Secret& secret, const Hasher& hasher, tally::Table table)
+      : secret_(secret), hasher_(hasher), table_(std::move(table)) {}
+
+ private:
+  Secret secret_;
+  Hasher hasher_;
+  tally::Table table_;
+};
+
+}  // namespace semel::module
