@@ -43,9 +43,10 @@ build: need-build build/release/build.ninja ## build the library, the command (b
 install: build ## install under PREFIX (/usr/local), below DESTDIR if that is set
 	@DESTDIR='$(DESTDIR)' cmake --install build/release --prefix '$(PREFIX)'
 
-bench: need-build-bench build/bench/build.ninja ## measure beside the peers: build/bench.tsv
+bench: need-build-bench build/bench/build.ninja ## measure beside the peers: build/bench.tsv, build/bench-module.tsv
 	@$(BUILD) bench
 	build/bench/bin/bench/semel_bench --tsv build/bench.tsv
+	build/bench/bin/bench/module_bench build/bench/lib/semel.so --tsv build/bench-module.tsv
 
 bench-sift: need-build-bench build/bench/build.ninja ## semel sift beside awk, sort and a hash set: 1.6 GB
 	@$(BUILD) bench

@@ -10,6 +10,7 @@
 #include "module/commands/creation.h"
 #include "module/commands/defaults.h"
 #include "module/commands/families.h"
+#include "module/commands/keys.h"
 #include "module/host/statistics.h"
 #include "module/types/sift_value.h"
 
@@ -125,17 +126,7 @@ SiftValue* sift_to_write(Call& call, const OpenKey& key) {
   return nullptr;
 }
 
-// The sift of a key to be read. Nothing if there is none; answered if it is of another type.
-struct ReadSift {
-  OpenKey key;
-  const SiftValue* value;
-  bool answered;
-
-  explicit ReadSift(Call& call) : key(call.open(1, Access::read)), value(key.get<SiftValue>()) {
-    answered = value == nullptr && !key.empty();
-    if (answered) call.wrong_type();
-  }
-};
+using ReadSift = ReadKey<SiftValue>;
 
 // A refusal leaves its time in the sift, and so is sent to replicas: they take it without complaint.
 void refuse(Call& call, const char* error) {

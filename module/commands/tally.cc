@@ -9,6 +9,7 @@
 #include "module/commands/creation.h"
 #include "module/commands/defaults.h"
 #include "module/commands/families.h"
+#include "module/commands/keys.h"
 #include "module/host/statistics.h"
 #include "module/types/tally_value.h"
 #include "semel/core/limits.h"
@@ -112,17 +113,7 @@ TallyValue* table_to_write(Call& call, const OpenKey& key) {
   return nullptr;
 }
 
-// The table of a key to be read. Nothing if there is none; answered if it is of another type.
-struct ReadTable {
-  OpenKey key;
-  const TallyValue* value;
-  bool answered;
-
-  explicit ReadTable(Call& call) : key(call.open(1, Access::read)), value(key.get<TallyValue>()) {
-    answered = value == nullptr && !key.empty();
-    if (answered) call.wrong_type();
-  }
-};
+using ReadTable = ReadKey<TallyValue>;
 
 // ID id, OP client seq, or nothing. Null if it is good; what is wrong otherwise.
 const char* parse_id(Call& call, std::size_t at, const Hasher& hasher, OperationId& out) {

@@ -34,7 +34,7 @@ void* allocate_early(std::size_t size) {
 }
 
 bool is_early(const void* block) {
-  const std::less<const void*> before;
+  const std::less<> before;
   return !before(block, early_buffer.data()) &&
          before(block, early_buffer.data() + early_buffer.size());
 }
@@ -42,9 +42,9 @@ bool is_early(const void* block) {
 bool beyond_the_machine(std::size_t size) {
   constexpr std::size_t kSmall = std::size_t{1} << 30;
   if (size <= kSmall) return false;
-  static const std::size_t all = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
-                                 static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  return size > all;
+  static const std::size_t kAll = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
+                                  static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return size > kAll;
 }
 
 void* allocate(std::size_t size) {
@@ -97,8 +97,9 @@ void* allocate_aligned(std::size_t size, std::size_t align) {
   const std::size_t extra = align + sizeof(void*);
   if (size > SIZE_MAX - extra) throw std::bad_alloc();
   void* const block = allocate(size + extra);
-  const auto from = reinterpret_cast<std::uintptr_t>(block) + sizeof(void*);
-  auto* const aligned = reinterpret_cast<void**>((from + align - 1) & ~(align - 1));
+  auto* const from = static_cast<std::byte*>(block) + sizeof(void*);
+  const std::size_t skip = -reinterpret_cast<std::uintptr_t>(from) & (align - 1);
+  auto* const aligned = reinterpret_cast<void**>(from + skip);
   aligned[-1] = block;
   return aligned;
 }

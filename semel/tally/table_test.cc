@@ -60,6 +60,25 @@ TEST_P(EveryKind, ARetryIsAnsweredWithTheValueAndCountsNothing) {
   EXPECT_EQ(value(table, "z"), std::nullopt);
 }
 
+TEST_P(EveryKind, WhatIsNotAppliedLeavesNothingNotEvenItsTime) {
+  added(table, "x", 5, id(1));
+  added(table, "y", kMost, numbered(9, 1));
+  Bytes before;
+  table.encode(before);
+  const TimeMs later = kNow + 700;
+  EXPECT_EQ(added(table, "x", 5, id(1), later).outcome, Outcome::duplicate);
+  EXPECT_EQ(added(table, "y", 1, id(2), later).outcome, Outcome::overflow);
+  const Addition batch[] = {{"x", 5, id(1)}, {"y", 1, {}}, {"y", kMost, numbered(9, 1)}};
+  Answer answers[3];
+  ASSERT_TRUE(table.add(batch, answers, later));
+  EXPECT_EQ(answers[0], (Answer{Outcome::duplicate, 5}));
+  EXPECT_EQ(answers[1], (Answer{Outcome::overflow, kMost}));
+  EXPECT_EQ(answers[2], (Answer{Outcome::duplicate, kMost}));
+  Bytes after;
+  table.encode(after);
+  EXPECT_EQ(after, before);
+}
+
 TEST_P(EveryKind, WithoutAnIdEachCounts) {
   EXPECT_EQ(added(table, "x", 1, {}), (Answer{Outcome::applied, 1}));
   EXPECT_EQ(added(table, "x", 1, {}), (Answer{Outcome::applied, 2}));

@@ -1,0 +1,42 @@
+// What is fuzzed of a filter behind a key: any bytes, as a value and as chunks of a dump. A chunk is
+// taken with the checksum that it should have, into a filter that has something in it already; what
+// comes of it must be a sound value.
+#pragma once
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+
+#include "fuzz/decode.h"
+#include "semel/hash/digest.h"
+#include "semel/hash/keyed_digest.h"
+#include "tests/support/held_value.h"
+
+namespace semel {
+
+template <class V>
+std::unique_ptr<V> filter_of(const typename V::Goal& goal) {
+  const std::array<std::uint8_t, Secret::kSize> secret{1, 2, 3};
+  auto value = V::make(Secret(secret), goal);
+  if (!value || !(*value)->begin_chain(1)) std::abort();
+  for (const char* item : {"a", "b", "c", "d", "e"}) {
+    (void)(*value)->add((*value)->hasher()(item), 0);
+  }
+  return *std::move(value);
+}
+
+template <class V>
+void fuzz_filter(const std::uint8_t* data, std::size_t size, const typename V::Goal& goal) {
+  fuzz_decode<HeldValue<V>>(data, size);
+  if (size < 8) return;
+  Bytes chunk(data, data + size);
+  store_u64(chunk.data() + size - 8, checksum(ByteView(chunk).first(size - 8)));
+  (void)V::load_header(chunk);
+  const std::unique_ptr<V> value = filter_of<V>(goal);
+  (void)value->load(chunk, 1 << 20);
+  Bytes after;
+  value->encode(after);
+  if (!V::decode(after)) std::abort();
+}
+
+}  // namespace semel

@@ -1,0 +1,227 @@
+// What BF.* answers: as RedisBloom does, and where we do better, as docs/commands.md says.
+#include "tests/module/script.h"
+
+namespace semel {
+namespace {
+
+class BloomReplies : public Script {};
+INSTANTIATE_TEST_SUITE_P(Protocol, BloomReplies, ::testing::Values(2, 3), protocol_name);
+
+TEST_P(BloomReplies, Reserve) {
+  run({
+      {"BF.RESERVE b 0.01 100", "+OK"},
+      {"BF.RESERVE b 0.01 100", "-ERR item exists"},
+      {"bf.reserve c 0.001 1000 expansion 4", "+OK"},
+      {"BF.RESERVE d 1e-9 1 NONSCALING", "+OK"},
+      {"BF.RESERVE e 0.5 1 EXPANSION 1", "+OK"},
+  });
+}
+
+TEST_P(BloomReplies, ReserveErrors) {
+  run({
+      {"BF.RESERVE b 0.01", "-ERR wrong number of arguments for 'BF.RESERVE' command"},
+      {"BF.RESERVE b x 100", "-ERR bad error rate"},
+      {"BF.RESERVE b 0 100", "-ERR (0 < error rate range < 1) "},
+      {"BF.RESERVE b 1 100", "-ERR (0 < error rate range < 1) "},
+      {"BF.RESERVE b -0.5 100", "-ERR (0 < error rate range < 1) "},
+      {"BF.RESERVE b 0.01 x", "-ERR bad capacity"},
+      {"BF.RESERVE b 0.01 1.5", "-ERR bad capacity"},
+      {"BF.RESERVE b 0.01 0", "-ERR (capacity should be larger than 0)"},
+      {"BF.RESERVE b 0.01 -1", "-ERR (capacity should be larger than 0)"},
+      {"BF.RESERVE b 0.01 100 EXPANSION", "-ERR no expansion"},
+      {"BF.RESERVE b 0.01 100 EXPANSION x", "-ERR bad expansion"},
+      {"BF.RESERVE b 0.01 100 EXPANSION 0", "-ERR expansion should be greater or equal to 1"},
+      {"BF.RESERVE b 0.01 100 NONSCALING EXPANSION 2", "-Nonscaling filters cannot expand"},
+      {"BF.RESERVE b 0.01 9223372036854775807", "-ERR could not create filter"},
+      {"BF.RESERVE b 0.01 100 COLOUR red", "-ERR unknown option 'COLOUR'"},
+      {"BF.RESERVE b 0.01 100 TAG 1", "-ERR unknown option 'TAG'"},
+      {"BF.RESERVE b 0.01 100 SECRET 0123456789abcdef0123456789abcdef",
+       "-ERR unknown option 'SECRET'"},
+      {"DBSIZE", "0"},
+  });
+}
+
+TEST_P(BloomReplies, AddAndExist) {
+  run({
+      {"BF.EXISTS b a", "0", "#f"},
+      {"BF.MEXISTS b a c", "[0, 0]", "[#f, #f]"},
+      {"BF.CARD b", "0"},
+      {"BF.ADD b a", "1", "#t"},
+      {"BF.ADD b a", "0", "#f"},
+      {"BF.MADD b a c c d", "[0, 1, 0, 1]", "[#f, #t, #f, #t]"},
+      {"BF.EXISTS b a", "1", "#t"},
+      {"BF.MEXISTS b a z d", "[1, 0, 1]", "[#t, #f, #t]"},
+      {"BF.ADD b \"\"", "1", "#t"},
+      {"BF.CARD b", "4"},
+      {"BF.INSERT b ITEMS a e", "[0, 1]", "[#f, #t]"},
+      {"BF.INSERT i CAPACITY 10 ERROR 0.1 EXPANSION 3 ITEMS a b", "[1, 1]", "[#t, #t]"},
+      {"BF.INSERT j nonscaling items a", "[1]", "[#t]"},
+      {"BF.INSERT i NOCREATE ITEMS a", "[0]", "[#f]"},
+  });
+}
+
+TEST_P(BloomReplies, AddErrors) {
+  run({
+      {"BF.ADD b", "-ERR wrong number of arguments for 'BF.ADD' command"},
+      {"BF.ADD b a c", "-ERR wrong number of arguments for 'BF.ADD' command"},
+      {"BF.MADD b", "-ERR wrong number of arguments for 'BF.MADD' command"},
+      {"BF.EXISTS b", "-ERR wrong number of arguments for 'BF.EXISTS' command"},
+      {"BF.MEXISTS b", "-ERR wrong number of arguments for 'BF.MEXISTS' command"},
+      {"BF.CARD", "-ERR wrong number of arguments for 'BF.CARD' command"},
+      {"BF.INSERT b", "-ERR wrong number of arguments for 'BF.INSERT' command"},
+      {"BF.INSERT b NOCREATE NONSCALING", "-ERR wrong number of arguments for 'BF.INSERT' command"},
+      {"BF.INSERT b NOCREATE ITEMS", "-ERR wrong number of arguments for 'BF.INSERT' command"},
+      {"BF.INSERT b NOCREATE ITEMS a", "-ERR not found"},
+      {"BF.INSERT b COLOUR red ITEMS a", "-Unknown argument received"},
+      {"BF.INSERT b ERROR x ITEMS a", "-Bad error rate"},
+      {"BF.INSERT b ERROR 2 ITEMS a", "-Bad argument received"},
+      {"BF.INSERT b ERROR 0 ITEMS a", "-Bad argument received"},
+      {"BF.INSERT b CAPACITY x ITEMS a", "-Bad capacity"},
+      {"BF.INSERT b CAPACITY 0 ITEMS a", "-Bad argument received"},
+      {"BF.INSERT b EXPANSION x ITEMS a", "-Bad expansion"},
+      {"BF.INSERT b EXPANSION 0 ITEMS a", "-Bad argument received"},
+      {"DBSIZE", "0"},
+  });
+}
+
+TEST_P(BloomReplies, AFullFilterEndsTheArray) {
+  std::string many = "BF.MADD b";
+  for (int i = 0; i < 100; ++i) many += ' ' + std::to_string(i);
+  run({
+      {"BF.RESERVE b 0.0001 10 NONSCALING", "+OK"},
+      {many, "[1, [...], -ERR non scaling filter is full]",
+       "[#t, [...], -ERR non scaling filter is full]"},
+      {"BF.ADD b new", "-ERR non scaling filter is full"},
+      {"BF.ADD b 0", "0", "#f"},
+      {"BF.MADD b 0 new newer 0", "[0, -ERR non scaling filter is full]",
+       "[#f, -ERR non scaling filter is full]"},
+  });
+}
+
+TEST_P(BloomReplies, AKeyOfAnotherType) {
+  constexpr std::string_view kWrongType =
+      "-WRONGTYPE Operation against a key holding the wrong kind of value";
+  run({
+      {"SET s x", "+OK"},
+      {"CF.ADD c a", "1", "#t"},
+      {"BF.EXISTS s a", "0", "#f"},
+      {"BF.EXISTS c a", "0", "#f"},
+      {"BF.MEXISTS s a b", "[0, 0]", "[#f, #f]"},
+      {"BF.RESERVE s 0.1 10", kWrongType},
+      {"BF.ADD s a", kWrongType},
+      {"BF.ADD c a", kWrongType},
+      {"BF.MADD s a", kWrongType},
+      {"BF.INSERT s ITEMS a", kWrongType},
+      {"BF.CARD s", kWrongType},
+      {"BF.INFO s", kWrongType},
+      {"BF.SCANDUMP s 0", kWrongType},
+      {"BF.LOADCHUNK s 1 x", kWrongType},
+      {"BF.MERGE s s", kWrongType},
+      {"BF.ADD b a", "1", "#t"},
+      {"BF.MERGE b s", kWrongType},
+      {"BF.MERGE s b", kWrongType},
+  });
+}
+
+TEST_P(BloomReplies, Info) {
+  constexpr std::string_view kEnd2 =
+      "\"Error rate\", \"0.01\", \"Error bound\", [...], \"Error bound now\", [...], \"Chains\", "
+      "1]";
+  constexpr std::string_view kEnd3 =
+      "\"Error rate\": ,0.01, \"Error bound\": ,[...], \"Error bound now\": ,[...], \"Chains\": 1}";
+  const std::string all2 =
+      "[\"Capacity\", 100, \"Size\", [...], \"Number of filters\", 1, "
+      "\"Number of items inserted\", 2, \"Expansion rate\", 2, " +
+      std::string(kEnd2);
+  const std::string all3 =
+      "{\"Capacity\": 100, \"Size\": [...], \"Number of filters\": 1, "
+      "\"Number of items inserted\": 2, \"Expansion rate\": 2, " +
+      std::string(kEnd3);
+  run({
+      {"BF.INFO b", "-ERR not found"},
+      {"BF.INFO", "-ERR wrong number of arguments for 'BF.INFO' command"},
+      {"BF.MADD b x y", "[1, 1]", "[#t, #t]"},
+      {"BF.INFO b", all2, all3},
+      {"BF.INFO b CAPACITY", "[100]", "{\"Capacity\": 100}"},
+      {"BF.INFO b size", "[[...]]", "{\"Size\": [...]}"},
+      {"BF.INFO b FILTERS", "[1]", "{\"Number of filters\": 1}"},
+      {"BF.INFO b ITEMS", "[2]", "{\"Number of items inserted\": 2}"},
+      {"BF.INFO b EXPANSION", "[2]", "{\"Expansion rate\": 2}"},
+      {"BF.INFO b COLOUR", "-Invalid information value"},
+      {"BF.INFO b SIZE ITEMS", "-ERR wrong number of arguments for 'BF.INFO' command"},
+      {"BF.RESERVE n 0.01 100 NONSCALING", "+OK"},
+      {"BF.INFO n EXPANSION", "[nil]", "{\"Expansion rate\": null}"},
+  });
+}
+
+TEST_P(BloomReplies, DumpAndLoadErrors) {
+  run({
+      {"BF.SCANDUMP b", "-ERR wrong number of arguments for 'BF.SCANDUMP' command"},
+      {"BF.SCANDUMP b x", "-Second argument must be numeric"},
+      {"BF.SCANDUMP b 0", "-ERR not found"},
+      {"BF.LOADCHUNK b 1", "-ERR wrong number of arguments for 'BF.LOADCHUNK' command"},
+      {"BF.LOADCHUNK b x y", "-ERR Second argument must be numeric"},
+      {"BF.LOADCHUNK b 1 y", "-ERR received bad data"},
+      {"BF.LOADCHUNK b 1 \"\"", "-ERR received bad data"},
+      {"BF.LOADCHUNK b 2 y", "-ERR not found"},
+      {"BF.ADD b a", "1", "#t"},
+      {"BF.LOADCHUNK b 1 y", "-ERR received bad data"},
+      {"BF.LOADCHUNK b 2 y", "-ERR [...]"},
+      {"BF.SCANDUMP b 9223372036854775807", "[0, \"\"]"},
+      {"BF.SCANDUMP b -1", "[0, \"\"]"},
+  });
+}
+
+TEST_P(BloomReplies, Merge) {
+  constexpr std::string_view kCannot =
+      "-ERR filters merge if they have the same error rate, capacity, expansion and secret";
+  run({
+      {"BF.MERGE b", "-ERR wrong number of arguments for 'BF.MERGE' command"},
+      {"BF.MERGE b none", "-ERR not found"},
+      {"BF.MADD x 1 2 3", "[1, 1, 1]", "[#t, #t, #t]"},
+      {"BF.MADD y 3 4", "[1, 1]", "[#t, #t]"},
+      {"BF.MERGE b x y", "+OK"},
+      {"BF.MEXISTS b 1 2 3 4 5", "[1, 1, 1, 1, 0]", "[#t, #t, #t, #t, #f]"},
+      {"BF.MERGE b b", "+OK"},
+      {"BF.MERGE x y none", "-ERR not found"},
+      {"BF.MEXISTS x 4", "[0]", "[#f]"},
+      {"BF.RESERVE other 0.1 100", "+OK"},
+      {"BF.MERGE x other", kCannot},
+      {"BF.MERGE x y other", kCannot},
+      {"BF.MEXISTS x 4", "[0]", "[#f]"},
+      {"BF.ADD b 6", "1", "#t"},
+      {"BF.MEXISTS b 1 6", "[1, 1]", "[#t, #t]"},
+  });
+}
+
+// By position, as RedisBloom's clients do it.
+TEST_P(BloomReplies, ADumpIsLoadedElsewhere) {
+  Talk talk(server(), GetParam());
+  talk("FLUSHALL");
+  talk("BF.RESERVE b 0.001 100");
+  Words add = {"BF.MADD", "b"};
+  for (int i = 0; i < 5000; ++i) add.push_back(std::to_string(i));
+  ASSERT_EQ(talk.call(add).parts.size(), 5000u);
+  std::string iterator = "0";
+  int chunks = 0;
+  while (true) {
+    const Answer chunk = talk.call({"BF.SCANDUMP", "b", iterator});
+    ASSERT_EQ(chunk.parts.size(), 2u);
+    iterator = chunk.parts[0].text;
+    if (iterator == "0") break;
+    if (++chunks == 1) {
+      EXPECT_EQ(iterator, "1");
+    }
+    ASSERT_EQ(talk.call({"BF.LOADCHUNK", "copy", iterator, chunk.parts[1].text}).shown(), "+OK");
+  }
+  EXPECT_GT(chunks, 1);
+  EXPECT_EQ(talk("BF.CARD copy"), talk("BF.CARD b"));
+  add[0] = "BF.MEXISTS";
+  add[1] = "copy";
+  for (const Answer& there : talk.call(add).parts) {
+    EXPECT_EQ(there.shown(), GetParam() == 3 ? "#t" : "1");
+  }
+}
+
+}  // namespace
+}  // namespace semel

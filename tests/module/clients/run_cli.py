@@ -1,0 +1,15 @@
+"""The script by redis-cli, in one pipe: run_cli.py PORT SCRIPT."""
+import json
+import subprocess
+import sys
+
+port, script = sys.argv[1], json.load(open(sys.argv[2]))
+lines = "".join(" ".join(json.dumps(word) for word in words) + "\n" for words, _ in script)
+done = subprocess.run(["redis-cli", "-p", port, "-2", "--json"], input=lines, text=True,
+                      capture_output=True, check=True)
+answers = [line for line in done.stdout.splitlines() if line]
+assert len(answers) == len(script), done.stdout
+for (words, expected), line in zip(script, answers):
+    answer = {"error": json.loads(line[6:])} if line.startswith("error:") else json.loads(line)
+    assert answer == expected, (words, answer, expected)
+print(len(script), "commands")

@@ -1,0 +1,55 @@
+// Clients of others, unchanged: each runs the same script of all families, and what it has itself for
+// filters.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "tests/cli/process.h"
+#include "tests/module/module_server.h"
+
+namespace semel {
+namespace {
+
+class Clients : public ::testing::Test {
+ protected:
+  void expect_script(Words command) {
+    command.push_back(std::to_string(server_.port()));
+    command.push_back(kScripts / "script.json");
+    const Outcome outcome = run({.command = command, .environment = environment_});
+    EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+    EXPECT_NE(outcome.out.find("commands"), std::string::npos);
+  }
+
+  const std::filesystem::path kScripts = "tests/module/clients";
+  const RedisServer server_{with_module()};
+  std::vector<std::pair<std::string, std::string>> environment_;
+};
+
+TEST_F(Clients, RedisCli) { expect_script({"/usr/bin/python3", kScripts / "run_cli.py"}); }
+
+TEST_F(Clients, Python) {
+  if (run({.command = {"/usr/bin/python3", "-c", "import redis"}}).status != 0) {
+    GTEST_SKIP() << "no python3-redis (tools/packages/test)";
+  }
+  expect_script({"/usr/bin/python3", kScripts / "run_redis_py.py"});
+}
+
+// From the registry of npm, once for a build folder.
+TEST_F(Clients, Node) {
+  if (run({.command = {"sh", "-c", "command -v node npm"}}).status != 0) {
+    GTEST_SKIP() << "no node and npm (tools/packages/test)";
+  }
+  const std::filesystem::path folder = SEMEL_NODE_FOLDER;
+  if (!std::filesystem::exists(folder / "node_modules" / "redis")) {
+    std::filesystem::create_directories(folder);
+    const Outcome installed = run(
+        {.command = {"npm", "install", "--no-audit", "--no-fund", "--prefix", folder, "redis@5"},
+         .merge = true});
+    if (installed.status != 0) GTEST_SKIP() << "npm cannot install node-redis\n" << installed.out;
+  }
+  environment_ = {{"NODE_PATH", folder / "node_modules"}};
+  expect_script({"node", kScripts / "run_node_redis.js"});
+}
+
+}  // namespace
+}  // namespace semel

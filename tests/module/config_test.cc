@@ -1,0 +1,336 @@
+// Settings, load arguments, and what the server tells of the module and its commands.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "tests/cli/process.h"
+#include "tests/cli/wildcard.h"
+#include "tests/module/module_server.h"
+
+namespace semel {
+namespace {
+
+struct Setting {
+  const char* name;
+  const char* value;  // by default
+  const char* other;
+  const char* bad;
+  const char* allowed;
+};
+
+constexpr const char* kDuration = "allowed: milliseconds, 1 or more, or 30s, 10m, 2h, 7d";
+constexpr const char* kRate = "allowed: above 0, below 1";
+constexpr const char* kIds = "allowed: 1 to 274877906944";
+constexpr std::array kSettings = {
+    Setting{"tally-window", "600000", "2h", "0", kDuration},
+    Setting{"tally-error", "1e-6", "0.5", "1", kRate},
+    Setting{"tally-capacity", "65536", "100", "0", kIds},
+    Setting{"sift-window", "600000", "30s", "-1", kDuration},
+    Setting{"sift-error", "1e-6", "0.25", "0", kRate},
+    Setting{"sift-capacity", "65536", "100", "274877906945", kIds},
+    Setting{"bf-error-rate", "0.01", "0.001", "nan", kRate},
+    Setting{"bf-initial-size", "100", "7", "x", kIds},
+    Setting{"bf-expansion", "2", "0", "32769", "allowed: 0 (does not scale) to 32768"},
+    Setting{"cf-initial-size", "1024", "64", "1", "allowed: 2 to 274877906944"},
+    Setting{"cf-bucket-size", "2", "4", "256", "allowed: 1 to 255"},
+    Setting{"cf-max-iterations", "20", "10", "65536", "allowed: 1 to 65535"},
+    Setting{"cf-expansion", "1", "2", "-1", "allowed: 0 (does not scale) to 32768"},
+    Setting{"cf-error", "0.001", "0.01", "1e400", kRate},
+    Setting{"max-filter-bytes", "0", "1000000", "-1", "allowed: 0 (no limit) or more"},
+};
+
+std::string shown(const char* name, const char* value) {
+  return std::string("[\"semel.").append(name).append("\", \"").append(value).append("\"]");
+}
+
+TEST(Config, IsShownAndChanged) {
+  const RedisServer server(with_module());
+  Talk talk(server);
+  for (const Setting& setting : kSettings) {
+    const std::string name = std::string("semel.").append(setting.name);
+    EXPECT_EQ(talk("CONFIG GET " + name), shown(setting.name, setting.value));
+    EXPECT_EQ(talk.call({"CONFIG", "SET", name, setting.other}).shown(), "+OK");
+    EXPECT_EQ(talk("CONFIG GET " + name), shown(setting.name, setting.other));
+    for (const char* const bad : {setting.bad, "", "one"}) {
+      EXPECT_TRUE(matches_wildcard("-ERR CONFIG SET failed (possibly related to argument '" + name +
+                                       "') - [...]" + setting.allowed,
+                                   talk.call({"CONFIG", "SET", name, bad}).shown()))
+          << name << ' ' << bad << ' ' << talk.call({"CONFIG", "SET", name, bad}).shown();
+    }
+    EXPECT_EQ(talk("CONFIG GET " + name), shown(setting.name, setting.other));
+  }
+}
+
+TEST(Config, IsWhatNewKeysAreMadeWith) {
+  const RedisServer server(with_module());
+  Talk talk(server);
+  talk("CONFIG SET semel.tally-window 5s semel.tally-error 0.125 semel.tally-capacity 9");
+  talk("CONFIG SET semel.sift-window 6s semel.sift-error 0.25 semel.sift-capacity 8");
+  talk("CONFIG SET semel.bf-error-rate 0.5 semel.bf-initial-size 7 semel.bf-expansion 3");
+  talk(
+      "CONFIG SET semel.cf-initial-size 64 semel.cf-bucket-size 4 semel.cf-expansion 5 "
+      "semel.cf-max-iterations 6 semel.cf-error 0.0625");
+  talk("TALLY.INCRBY t a 1");
+  talk("SIFT.ADD s a");
+  talk("BF.ADD b a");
+  talk("CF.ADD c a");
+  const auto expect = [&](const char* command, std::string_view pattern) {
+    const std::string answer = talk(command);
+    EXPECT_TRUE(matches_wildcard(pattern, answer)) << answer;
+  };
+  expect("TALLY.INFO t",
+         "[[...]\"Window\", 5000, [...]\"Error rate\", \"0.125\", [...]"
+         "\"Capacity\", 9, [...]]");
+  expect("SIFT.INFO s",
+         "[[...]\"Window\", 6000, \"Error rate\", \"0.25\", [...]"
+         "\"Capacity\", 8, [...]]");
+  expect("BF.INFO b",
+         "[\"Capacity\", 7, [...]\"Expansion rate\", 3, \"Error rate\", \"0.5\", [...]]");
+  expect("CF.INFO c",
+         "[[...]\"Bucket size\", 4, \"Expansion rate\", 5, \"Max iterations\", 6, "
+         "\"Error rate\", \"0.0625\", [...]]");
+}
+
+TEST(Config, LimitsTheMemoryOfFilters) {
+  const RedisServer server(with_module());
+  Talk talk(server);
+  talk("CONFIG SET semel.max-filter-bytes 2000");
+  constexpr std::string_view kRefused =
+      "-ERR the filter would take more memory than semel.max-filter-bytes allows";
+  EXPECT_EQ(talk("BF.RESERVE b 0.01 1000000"), kRefused);
+  EXPECT_EQ(talk("CF.RESERVE c 1000000"), kRefused);
+  EXPECT_EQ(talk("DBSIZE"), "0");
+  EXPECT_EQ(talk("BF.RESERVE b 0.01 100"), "+OK");
+  std::string answer;
+  for (int i = 0; i < 100'000 && !answer.starts_with('-'); ++i) {
+    answer = talk("BF.ADD b " + std::to_string(i));
+  }
+  EXPECT_EQ(answer, kRefused);
+  EXPECT_EQ(talk("BF.EXISTS b 0"), "1");
+}
+
+TEST(Config, ComesWithLoadArguments) {
+  Words arguments;
+  for (const Setting& setting : kSettings) {
+    arguments.insert(arguments.end(), {setting.name, setting.other});
+  }
+  const RedisServer server(with_module({}, arguments));
+  Talk talk(server);
+  for (const Setting& setting : kSettings) {
+    EXPECT_EQ(talk(std::string("CONFIG GET semel.") + setting.name),
+              shown(setting.name, setting.other));
+  }
+}
+
+TEST(Config, HidesTheSecretAndTakesOne) {
+  const std::string secret(64, 'a');
+  const RedisServer one(with_module({}, {"secret", secret}));
+  const RedisServer two(with_module({}, {"secret", secret}));
+  Talk at_one(one), at_two(two);
+  at_one("BF.ADD b x");
+  at_two("BF.ADD b y");
+  // Of one secret: they merge.
+  const Answer dump = at_two.call({"DUMP", "b"});
+  ASSERT_EQ(at_one.call({"RESTORE", "other", "0", dump.text}).shown(), "+OK");
+  EXPECT_EQ(at_one("BF.MERGE b other"), "+OK");
+  EXPECT_EQ(at_one("BF.MEXISTS b x y"), "[1, 1]");
+  EXPECT_TRUE(at_one.call({"CONFIG", "SET", "semel.secret", "short"}).is_error());
+  // What the server logs does not tell it.
+  EXPECT_EQ(one.log().find(secret), std::string::npos);
+}
+
+// A server that refuses the module does not start. What it says of why.
+std::string refusal(const Words& load) {
+  Words words = with_module({}, load);
+  words.insert(words.begin(), {"redis-server", "--port", std::to_string(free_port()), "--save", "",
+                               "--bind", "127.0.0.1"});
+  const Outcome outcome = run({.command = words, .merge = true});
+  EXPECT_NE(outcome.status, 0);
+  return outcome.out;
+}
+
+TEST(Config, RefusesBadLoadArguments) {
+  struct Case {
+    Words load;
+    std::string_view says;
+  };
+  for (const Case& step : {
+           Case{{"tally-window"}, "load arguments are pairs: name value [name value ...]"},
+           Case{{"tally-window", "0"}, "tally-window: allowed: milliseconds, 1 or more"},
+           Case{{"colour", "red"}, "no setting 'colour'; there are: tally-window, tally-error"},
+           Case{{"secret", "abc"}, "secret: allowed: 64 hexadecimal digits"},
+           Case{{"bf-prefix", "a b"}, "bf-prefix: allowed: off, or up to 32 letters"},
+       }) {
+    EXPECT_NE(refusal(step.load).find(step.says), std::string::npos) << refusal(step.load);
+  }
+}
+
+TEST(Config, IsLoadedOnce) {
+  const RedisServer server(with_module({"--enable-module-command", "yes"}));
+  Talk talk(server);
+  EXPECT_TRUE(talk(std::string("MODULE LOAD ") + SEMEL_MODULE).starts_with("-ERR"));
+  EXPECT_EQ(talk("TALLY.INCRBY t a 1"), "[1, \"applied\"]");
+  // Its types may be in use.
+  EXPECT_TRUE(talk("MODULE UNLOAD semel").starts_with("-ERR"));
+  EXPECT_EQ(talk("TALLY.INCRBY t a 1"), "[2, \"applied\"]");
+}
+
+TEST(Config, RenamesAndOmitsFamilies) {
+  const RedisServer primary(
+      with_module({"--repl-diskless-sync-delay", "0"}, {"bf-prefix", "my_bf", "cf-prefix", "OFF"}));
+  const RedisServer replica(
+      with_module({"--replicaof", "127.0.0.1", std::to_string(primary.port())}));
+  Talk talk(primary);
+  EXPECT_EQ(talk("my_bf.ADD b a"), "1");
+  EXPECT_EQ(talk("MY_BF.EXISTS b a"), "1");
+  EXPECT_TRUE(talk("BF.ADD b a").starts_with("-ERR unknown command"));
+  EXPECT_TRUE(talk("CF.ADD c a").starts_with("-ERR unknown command"));
+  EXPECT_EQ(talk("CONFIG GET semel.bf-prefix"), shown("bf-prefix", "my_bf"));
+  EXPECT_TRUE(talk("CONFIG SET semel.bf-prefix BF").starts_with("-ERR"));
+  // A replica under other names follows.
+  talk("WAIT 1 10000");
+  talk("my_bf.ADD b c");
+  ASSERT_EQ(talk("WAIT 1 10000"), "1");
+  Talk there(replica);
+  EXPECT_EQ(there("BF.MEXISTS b a c"), "[1, 1]");
+}
+
+TEST(Info, CountsWhatHappened) {
+  const RedisServer server(with_module());
+  Talk talk(server);
+  for (const char* const command :
+       {"TALLY.INCRBY t a 1 ID x", "TALLY.INCRBY t a 1 ID x", "TALLY.INCRBY t a 1 ID y",
+        "TALLY.INCRBY t a 9223372036854775807", "SIFT.MADD s a b a", "BF.MADD b a b a",
+        "CF.ADD c a", "CF.DEL c a"}) {
+    talk(command);
+  }
+  const std::map<std::string, std::int64_t> expected = {
+      {"semel_tally_applied", 2},   {"semel_tally_duplicates", 1}, {"semel_tally_refused", 1},
+      {"semel_sift_fresh", 2},      {"semel_sift_duplicates", 1},  {"semel_sift_refused", 0},
+      {"semel_filter_added", 3},    {"semel_filter_known", 1},     {"semel_filter_removed", 1},
+      {"semel_effects_applied", 0}, {"semel_effects_failed", 0},
+  };
+  for (const auto& [field, value] : expected) EXPECT_EQ(info(talk, "semel", field), value) << field;
+}
+
+// As COMMAND INFO and COMMAND DOCS tell.
+class Commands : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { held() = std::make_unique<RedisServer>(with_module()); }
+  static void TearDownTestSuite() { held().reset(); }
+
+  Words names() {
+    Words all;
+    for (const Answer& name :
+         talk_.call({"COMMAND", "LIST", "FILTERBY", "MODULE", "semel"}).parts) {
+      all.push_back(name.text);
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  }
+  Answer info_of(const std::string& name) { return talk_.call({"COMMAND", "INFO", name}).parts[0]; }
+  bool has_flag(const Answer& info, const std::string& flag) const {
+    const auto& flags = info.parts[2].parts;
+    return std::any_of(flags.begin(), flags.end(), [&](const Answer& f) { return f.text == flag; });
+  }
+
+  static const RedisServer& server() { return *held(); }
+
+ private:
+  static std::unique_ptr<RedisServer>& held() {
+    static std::unique_ptr<RedisServer> server;
+    return server;
+  }
+
+ protected:
+  Talk talk_{server()};
+};
+
+TEST_F(Commands, AreAllThere) {
+  const Words expected = words_of(
+      "BF.ADD BF.CARD BF.EXISTS BF.INFO BF.INSERT BF.LOADCHUNK BF.MADD BF.MERGE BF.MEXISTS "
+      "BF.RESERVE BF.SCANDUMP CF.ADD CF.ADDNX CF.COUNT CF.DEL CF.EXISTS CF.INFO CF.INSERT "
+      "CF.INSERTNX CF.LOADCHUNK CF.MERGE CF.MEXISTS CF.RESERVE CF.SCANDUMP SEMEL.AT SEMEL.LOAD "
+      "SIFT.ADD SIFT.CARD SIFT.CLAIM SIFT.COMMIT SIFT.INFO SIFT.INSERT SIFT.MADD SIFT.MTEST "
+      "SIFT.RELEASE SIFT.RESERVE SIFT.TEST TALLY.COUNT TALLY.CREATE TALLY.DEL TALLY.GET "
+      "TALLY.INCRBY TALLY.INFO TALLY.MGET TALLY.MINCRBY TALLY.RANGE TALLY.SUM");
+  EXPECT_EQ(names(), expected);
+}
+
+TEST_F(Commands, HaveArityFlagsAndKeys) {
+  const std::set<std::string> reads = {"BF.CARD",     "BF.EXISTS",   "BF.INFO",     "BF.MEXISTS",
+                                       "BF.SCANDUMP", "CF.COUNT",    "CF.EXISTS",   "CF.INFO",
+                                       "CF.MEXISTS",  "CF.SCANDUMP", "SIFT.CARD",   "SIFT.INFO",
+                                       "SIFT.MTEST",  "SIFT.TEST",   "TALLY.COUNT", "TALLY.GET",
+                                       "TALLY.INFO",  "TALLY.MGET",  "TALLY.RANGE", "TALLY.SUM"};
+  const std::set<std::string> free_memory = {"CF.DEL", "SIFT.RELEASE", "TALLY.DEL"};
+  for (const std::string& name : names()) {
+    SCOPED_TRACE(name);
+    const Answer info = info_of(name);
+    EXPECT_NE(info.parts[1].integer(), 0);
+    const bool internal = name.starts_with("SEMEL.");
+    EXPECT_EQ(has_flag(info, "readonly"), reads.contains(name));
+    EXPECT_EQ(has_flag(info, "write"), !reads.contains(name));
+    EXPECT_EQ(has_flag(info, "denyoom"),
+              !reads.contains(name) && !free_memory.contains(name) && !internal);
+    const std::int64_t first = info.parts[3].integer();
+    EXPECT_EQ(first, name == "SEMEL.AT" ? 3 : 1);
+    EXPECT_EQ(info.parts[4].integer(), name.ends_with(".MERGE") ? -1 : first);
+  }
+}
+
+TEST_F(Commands, AreDocumented) {
+  for (const std::string& name : names()) {
+    SCOPED_TRACE(name);
+    const Answer docs = talk_.call({"COMMAND", "DOCS", name});
+    ASSERT_EQ(docs.parts.size(), 2u);
+    std::map<std::string, Answer> fields;
+    for (std::size_t i = 0; i + 1 < docs.parts[1].parts.size(); i += 2) {
+      fields[docs.parts[1].parts[i].text] = docs.parts[1].parts[i + 1];
+    }
+    EXPECT_FALSE(fields["summary"].text.empty());
+    EXPECT_TRUE(fields["complexity"].text.starts_with("O("));
+    EXPECT_FALSE(fields["since"].text.empty());
+    EXPECT_FALSE(fields["arguments"].parts.empty());
+  }
+}
+
+TEST_F(Commands, TellTheirKeys) {
+  EXPECT_EQ(talk_("COMMAND GETKEYS TALLY.INCRBY t a 1"), "[\"t\"]");
+  EXPECT_EQ(talk_("COMMAND GETKEYS SIFT.MADD s a b"), "[\"s\"]");
+  EXPECT_EQ(talk_("COMMAND GETKEYS BF.INSERT b ITEMS a"), "[\"b\"]");
+  EXPECT_EQ(talk_("COMMAND GETKEYS BF.MERGE a b c"), "[\"a\", \"b\", \"c\"]");
+  EXPECT_EQ(talk_("COMMAND GETKEYS CF.MERGE a b"), "[\"a\", \"b\"]");
+  EXPECT_EQ(talk_("COMMAND GETKEYS SEMEL.AT 1 TALLY.GET t a"), "[\"t\"]");
+}
+
+TEST_F(Commands, ObeyAclRules) {
+  ASSERT_EQ(talk_("ACL SETUSER adder on nopass +tally.incrby ~key*"), "+OK");
+  Talk adder(server());
+  adder("AUTH adder x");
+  EXPECT_EQ(adder("TALLY.INCRBY key1 a 1"), "[1, \"applied\"]");
+  EXPECT_TRUE(adder("TALLY.INCRBY other a 1").starts_with("-NOPERM"));
+  EXPECT_TRUE(adder("TALLY.GET key1 a").starts_with("-NOPERM"));
+  ASSERT_EQ(talk_("ACL SETUSER reader on nopass +tally.get +bf.merge %R~source* %RW~key*"), "+OK");
+  Talk reader(server());
+  reader("AUTH reader x");
+  EXPECT_EQ(reader("TALLY.GET key1 a"), "1");
+  EXPECT_TRUE(reader("TALLY.INCRBY key1 a 1").starts_with("-NOPERM"));
+  EXPECT_TRUE(reader("BF.MERGE source1 key1").starts_with("-NOPERM"));
+}
+
+TEST_F(Commands, AreRefusedWithoutMemory) {
+  const RedisServer server(with_module({"--maxmemory", "1"}));
+  Talk talk(server);
+  EXPECT_TRUE(talk("TALLY.INCRBY t a 1").starts_with("-OOM"));
+  EXPECT_TRUE(talk("BF.ADD b a").starts_with("-OOM"));
+  EXPECT_EQ(talk("TALLY.DEL t a"), "0");
+  EXPECT_EQ(talk("TALLY.GET t a"), "nil");
+}
+
+}  // namespace
+}  // namespace semel

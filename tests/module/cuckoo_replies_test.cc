@@ -1,0 +1,226 @@
+// What CF.* answers: as RedisBloom does, and where we do better, as docs/commands.md says.
+#include "tests/module/script.h"
+
+namespace semel {
+namespace {
+
+class CuckooReplies : public Script {};
+INSTANTIATE_TEST_SUITE_P(Protocol, CuckooReplies, ::testing::Values(2, 3), protocol_name);
+
+TEST_P(CuckooReplies, Reserve) {
+  run({
+      {"CF.RESERVE c 1000", "+OK"},
+      {"CF.RESERVE c 1000", "-ERR item exists"},
+      {"cf.reserve d 1000 bucketsize 4 maxiterations 10 expansion 2", "+OK"},
+      {"CF.RESERVE e 4 EXPANSION 0", "+OK"},
+  });
+}
+
+TEST_P(CuckooReplies, ReserveErrors) {
+  constexpr std::string_view kBucket =
+      "-BUCKETSIZE: value must be an integer between 1 and 255, inclusive.";
+  constexpr std::string_view kIterations =
+      "-MAXITERATIONS: value must be an integer between 1 and 65535, inclusive.";
+  constexpr std::string_view kExpansion =
+      "-EXPANSION: value must be an integer between 0 and 32768, inclusive.";
+  run({
+      {"CF.RESERVE c", "-ERR wrong number of arguments for 'CF.RESERVE' command"},
+      {"CF.RESERVE c x", "-Bad capacity"},
+      {"CF.RESERVE c 0", "-Bad capacity"},
+      {"CF.RESERVE c -5", "-Bad capacity"},
+      {"CF.RESERVE c 3", "-Capacity must be at least (BucketSize * 2)"},
+      {"CF.RESERVE c 7 BUCKETSIZE 4", "-Capacity must be at least (BucketSize * 2)"},
+      {"CF.RESERVE c 1000 BUCKETSIZE x", "-Couldn't parse BUCKETSIZE"},
+      {"CF.RESERVE c 1000 BUCKETSIZE 0", kBucket},
+      {"CF.RESERVE c 1000 BUCKETSIZE 256", kBucket},
+      {"CF.RESERVE c 1000 MAXITERATIONS x", "-Couldn't parse MAXITERATIONS"},
+      {"CF.RESERVE c 1000 MAXITERATIONS 0", kIterations},
+      {"CF.RESERVE c 1000 MAXITERATIONS 65536", kIterations},
+      {"CF.RESERVE c 1000 EXPANSION x", "-Couldn't parse EXPANSION"},
+      {"CF.RESERVE c 1000 EXPANSION -1", kExpansion},
+      {"CF.RESERVE c 1000 EXPANSION 32769", kExpansion},
+      {"CF.RESERVE c 9223372036854775807", "-ERR Insufficient memory to create filter"},
+      {"CF.RESERVE c 1000 COLOUR red", "-ERR unknown option 'COLOUR'"},
+      {"CF.RESERVE c 1000 TAG 1", "-ERR unknown option 'TAG'"},
+      {"CF.RESERVE c 1000 ERROR 0.1", "-ERR unknown option 'ERROR'"},
+      {"DBSIZE", "0"},
+  });
+}
+
+TEST_P(CuckooReplies, AddCountAndDelete) {
+  run({
+      {"CF.ADD c a", "1", "#t"},
+      {"CF.ADD c a", "1", "#t"},
+      {"CF.ADDNX c a", "0", "#f"},
+      {"CF.ADDNX c b", "1", "#t"},
+      {"CF.COUNT c a", "2"},
+      {"CF.COUNT c z", "0"},
+      {"CF.EXISTS c a", "1", "#t"},
+      {"CF.EXISTS c z", "0", "#f"},
+      {"CF.MEXISTS c a z b", "[1, 0, 1]", "[#t, #f, #t]"},
+      {"CF.DEL c a", "1", "#t"},
+      {"CF.COUNT c a", "1"},
+      {"CF.DEL c a", "1", "#t"},
+      {"CF.DEL c a", "0", "#f"},
+      {"CF.EXISTS c a", "0", "#f"},
+      {"CF.INSERT c ITEMS x x y", "[1, 1, 1]", "[#t, #t, #t]"},
+      {"CF.INSERTNX c ITEMS x w w", "[0, 1, 0]"},
+      {"CF.INSERT d CAPACITY 64 items x", "[1]", "[#t]"},
+      {"CF.INSERTNX e capacity 64 ITEMS x", "[1]"},
+      {"CF.INSERT d NOCREATE ITEMS x", "[1]", "[#t]"},
+  });
+}
+
+TEST_P(CuckooReplies, AddErrors) {
+  run({
+      {"CF.ADD c", "-ERR wrong number of arguments for 'CF.ADD' command"},
+      {"CF.ADDNX c", "-ERR wrong number of arguments for 'CF.ADDNX' command"},
+      {"CF.EXISTS c", "-ERR wrong number of arguments for 'CF.EXISTS' command"},
+      {"CF.MEXISTS c", "-ERR wrong number of arguments for 'CF.MEXISTS' command"},
+      {"CF.COUNT c", "-ERR wrong number of arguments for 'CF.COUNT' command"},
+      {"CF.DEL c", "-ERR wrong number of arguments for 'CF.DEL' command"},
+      {"CF.DEL c a", "-Not found"},
+      {"CF.INSERT c", "-ERR wrong number of arguments for 'CF.INSERT' command"},
+      {"CF.INSERT c NOCREATE ITEMS", "-ERR wrong number of arguments for 'CF.INSERT' command"},
+      {"CF.INSERT c NOCREATE ITEMS a", "-ERR not found"},
+      {"CF.INSERTNX c NOCREATE ITEMS a", "-ERR not found"},
+      {"CF.INSERT c CAPACITY x ITEMS a", "-Bad capacity"},
+      {"CF.INSERT c CAPACITY 0 ITEMS a", "-Bad capacity"},
+      {"CF.INSERTNX c CAPACITY 3 ITEMS a", "-Capacity must be at least (BucketSize * 2)"},
+      {"CF.INSERT c COLOUR red ITEMS a", "-Unknown argument received"},
+      {"DBSIZE", "0"},
+  });
+}
+
+TEST_P(CuckooReplies, ReadsOfNoFilter) {
+  run({
+      {"CF.EXISTS c a", "0", "#f"},
+      {"CF.MEXISTS c a b", "[0, 0]", "[#f, #f]"},
+      {"CF.COUNT c a", "0"},
+      {"CF.INFO c", "-ERR not found"},
+      {"CF.SCANDUMP c 0", "-ERR not found"},
+      {"EXISTS c", "0"},
+  });
+}
+
+TEST_P(CuckooReplies, AFullFilterRefuses) {
+  std::string many = "CF.INSERT c ITEMS";
+  std::string many_new = "CF.INSERTNX c ITEMS";
+  for (int i = 0; i < 100; ++i) many += ' ' + std::to_string(i);
+  for (int i = 100; i < 105; ++i) many_new += ' ' + std::to_string(i);
+  run({
+      {"CF.RESERVE c 16 EXPANSION 0", "+OK"},
+      {many, "[1, [...], -1, -1]", "[#t, [...], #f, #f]"},
+      {many_new, "[-1, -1, -1, -1, -1]"},
+      {"CF.ADD c new", "-Filter is full"},
+      {"CF.ADDNX c new", "-Filter is full"},
+      {"CF.ADDNX c 0", "0", "#f"},
+  });
+}
+
+TEST_P(CuckooReplies, AKeyOfAnotherType) {
+  constexpr std::string_view kWrongType =
+      "-WRONGTYPE Operation against a key holding the wrong kind of value";
+  run({
+      {"SET s x", "+OK"},
+      {"BF.ADD b a", "1", "#t"},
+      {"CF.EXISTS s a", "0", "#f"},
+      {"CF.EXISTS b a", "0", "#f"},
+      {"CF.MEXISTS s a b", "[0, 0]", "[#f, #f]"},
+      {"CF.COUNT s a", "0"},
+      {"CF.DEL s a", "-Not found"},
+      {"CF.RESERVE s 100", kWrongType},
+      {"CF.ADD s a", kWrongType},
+      {"CF.ADDNX b a", kWrongType},
+      {"CF.INSERT s ITEMS a", kWrongType},
+      {"CF.INSERTNX s ITEMS a", kWrongType},
+      {"CF.INFO s", kWrongType},
+      {"CF.SCANDUMP s 0", kWrongType},
+      {"CF.LOADCHUNK s 1 x", kWrongType},
+      {"CF.MERGE s s", kWrongType},
+  });
+}
+
+TEST_P(CuckooReplies, Info) {
+  run({
+      {"CF.INFO", "-ERR wrong number of arguments for 'CF.INFO' command"},
+      {"CF.INSERT c ITEMS a b c", "[1, 1, 1]", "[#t, #t, #t]"},
+      {"CF.DEL c a", "1", "#t"},
+      {"CF.INFO c",
+       "[\"Size\", [...], \"Number of buckets\", [...], \"Number of filters\", 1, "
+       "\"Number of items inserted\", 2, \"Number of items deleted\", 1, \"Bucket size\", 2, "
+       "\"Expansion rate\", 1, \"Max iterations\", 20, \"Error rate\", \"0.001\", "
+       "\"Error bound\", [...], \"Error bound now\", [...], \"Chains\", 1]",
+       "{\"Size\": [...], \"Number of buckets\": [...], \"Number of filters\": 1, "
+       "\"Number of items inserted\": 2, \"Number of items deleted\": 1, \"Bucket size\": 2, "
+       "\"Expansion rate\": 1, \"Max iterations\": 20, \"Error rate\": ,0.001, "
+       "\"Error bound\": ,[...], \"Error bound now\": ,[...], \"Chains\": 1}"},
+  });
+}
+
+TEST_P(CuckooReplies, DumpAndLoadErrors) {
+  run({
+      {"CF.SCANDUMP c", "-ERR wrong number of arguments for 'CF.SCANDUMP' command"},
+      {"CF.SCANDUMP c x", "-Invalid position"},
+      {"CF.SCANDUMP c -1", "-Invalid position"},
+      {"CF.LOADCHUNK c 1", "-ERR wrong number of arguments for 'CF.LOADCHUNK' command"},
+      {"CF.LOADCHUNK c x y", "-Invalid position"},
+      {"CF.LOADCHUNK c 0 y", "-Invalid position"},
+      {"CF.LOADCHUNK c 1 y", "-Invalid header"},
+      {"CF.LOADCHUNK c 2 y", "-ERR not found"},
+      {"CF.ADD c a", "1", "#t"},
+      {"CF.LOADCHUNK c 1 y", "-ERR item exists"},
+      {"CF.LOADCHUNK c 2 y", "-Couldn't load chunk!"},
+      {"CF.SCANDUMP c 9223372036854775807", "[0, nil]", "[0, null]"},
+  });
+}
+
+TEST_P(CuckooReplies, Merge) {
+  constexpr std::string_view kCannot =
+      "-ERR filters merge if they have the same error rate, capacity, expansion and secret";
+  run({
+      {"CF.MERGE c", "-ERR wrong number of arguments for 'CF.MERGE' command"},
+      {"CF.MERGE c none", "-ERR not found"},
+      {"CF.INSERTNX x ITEMS 1 2 3", "[1, 1, 1]"},
+      {"CF.INSERTNX y ITEMS 3 4", "[1, 1]"},
+      {"CF.MERGE c x y", "+OK"},
+      {"CF.MEXISTS c 1 2 3 4 5", "[1, 1, 1, 1, 0]", "[#t, #t, #t, #t, #f]"},
+      {"CF.COUNT c 3", "2"},
+      {"CF.MERGE c x y", "+OK"},
+      {"CF.COUNT c 3", "2"},
+      {"CF.DEL c 1", "1", "#t"},
+      {"CF.EXISTS c 1", "0", "#f"},
+      {"CF.RESERVE other 100", "+OK"},
+      {"CF.MERGE x other", kCannot},
+      {"CF.ADD c 6", "1", "#t"},
+      {"CF.MEXISTS c 2 6", "[1, 1]", "[#t, #t]"},
+  });
+}
+
+TEST_P(CuckooReplies, ADumpIsLoadedElsewhere) {
+  Talk talk(server(), GetParam());
+  talk("FLUSHALL");
+  talk("CF.RESERVE c 100");
+  Words add = {"CF.INSERT", "c", "ITEMS"};
+  for (int i = 0; i < 5000; ++i) add.push_back(std::to_string(i));
+  ASSERT_EQ(talk.call(add).parts.size(), 5000u);
+  ASSERT_FALSE(talk("CF.DEL c 0").starts_with('-'));
+  std::string iterator = "0";
+  int chunks = 0;
+  while (true) {
+    const Answer chunk = talk.call({"CF.SCANDUMP", "c", iterator});
+    ASSERT_EQ(chunk.parts.size(), 2u);
+    iterator = chunk.parts[0].text;
+    if (iterator == "0") break;
+    ++chunks;
+    ASSERT_EQ(talk.call({"CF.LOADCHUNK", "copy", iterator, chunk.parts[1].text}).shown(), "+OK");
+  }
+  EXPECT_GT(chunks, 1);
+  for (int i = 0; i < 5000; i += 97) {
+    const std::string count = talk("CF.COUNT c " + std::to_string(i));
+    EXPECT_EQ(talk("CF.COUNT copy " + std::to_string(i)), count);
+  }
+}
+
+}  // namespace
+}  // namespace semel

@@ -1,0 +1,370 @@
+// Whatever clients send: the server answers, and lives.
+//
+// Random command lines follow the syntax that COMMAND DOCS tells, with arguments that are good, almost
+// good, or any bytes. Payloads of RESTORE and chunks of LOADCHUNK are damaged, and then their checksums
+// are made right again, the outer ones and those inside.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "semel/core/codec.h"
+#include "semel/core/random.h"
+#include "semel/hash/digest.h"
+#include "tests/module/module_server.h"
+#include "tests/module/samples.h"
+
+namespace semel {
+namespace {
+
+class Hostile : public ::testing::Test {
+ protected:
+  void expect_alive() { ASSERT_EQ(talk_("PING"), "+PONG") << server_.log(); }
+
+  const RedisServer server_{with_module({"--maxmemory", "2gb"})};
+  Talk talk_{server_};
+};
+
+// Lines of one command, after what COMMAND DOCS tells of its arguments.
+class CommandLines {
+ public:
+  CommandLines(Talk& talk, const std::string& command, Random& random)
+      : command_(command), random_(random) {
+    const Answer docs = talk.call({"COMMAND", "DOCS", command});
+    arguments_ = field(docs.parts.at(1), "arguments");
+  }
+
+  Words next() {
+    Words words = {command_};
+    append(arguments_, words);
+    // Sometimes words are lost, doubled or swapped.
+    if (words.size() > 1 && random_.below(4) == 0) {
+      const std::size_t at = 1 + random_.below(words.size() - 1);
+      switch (random_.below(3)) {
+        case 0:
+          words.erase(words.begin() + static_cast<std::ptrdiff_t>(at));
+          break;
+        case 1:
+          words.push_back(words[at]);
+          break;
+        default:
+          std::swap(words[at], words[words.size() - 1]);
+      }
+    }
+    return words;
+  }
+
+ private:
+  static Answer field(const Answer& map, std::string_view name) {
+    for (std::size_t i = 0; i + 1 < map.parts.size(); i += 2) {
+      if (map.parts[i].text == name) return map.parts[i + 1];
+    }
+    return {};
+  }
+  static bool has_flag(const Answer& argument, std::string_view flag) {
+    const Answer flags = field(argument, "flags");
+    return std::any_of(flags.parts.begin(), flags.parts.end(),
+                       [&](const Answer& one) { return one.text == flag; });
+  }
+
+  void append(const Answer& arguments, Words& words) {
+    for (const Answer& argument : arguments.parts) {
+      if (has_flag(argument, "optional") && random_.below(2) == 0) continue;
+      const std::uint64_t times = has_flag(argument, "multiple") ? 1 + random_.below(4) : 1;
+      for (std::uint64_t i = 0; i < times; ++i) append_one(argument, words);
+    }
+  }
+  void append_one(const Answer& argument, Words& words) {
+    const std::string type = field(argument, "type").text;
+    const std::string token = field(argument, "token").text;
+    if (!token.empty()) words.push_back(token);
+    if (type == "pure-token") return;
+    if (type == "block") return append(field(argument, "arguments"), words);
+    if (type == "oneof") {
+      const Answer choices = field(argument, "arguments");
+      return append_one(choices.parts[random_.below(choices.parts.size())], words);
+    }
+    words.push_back(type == "key" ? "key" + std::to_string(random_.below(6)) : value());
+  }
+
+  std::string value() {
+    constexpr std::array kNumbers = {"0",
+                                     "1",
+                                     "2",
+                                     "10",
+                                     "100",
+                                     "65536",
+                                     "-1",
+                                     "0.01",
+                                     "0.5",
+                                     "1e-9",
+                                     "1s",
+                                     "10m",
+                                     "7d",
+                                     "1e400",
+                                     "nan",
+                                     "inf",
+                                     "-inf",
+                                     "0x10",
+                                     "",
+                                     "+",
+                                     "-",
+                                     "[a",
+                                     "(b",
+                                     "a",
+                                     "b",
+                                     "c",
+                                     "x y",
+                                     "000",
+                                     "1 ",
+                                     " 1",
+                                     "9223372036854775807",
+                                     "-9223372036854775808",
+                                     "18446744073709551615",
+                                     "18446744073709551616",
+                                     "274877906944",
+                                     "9223372036854775806",
+                                     "1e308",
+                                     "4294967296"};
+    if (random_.below(5) != 0) return kNumbers[random_.below(kNumbers.size())];
+    std::string bytes(random_.below(40), '\0');
+    if (random_.below(50) == 0) bytes.resize(5000);
+    for (char& byte : bytes) byte = static_cast<char>(random_());
+    return bytes;
+  }
+
+  std::string command_;
+  Random& random_;
+  Answer arguments_;
+};
+
+TEST_F(Hostile, RandomCommandLinesAreAnswered) {
+  constexpr int kLines = 1000;  // for each family
+  Random random(1);
+  for (const std::string family : {"TALLY", "SIFT", "BF", "CF", "SEMEL"}) {
+    std::vector<CommandLines> commands;
+    const Answer names =
+        talk_.call({"COMMAND", "LIST", "FILTERBY", "PATTERN", std::string(family).append(".*")});
+    for (const Answer& name : names.parts) commands.emplace_back(talk_, name.text, random);
+    ASSERT_FALSE(commands.empty());
+    int good = 0;
+    for (int i = 0; i < kLines; ++i) {
+      const Words words = commands[random.below(commands.size())].next();
+      const Answer answer = talk_.call(words);
+      std::string line;
+      for (const std::string& word : words) line.append(word).append(" ");
+      ASSERT_FALSE(answer.lost()) << line << '\n' << server_.log();
+      if (!answer.is_error()) ++good;
+      if (i % 100 == 0) talk_("FLUSHALL");
+    }
+    // They are not all nonsense.
+    if (family != "SEMEL") {
+      EXPECT_GT(good, kLines / 10) << family;
+    }
+    expect_alive();
+  }
+}
+
+// CRC-64 of the server's dumps: polynomial 0xad93d23594c935a9, reflected, from zero.
+std::uint64_t crc64(std::string_view bytes) {
+  std::uint64_t crc = 0;
+  for (const char c : bytes) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0x95ac9329ac4bc9b5 : 0);
+  }
+  return crc;
+}
+
+void append_u64(std::string& out, std::uint64_t value) {
+  for (int i = 0; i < 8; ++i) out += static_cast<char>(value >> (8 * i));
+}
+
+// A dump is: 7 and the id of the type; 2 and the length of our encoding; for each chunk of it 5, its
+// length and its bytes; 0; the version of the RDB format and a CRC, the footer. Ids and lengths are
+// numbers as RDB files have them. Encodings end with a checksum.
+constexpr std::size_t kFooter = 10;
+
+// The footer made right.
+std::string sealed(std::string payload, const std::string& version) {
+  payload += version;
+  append_u64(payload, crc64(payload));
+  return payload;
+}
+
+// The checksum at the end of an encoding made right.
+std::string mended(std::string encoding) {
+  if (encoding.size() < 8) return encoding;
+  encoding.resize(encoding.size() - 8);
+  append_u64(encoding, checksum(bytes_of(encoding)));
+  return encoding;
+}
+
+// Where the encoding within an encoding begins: it ends with a checksum of its own, just before the
+// other. The size of both if there is none.
+std::size_t inside_of(const std::string& encoding) {
+  const std::string body = encoding.substr(0, encoding.size() - 8);
+  std::size_t at = 1;
+  while (at < encoding.size() && body.size() > at + 8 && mended(body.substr(at)) != body.substr(at))
+    ++at;
+  return body.size() > at + 8 ? at : encoding.size();
+}
+
+// Flips, cuts, inserts or extends.
+std::string damaged(std::string bytes, Random& random) {
+  const auto somewhere = [&] { return random.below(std::max<std::size_t>(bytes.size(), 1)); };
+  switch (random.below(6)) {
+    case 0:
+      bytes.resize(somewhere());
+      break;
+    case 1:
+      bytes.insert(somewhere(), std::string(1 + random.below(16), static_cast<char>(random())));
+      break;
+    case 2:
+      bytes.erase(somewhere(), 1 + random.below(16));
+      break;
+    case 3: {
+      // A number that is too large.
+      const std::size_t at = somewhere();
+      for (std::size_t i = at; i < std::min(at + 8, bytes.size()); ++i) bytes[i] = '\xff';
+      break;
+    }
+    default:
+      for (std::uint64_t n = 1 + random.below(4); n > 0 && !bytes.empty(); --n) {
+        char& byte = bytes[somewhere()];
+        byte = static_cast<char>(byte ^ 1 << random.below(8));
+      }
+  }
+  return bytes;
+}
+
+std::string rdb_length(std::uint64_t length) {
+  std::string out = "\x81";  // 64 bits, the highest byte first
+  for (int i = 7; i >= 0; --i) out += static_cast<char>(length >> (8 * i));
+  return out;
+}
+
+// How many bytes a number takes, by its first.
+std::size_t rdb_width(char first) {
+  const auto byte = static_cast<unsigned char>(first);
+  if (byte == 0x81) return 9;
+  if (byte == 0x80) return 5;
+  return byte >> 6 == 0 ? 1 : 2;
+}
+
+class Restored : public Hostile, public ::testing::WithParamInterface<Sample> {};
+INSTANTIATE_TEST_SUITE_P(Types, Restored, ::testing::ValuesIn(samples()),
+                         [](const auto& instance) { return std::string(instance.param.name); });
+
+TEST_P(Restored, DamagedPayloadsAreRefused) {
+  Random random(2);
+  ASSERT_EQ(talk_("CONFIG SET rdbcompression no"), "+OK");
+  ASSERT_TRUE(make_sample(talk_, GetParam(), "k"));
+  const std::string dump = talk_.call({"DUMP", "k"}).text;
+  const std::string version = dump.substr(dump.size() - kFooter, 2);
+  const std::string payload = dump.substr(0, dump.size() - kFooter);
+  ASSERT_EQ(sealed(payload, version), dump);
+  const auto restore = [&](const std::string& bytes) {
+    talk_("DEL new");
+    const Answer answer = talk_.call({"RESTORE", "new", "0", bytes});
+    ASSERT_FALSE(answer.lost()) << server_.log();
+    if (answer.is_error()) {
+      EXPECT_EQ(talk_("EXISTS new"), "0");
+      return;
+    }
+    // What is taken is a sound value: it can be read, changed, saved and compared.
+    for (const std::string_view command :
+         {GetParam().read, GetParam().change, GetParam().no_change, std::string_view("DUMP %"),
+          std::string_view("DEBUG DIGEST-VALUE %"), std::string_view("MEMORY USAGE %")}) {
+      ASSERT_NE(talk_(filled(command, "new", 5)), "lost") << server_.log();
+    }
+  };
+  for (int i = 0; i < 300 && !HasFatalFailure(); ++i)
+    restore(sealed(damaged(payload, random), version));
+  expect_alive();
+
+  // Inside, with the length and all checksums right.
+  const std::size_t id_size = 1 + rdb_width(payload[1]);
+  const std::string id = payload.substr(0, id_size);
+  const std::size_t chunk = id_size + 1 + rdb_width(payload[id_size + 1]);
+  const std::size_t at = chunk + 1 + rdb_width(payload[chunk + 1]);
+  ASSERT_EQ(payload[id_size], 2);
+  ASSERT_EQ(payload[chunk], 5);
+  const std::string encoding = payload.substr(at, payload.size() - at - 1);
+  const auto rebuilt = [&](const std::string& inner) {
+    const std::string length = rdb_length(inner.size());
+    return sealed(id + '\x02' + length + '\x05' + length + inner + '\0', version);
+  };
+  const std::size_t inside = inside_of(encoding);
+  ASSERT_LT(inside, encoding.size());
+  talk_("DEL new");
+  ASSERT_EQ(talk_.call({"RESTORE", "new", "0", rebuilt(encoding)}).shown(), "+OK");
+  EXPECT_EQ(talk_("DEBUG DIGEST-VALUE new"), talk_("DEBUG DIGEST-VALUE k"));
+  for (int i = 0; i < 1000 && !HasFatalFailure(); ++i) {
+    std::string inner = encoding;
+    if (random.below(2) == 0) {
+      inner = damaged(inner, random);
+    } else {
+      const std::string body =
+          mended(damaged(inner.substr(inside, inner.size() - inside - 8), random));
+      inner = inner.substr(0, inside) + body + std::string(8, '\0');
+    }
+    restore(rebuilt(mended(inner)));
+  }
+  expect_alive();
+}
+
+struct Loading {
+  const char* family;
+  const char* add;
+};
+
+class Loaded : public Hostile, public ::testing::WithParamInterface<Loading> {};
+INSTANTIATE_TEST_SUITE_P(Families, Loaded,
+                         ::testing::Values(Loading{"BF", "BF.MADD k"},
+                                           Loading{"CF", "CF.INSERT k ITEMS"}),
+                         [](const auto& instance) { return std::string(instance.param.family); });
+
+TEST_P(Loaded, DamagedChunksAreRefused) {
+  Random random(3);
+  const std::string family = GetParam().family;
+  Words add = words_of(GetParam().add);
+  for (int i = 0; i < 500; ++i) add.push_back(std::to_string(i));
+  ASSERT_FALSE(talk_.call(add).is_error());
+  std::vector<std::pair<std::string, std::string>> chunks;
+  for (std::string iterator = "0";;) {
+    const Answer chunk = talk_.call({family + ".SCANDUMP", "k", iterator});
+    ASSERT_EQ(chunk.parts.size(), 2u);
+    iterator = chunk.parts[0].text;
+    if (iterator == "0") break;
+    chunks.emplace_back(iterator, chunk.parts[1].text);
+  }
+  ASSERT_GT(chunks.size(), 1u);
+  const std::string load = family + ".LOADCHUNK";
+  for (int i = 0; i < 2000; ++i) {
+    if (random.below(20) == 0) talk_("DEL new");
+    auto [iterator, bytes] = chunks[random.below(chunks.size())];
+    if (random.below(4) == 0) {
+      constexpr std::array kIterators = {"0",        "1", "2", "3", "-1", "9223372036854775807",
+                                         "268435458"};
+      iterator = kIterators[random.below(kIterators.size())];
+    }
+    if (random.below(4) != 0) {
+      bytes = damaged(bytes, random);
+      if (random.below(4) != 0) bytes = mended(bytes);
+    }
+    ASSERT_FALSE(talk_.call({load, "new", iterator, bytes}).lost()) << server_.log();
+    ASSERT_NE(talk_(family + ".ADD new " + std::to_string(i)), "lost") << server_.log();
+  }
+  for (const char* const command : {".EXISTS new 1", ".INFO new", ".SCANDUMP new 0",
+                                    ".SCANDUMP new 1", ".MERGE new k", ".MERGE k new"}) {
+    ASSERT_NE(talk_(family + command), "lost") << server_.log();
+  }
+  EXPECT_FALSE(talk_("DEBUG RELOAD").starts_with('-')) << server_.log();
+  expect_alive();
+}
+
+}  // namespace
+}  // namespace semel

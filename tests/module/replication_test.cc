@@ -1,0 +1,242 @@
+// What happens at a primary happens at its replicas, and after a restart: to the same bytes.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <thread>
+
+#include "tests/module/module_server.h"
+#include "tests/module/samples.h"
+#include "tests/module/workload.h"
+
+namespace semel {
+namespace {
+
+// A replica that comes late is served at once.
+Words serving(Words arguments = {}) {
+  arguments.insert(arguments.end(), {"--repl-diskless-sync-delay", "0"});
+  return with_module(std::move(arguments));
+}
+
+void follow(const RedisServer& replica, const RedisServer& primary) {
+  Talk talk(replica);
+  ASSERT_EQ(talk("REPLICAOF 127.0.0.1 " + std::to_string(primary.port())), "+OK");
+}
+
+// Waits until the replica has all that the primary has sent.
+void expect_in_step(const RedisServer& primary, const RedisServer& replica) {
+  Talk from(primary), to(replica);
+  for (int i = 0; i < 4000; ++i) {
+    // The replica first: what comes between the two questions makes them differ.
+    const std::int64_t there = info(to, "replication", "slave_repl_offset");
+    const bool up =
+        to.call({"INFO", "replication"}).text.find("link_status:up") != std::string::npos;
+    if (up && there == info(from, "replication", "master_repl_offset")) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  FAIL() << "the replica does not catch up\n" << replica.log();
+}
+
+void run(Talk& talk, Workload& workload, int commands) {
+  for (int i = 0; i < commands; ++i) ASSERT_FALSE(talk.call(workload.next()).lost());
+}
+
+// Keys that are to expire soon do so, here and there.
+void let_expire(Talk& talk) {
+  talk("DEBUG SLEEP 0.05");
+  for (const Answer& key : talk.call({"KEYS", "*"}).parts) talk.call({"EXISTS", key.text});
+  talk("SET pebble 1");  // a new offset, behind all expiries
+}
+
+void expect_no_failed_effect(const RedisServer& server) {
+  Talk talk(server);
+  EXPECT_EQ(info(talk, "semel", "semel_effects_failed"), 0) << server.log();
+}
+
+// Their settings differ: effects say all.
+Words other_settings() {
+  return with_module({},
+                     {"tally-window",     "1s",  "tally-error",     "0.5", "tally-capacity", "7",
+                      "sift-window",      "1s",  "sift-error",      "0.5", "sift-capacity",  "7",
+                      "bf-error-rate",    "0.5", "bf-initial-size", "7",   "bf-expansion",   "1",
+                      "cf-initial-size",  "7",   "cf-bucket-size",  "1",   "cf-error",       "0.1",
+                      "max-filter-bytes", "1"});
+}
+
+class Replication : public ::testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Seeds, Replication, ::testing::Values(1, 2));
+
+TEST_P(Replication, EndsInTheSameDigests) {
+  constexpr int kCommands = 3000;
+  Workload workload(GetParam());
+  const RedisServer primary(serving());
+  const RedisServer from_the_start(other_settings());
+  RedisServer restarted(with_module(
+      {"--save", "3600", "1000000", "--replicaof", "127.0.0.1", std::to_string(primary.port())}));
+  const RedisServer of_the_middle(other_settings());
+  Talk talk(primary);
+  follow(from_the_start, primary);
+  expect_in_step(primary, from_the_start);
+  expect_in_step(primary, restarted);
+
+  run(talk, workload, kCommands);
+  follow(of_the_middle, primary);  // a full synchronisation, during writes
+  run(talk, workload, kCommands / 2);
+  expect_in_step(primary, of_the_middle);
+  expect_in_step(primary, restarted);
+  restarted.stop();
+  run(talk, workload, kCommands / 2);
+  restarted.start();  // it asks for a part of the stream, from the backlog
+  run(talk, workload, kCommands);
+
+  let_expire(talk);
+  const Digests expected = digests(talk);
+  EXPECT_GT(expected.size(), 8u);
+  for (const RedisServer* const replica :
+       std::array<const RedisServer*, 3>{&from_the_start, &of_the_middle, &restarted}) {
+    expect_in_step(primary, *replica);
+    Talk there(*replica);
+    expect_equal(digests(there), expected);
+    expect_no_failed_effect(*replica);
+  }
+  EXPECT_GT(info(talk, "stats", "sync_partial_ok"), 0);
+}
+
+// The chain of replication and the AOF file of a replica carry the same.
+TEST(Replication, GoesOnBehindAReplica) {
+  Workload workload(7);
+  const RedisServer primary(serving());
+  RedisServer middle(serving({"--appendonly", "yes"}));
+  const RedisServer last(with_module());
+  follow(middle, primary);
+  follow(last, middle);
+  expect_in_step(primary, middle);
+  expect_in_step(middle, last);
+  Talk talk(primary);
+  run(talk, workload, 2000);
+  let_expire(talk);
+  const Digests expected = digests(talk);
+  expect_in_step(primary, middle);
+  expect_in_step(middle, last);
+  {
+    Talk there(last);
+    expect_equal(digests(there), expected);
+  }
+  {
+    // It becomes a primary, and keeps what it has over a restart.
+    Talk there(middle);
+    there("REPLICAOF NO ONE");
+    expect_equal(digests(there), expected);
+  }
+  middle.stop();
+  middle.start();
+  Talk again(middle);
+  expect_equal(digests(again), expected);
+  expect_no_failed_effect(middle);
+}
+
+TEST(Replication, SaysNothingWhenNothingChanged) {
+  const RedisServer primary(serving());
+  const RedisServer replica(with_module());
+  follow(replica, primary);
+  expect_in_step(primary, replica);
+  Talk talk(primary);
+  for (const Sample& sample : samples()) ASSERT_TRUE(make_sample(talk, sample, sample.name));
+  Words silent = {"TALLY.GET none a",
+                  "TALLY.DEL none a",
+                  "TALLY.DEL Tally none",
+                  "TALLY.INCRBY Tally a x",
+                  "TALLY.CREATE Tally",
+                  "TALLY.CREATE new WINDOW 0",
+                  "SIFT.COMMIT none a b",
+                  "SIFT.RELEASE none a b",
+                  "SIFT.COMMIT Sift a b",
+                  "SIFT.RELEASE Sift d b",
+                  "SIFT.RESERVE Sift",
+                  "SIFT.ADD Sift d AT x",
+                  "BF.RESERVE Bloom 0.1 1",
+                  "BF.RESERVE new 2 1",
+                  "BF.EXISTS none a",
+                  "BF.MADD Bloom a b c",
+                  "BF.INSERT new NOCREATE ITEMS a",
+                  "BF.MERGE Bloom Bloom",
+                  "CF.MERGE Cuckoo Cuckoo",
+                  "CF.DEL Cuckoo z",
+                  "CF.DEL none a",
+                  "CF.INSERTNX Cuckoo ITEMS a t",
+                  "CF.RESERVE Cuckoo 100",
+                  "CF.INSERT new NOCREATE ITEMS a",
+                  "TALLY.INCRBY Bloom a 1",
+                  "BF.ADD Tally a",
+                  "SIFT.ADD Cuckoo a",
+                  "CF.ADD Sift a"};
+  for (const Sample& sample : samples()) {
+    silent.push_back(filled(sample.no_change, sample.name));
+    silent.push_back(filled(sample.read, sample.name));
+  }
+  const Digests before = digests(talk);
+  for (const std::string& command : silent) {
+    const std::int64_t offset = info(talk, "replication", "master_repl_offset");
+    talk(command);
+    const std::int64_t sent = info(talk, "replication", "master_repl_offset") - offset;
+    // A PING goes out every ten seconds.
+    EXPECT_LT(sent, 15) << command;
+  }
+  expect_equal(digests(talk), before);
+  const std::int64_t offset = info(talk, "replication", "master_repl_offset");
+  talk("TALLY.INCRBY Tally a 1");
+  EXPECT_GT(info(talk, "replication", "master_repl_offset"), offset + 15);
+}
+
+TEST(Replication, IsReadOnlyThere) {
+  const RedisServer primary(serving());
+  const RedisServer replica(with_module());
+  follow(replica, primary);
+  Talk talk(primary);
+  ASSERT_EQ(talk("TALLY.INCRBY t a 1 ID x"), "[1, \"applied\"]");
+  expect_in_step(primary, replica);
+  Talk there(replica);
+  EXPECT_EQ(there("TALLY.GET t a"), "1");
+  EXPECT_EQ(there("TALLY.INCRBY t a 1"), "-READONLY You can't write against a read only replica.");
+  // A retry after a failover is recognised.
+  there("REPLICAOF NO ONE");
+  EXPECT_EQ(there("TALLY.INCRBY t a 1 ID x"), "[1, \"duplicate\"]");
+}
+
+struct Keeping {
+  const char* name;
+  Words arguments;
+};
+
+class Reload : public ::testing::TestWithParam<Keeping> {};
+INSTANTIATE_TEST_SUITE_P(Persistence, Reload,
+                         ::testing::Values(Keeping{"Aof", {"--aof-use-rdb-preamble", "no"}},
+                                           Keeping{"RdbAndAof", {"--aof-use-rdb-preamble", "yes"}}),
+                         [](const auto& instance) { return std::string(instance.param.name); });
+
+TEST_P(Reload, EndsInTheSameDigests) {
+  Workload workload(11);
+  Words arguments = GetParam().arguments;
+  arguments.insert(arguments.end(), {"--appendonly", "yes"});
+  RedisServer server(with_module(arguments));
+  Digests expected;
+  {
+    Talk talk(server);
+    run(talk, workload, 2000);
+    ASSERT_FALSE(talk("BGREWRITEAOF").starts_with('-'));
+    run(talk, workload, 1000);
+    while (info(talk, "persistence", "aof_rewrite_in_progress") > 0) run(talk, workload, 10);
+    run(talk, workload, 1000);
+    let_expire(talk);
+    expected = digests(talk);
+  }
+  for (int i = 0; i < 2; ++i) {
+    server.stop();
+    server.start();
+    Talk talk(server);
+    expect_equal(digests(talk), expected);
+    expect_no_failed_effect(server);
+  }
+}
+
+}  // namespace
+}  // namespace semel

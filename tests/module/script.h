@@ -1,0 +1,65 @@
+// Scripts: commands and the answers that they must get, in RESP2 and in RESP3.
+//
+// A step that is answered with an error must change nothing: the digests of all keys are compared
+// before and after it. All but the time: a refusal for want of room leaves it in the value, and so does
+// one of an event that is too old.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "tests/cli/wildcard.h"
+#include "tests/module/module_server.h"
+
+namespace semel {
+
+struct Step {
+  std::string_view command;
+  std::string_view resp2;                                // `[...]` stands for any text
+  std::optional<std::string_view> resp3 = std::nullopt;  // if it is another
+};
+
+inline void run_script(const RedisServer& server, int protocol, const std::vector<Step>& steps) {
+  Talk talk(server, protocol);
+  ASSERT_EQ(talk("FLUSHALL"), "+OK");
+  Digests before;
+  for (const Step& step : steps) {
+    const std::string_view expected = protocol == 3 ? step.resp3.value_or(step.resp2) : step.resp2;
+    const std::string answer = talk(step.command);
+    EXPECT_TRUE(matches_wildcard(expected, answer))
+        << "RESP" << protocol << ": " << step.command << "\n  answer:   " << answer
+        << "\n  expected: " << expected;
+    const Digests after = digests(talk);
+    if (answer.starts_with('-') && !answer.starts_with("-FULL") &&
+        !answer.starts_with("-STALE the event")) {
+      SCOPED_TRACE(step.command);
+      expect_equal(after, before);
+    }
+    before = after;
+  }
+}
+
+// One server for all scripts of a suite.
+class Script : public ::testing::TestWithParam<int> {
+ protected:
+  static void SetUpTestSuite() { held() = std::make_unique<RedisServer>(with_module()); }
+  static void TearDownTestSuite() { held().reset(); }
+  static void run(const std::vector<Step>& steps) { run_script(server(), GetParam(), steps); }
+  static const RedisServer& server() { return *held(); }
+
+ private:
+  static std::unique_ptr<RedisServer>& held() {
+    static std::unique_ptr<RedisServer> server;
+    return server;
+  }
+};
+
+inline std::string protocol_name(const ::testing::TestParamInfo<int>& instance) {
+  return "Resp" + std::to_string(instance.param);
+}
+
+}  // namespace semel

@@ -1,0 +1,62 @@
+// Talk: a conversation with a server in the bytes of its protocol, RESP2 or RESP3.
+//
+// Contract  Answers are shown with their types, so that a test compares one text with another:
+//             5  an integer        "a"  a string      +OK  a status       -ERR x  an error
+//             nil  RESP2's null    null  RESP3's      ,0.5  a number      #t  a boolean
+//             [1, 2]  an array     {"a": 1}  a map    >[1]  a push
+//           A server that goes away, or does not answer within half a minute, answers `lost`.
+// Threads   A call needs the object to itself.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/support/redis_server.h"
+
+namespace semel {
+
+using Words = std::vector<std::string>;
+
+// The words of a line. "..." may hold blanks, \xHH for a byte, and nothing.
+Words words_of(std::string_view line);
+
+struct Answer {
+  char type = '!';        // of the protocol; '!': the connection is lost
+  std::string text = {};  // of a string, status, error, number or boolean
+  bool null = false;
+  std::vector<Answer> parts = {};  // of a map: keys and values in turn
+
+  bool is_error() const { return type == '-'; }
+  bool lost() const { return type == '!'; }
+  std::int64_t integer() const;
+  std::string shown() const;
+};
+
+class Talk {
+ public:
+  explicit Talk(const RedisServer& server, int protocol = 2) : Talk(server.port(), protocol) {}
+  explicit Talk(std::uint16_t port, int protocol = 2);
+  Talk(const Talk&) = delete;
+  Talk& operator=(const Talk&) = delete;
+  ~Talk();
+
+  std::string operator()(std::string_view line) { return call(words_of(line)).shown(); }
+  Answer call(const Words& words);
+
+  // The halves of call(): many may be sent before the first answer is read.
+  void send(const Words& words) const;
+  Answer read();
+
+ private:
+  bool fill();
+  bool line(std::string& out);
+  bool take(std::size_t size, std::string& out);
+
+  int fd_ = -1;
+  std::string in_;
+  std::size_t at_ = 0;  // what was read of in_
+};
+
+}  // namespace semel
