@@ -1,0 +1,63 @@
+// SiftProducers: producers of one stream that is sifted at a cluster, whatever befalls it.
+//
+// Contract  Each thread has a horizontal filter of its own over slices at the cluster, which all share,
+//           and asks for ids that the others ask for too, at about the same time and later. It writes down
+//           what it was told. An answer counts when a replica knows it.
+//           finish() ends them, and asks once more for every id, as a producer that comes late.
+// Threads   A call needs the object to itself.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "client/remote_slice.h"
+#include "client/url.h"
+
+namespace semel {
+
+class SiftProducers {
+ public:
+  struct Report {
+    std::uint64_t ids = 0;
+    std::uint64_t duplicates = 0;  // answers
+    std::uint64_t in_doubt = 0;    // answers that were lost, or not known to a replica
+    std::uint64_t lost = 0;        // ids that nobody was told are fresh
+    std::uint64_t twice = 0;       // ids that more than one was told are fresh
+    std::uint64_t fresh_late = 0;  // ids that the late producer was told are fresh
+    std::vector<std::string> problems;
+  };
+
+  // `replicas` have to know an answer; 0 is a fault that a test has to find.
+  SiftProducers(const client::Url& url, client::Taking taking, std::uint64_t seed,
+                std::uint32_t replicas = 1);
+  Report finish();
+
+ private:
+  class Producer;
+  // How often a producer was told what about an id.
+  struct Told {
+    std::uint64_t fresh = 0;
+    std::uint64_t duplicate = 0;
+  };
+  struct Log {
+    std::map<std::uint64_t, Told> told;
+    std::uint64_t in_doubt = 0;
+    std::vector<std::string> problems;
+  };
+
+  const client::Url url_;
+  const client::Taking taking_;
+  const std::uint64_t seed_;
+  const std::uint32_t replicas_;
+  std::atomic<bool> enough_ = false;
+  std::atomic<std::uint64_t> next_id_ = 0;
+  std::vector<Log> logs_;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace semel
