@@ -227,24 +227,29 @@ void insert_items(Call& call, bool unless_there) {
   CuckooValue* const value = filter_to_write(call, key, goal);
   if (value == nullptr) return;
 
-  call.array(call.size() - items);
-  for (std::size_t i = items; i < call.size(); ++i) {
-    const Digest digest = value->hasher()(call[i]);
+  enum class Inserted : std::uint8_t { refused, known, added };
+  std::vector<Inserted> answers(call.size() - items, Inserted::refused);
+  for (Inserted& answer : answers) {
+    const auto place = static_cast<std::size_t>(&answer - answers.data());
+    const Digest digest = value->hasher()(call[items + place]);
     if (unless_there && value->contains(digest)) {
       ++statistics.filter_known;
-      call.integer(0);
-      continue;
-    }
-    if (!ensure_chain(call, *value)) continue;
-    const bool added = value->add(digest, max_filter_bytes(call)) == Refusal::none;
-    if (added) {
+      answer = Inserted::known;
+    } else if (!ensure_chain(call, *value)) {
+      return;
+    } else if (value->add(digest, max_filter_bytes(call)) == Refusal::none) {
       ++statistics.filter_added;
       call.changed();
+      answer = Inserted::added;
     }
-    if (call.resp3() && !unless_there) {
-      call.boolean(added);
+  }
+  const bool booleans = !unless_there && call.resp3();
+  call.array(answers.size());
+  for (const Inserted answer : answers) {
+    if (booleans) {
+      call.boolean(answer == Inserted::added);
     } else {
-      call.integer(added ? 1 : -1);
+      call.integer(static_cast<std::int64_t>(answer) - 1);  // -1 refused, 0 known, 1 added
     }
   }
 }
