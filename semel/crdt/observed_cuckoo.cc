@@ -235,10 +235,11 @@ Result<Dot> ObservedCuckoo::add(Digest key, SiteId site, Delta& delta) {
 
 Result<Dot> ObservedCuckoo::add_to(Digest key, SiteId site, Delta* delta) {
   SEMEL_ASSERT(delta == nullptr || delta->shape_ == shape());
+  const CuckooSpot spot = shape().spot_of(key);
+  entries_.prefetch(spot);  // both buckets and their dots at once
   const Result<Dot> dot = context_.next(site);
   if (!dot) return dot.error();
   if (dot->counter == 1) context_.make_room(1);  // an entry and its dot come together
-  const CuckooSpot spot = shape().spot_of(key);
   if (!entries_.add(spot, dot->packed())) {
     return Error{Errc::full, "the observed-remove cuckoo filter has no room for this key"};
   }

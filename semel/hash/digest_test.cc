@@ -7,7 +7,10 @@
 #include <array>
 #include <numeric>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "semel/core/random.h"
 #include "semel/hash/hasher.h"
 #include "semel/hash/keyed_digest.h"
 
@@ -90,6 +93,27 @@ TEST(KeyedDigest, DiffersByPurposeAndBySecret) {
   EXPECT_NE(a("x"), c("x"));
   EXPECT_NE(a.id(), b.id());
   EXPECT_NE(a.id(), c.id());
+}
+
+TEST(KeyedDigest, OfManyKeysAreThoseOfEach) {
+  const DigestKey key(counting_secret(), KeyPurpose::key);
+  Random random(1);
+  for (const std::size_t most : {1u, 8u, 9u, 16u, 17u, 40u, 300u}) {
+    // First all of about one length, which go through lanes; then of any, which do not.
+    for (const std::size_t least : {most / 8 * 8, std::size_t{0}}) {
+      std::vector<std::string> texts;
+      for (std::size_t i = 0; i < 101; ++i) {
+        std::string& text = texts.emplace_back(least + random.below(most - least + 1), '\0');
+        for (char& c : text) c = static_cast<char>(random());
+      }
+      const std::vector<std::string_view> keys(texts.begin(), texts.end());
+      std::vector<Digest> digests(keys.size());
+      Hasher::keyed(key)(keys, digests);
+      for (std::size_t i = 0; i < keys.size(); ++i) ASSERT_EQ(digests[i], key(keys[i])) << most;
+      Hasher::fast(3)(keys, digests);
+      for (std::size_t i = 0; i < keys.size(); ++i) ASSERT_EQ(digests[i], digest(keys[i], 3));
+    }
+  }
 }
 
 TEST(Hasher, IsFastOrKeyedAndSaysWhich) {

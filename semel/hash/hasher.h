@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -21,6 +22,11 @@ class Hasher {
 
   Digest operator()(std::string_view key) const {
     return key_ ? (*key_)(key) : digest(key, id_.seed);
+  }
+  // Of many. REQUIRES: as many digests as keys.
+  void operator()(std::span<const std::string_view> keys, std::span<Digest> digests) const {
+    if (key_) return (*key_)(keys, digests);
+    for (std::size_t i = 0; i < keys.size(); ++i) digests[i] = digest(keys[i], id_.seed);
   }
   // The digest of some numbers: of their bytes, little-endian.
   template <class... Numbers>

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "semel/core/assert.h"
+#include "semel/hash/sip_lanes.h"
 
 namespace semel {
 namespace {
@@ -51,6 +52,23 @@ Digest DigestKey::operator()(std::string_view key) const {
   crypto_shorthash_siphashx24(out.data(), reinterpret_cast<const std::uint8_t*>(key.data()),
                               key.size(), key_.data());
   return {load_u64(out.data()), load_u64(out.data() + 8)};
+}
+
+void DigestKey::operator()(std::span<const std::string_view> keys,
+                           std::span<Digest> digests) const {
+  SEMEL_ASSERT(keys.size() == digests.size());
+  std::size_t done = 0;
+  while (keys.size() - done >= sip_lanes::kLanes) {
+    const auto some = keys.subspan(done).first<sip_lanes::kLanes>();
+    const auto out = digests.subspan(done).first<sip_lanes::kLanes>();
+    if (sip_lanes::can(some)) {
+      sip_lanes::digest(key_, some, out);
+    } else {
+      for (std::size_t i = 0; i < some.size(); ++i) out[i] = (*this)(some[i]);
+    }
+    done += sip_lanes::kLanes;
+  }
+  for (; done < keys.size(); ++done) digests[done] = (*this)(keys[done]);
 }
 
 }  // namespace semel

@@ -6,7 +6,8 @@
 //           id() names the key without revealing it, so that structures of different keys refuse to
 //           merge.
 // Cost      About 28 ns for a key of 16 bytes, 65 ns for one of 100: six times digest()
-//           (docs/benchmarks.md).
+//           (docs/benchmarks.md). Of many, where eight in a row have the same number of words of 8
+//           bytes and the processor has AVX-512: half of that.
 // Source    SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, INDOCRYPT 2012) and the
 //           BLAKE2b key derivation, both of libsodium.
 #pragma once
@@ -48,6 +49,8 @@ class DigestKey {
   ~DigestKey();
 
   Digest operator()(std::string_view key) const;
+  // Of many. REQUIRES: as many digests as keys.
+  void operator()(std::span<const std::string_view> keys, std::span<Digest> digests) const;
   HashId id() const { return id_; }
 
  private:

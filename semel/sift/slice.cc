@@ -1,6 +1,8 @@
 #include "semel/sift/slice.h"
 
+#include <algorithm>
 #include <exception>
+#include <vector>
 
 #include "semel/core/assert.h"
 
@@ -18,9 +20,14 @@ void deliver(std::span<SliceMessage> messages, std::span<Slice* const> slices) {
   } catch (...) {
     thrown = std::current_exception();
   }
-  for (SliceMessage& message : messages.first(started)) {
+  // In the order of the slices: callers who wait for one another's claims all wait in one order.
+  std::vector<SliceMessage*> waiting;
+  for (SliceMessage& message : messages.first(started)) waiting.push_back(&message);
+  std::stable_sort(waiting.begin(), waiting.end(),
+                   [](const auto* a, const auto* b) { return a->slice < b->slice; });
+  for (SliceMessage* const message : waiting) {
     try {
-      slices[message.slice]->finish(message.call);
+      slices[message->slice]->finish(message->call);
     } catch (...) {
       thrown = std::current_exception();
     }

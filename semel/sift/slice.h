@@ -62,7 +62,8 @@ struct SliceMessage {
   SliceCall call;
 };
 
-// Starts all calls, then waits for all: slices in other threads and behind clients work side by side.
+// Starts all calls, then waits for all, in the order of the slices: slices in other threads and behind
+// clients work side by side, and no two callers wait for each other.
 // REQUIRES: every message is for one of the slices.
 void deliver(std::span<SliceMessage> messages, std::span<Slice* const> slices);
 

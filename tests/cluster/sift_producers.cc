@@ -73,11 +73,7 @@ class SiftProducers::Producer {
     }
   }
 
-  // A call holds what it claimed at one slice while it waits at another. All take the slices in one order,
-  // so that no two wait for each other.
-  void ask(std::vector<std::uint64_t> ids) {
-    std::stable_sort(ids.begin(), ids.end(),
-                     [&](std::uint64_t a, std::uint64_t b) { return slice_of(a) < slice_of(b); });
+  void ask(const std::vector<std::uint64_t>& ids) {
     std::vector<Digest> digests;
     for (const std::uint64_t id : ids) digests.push_back(digest_of(id));
     std::vector<Verdict> verdicts(ids.size());

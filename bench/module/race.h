@@ -1,0 +1,82 @@
+// Race: workloads of one run, each on a redis-server of its own, measured in turns.
+//
+// Method    All servers run on one processor, the load on the other, and one server works at a time. In
+//           each round every contender gets the same number of commands, another one begins, and
+//           the first round does not count. Of a pair the ratio is taken in each round, and the median
+//           of these ratios counts: what slows a round down slows both.
+// Time      Two are kept for a command: the CPU time of the server, which does not run while
+//           another process has the processor, and the time that passed. On a quiet machine a server
+//           that is kept busy needs as much of one as of the other. Ratios are of CPU time.
+// TSV       As that of semel_bench, with two columns more: goal (the least ratio) and reached.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/peers/redis_load.h"
+
+namespace semel::bench {
+
+struct Contender {
+  std::string name;
+  std::function<void(RedisLoad&)> prepare = {};  // once, before the rounds
+  std::function<Commands(std::size_t round)> commands;
+  std::function<bool(const Replies&)> right;  // whether a round was answered as it should be
+};
+
+struct Timing {
+  double cpu_us;  // of the server, for a command
+  double wall_us;
+};
+
+// What came out for one contender: a timing for each round.
+struct Laps {
+  std::string name;
+  std::vector<Timing> rounds;
+
+  double cpu_us() const;  // the median
+  double wall_us() const;
+};
+
+struct Setting {
+  std::string module;
+  std::size_t rounds;
+  int server_processor;
+};
+
+// In the order of the contenders.
+std::vector<Laps> race(const std::vector<Contender>& contenders, const Setting& setting);
+
+class Report {
+ public:
+  Report(std::ostream& table, std::ostream* tsv);
+
+  void head(const std::string& title);
+  // The time of each.
+  void times(const std::vector<Laps>& all);
+  // Peer over ours, by CPU time, round by round.
+  void compare(const std::string& id, const Laps& ours, const Laps& peer,
+               std::optional<double> goal = {});
+  // Two numbers, of which less is better.
+  void compare(const std::string& id, double ours, const std::string& peer, double theirs,
+               const char* unit, std::optional<double> goal = {});
+
+  void finish();  // how many goals were reached
+
+ private:
+  void row(const std::string& id, double ours, const std::string& peer, double theirs, double ratio,
+           const char* unit, std::optional<double> goal);
+
+  std::ostream& table_;
+  std::ostream* tsv_;  // may be null
+  std::size_t goals_ = 0;
+  std::size_t reached_ = 0;
+};
+
+double median(std::vector<double> values);
+
+}  // namespace semel::bench

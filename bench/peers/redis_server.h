@@ -1,0 +1,32 @@
+// RedisServer: a redis-server of its own, on a loopback port that is free, for as long as this lives.
+//
+// It keeps nothing on disk, and runs on one processor alone; its CPU time is that of all its threads.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace semel::bench {
+
+class RedisServer {
+ public:
+  // `module` may be empty. Ends the program if the server does not start.
+  RedisServer(const std::string& module, int processor);
+  RedisServer(const RedisServer&) = delete;
+  RedisServer& operator=(const RedisServer&) = delete;
+  ~RedisServer();
+
+  int port() const { return port_; }
+  double cpu_seconds() const;
+
+ private:
+  std::string folder_;
+  int port_;
+  pid_t pid_;
+};
+
+// Binds the calling thread to a processor.
+void run_on(int processor);
+
+}  // namespace semel::bench
