@@ -96,10 +96,6 @@ class SiftProducers::Producer {
   }
 
  private:
-  std::size_t slice_of(std::uint64_t id) const {
-    return filter_.placement().probe(digest_of(id), 0).slice;
-  }
-
   SlicedFilter make(Taking taking, const std::string& owner) {
     std::vector<Slice*> slices;
     for (SiftKey& key : keys()) {
