@@ -188,7 +188,6 @@ using ApplyFn = int (*)(Ctx*, void* data, String** error);
   X(int, ReplyWithBool, (Ctx*, int))                                                             \
   X(int, ReplyWithDouble, (Ctx*, double))                                                        \
   X(int, GetContextFlags, (Ctx*))                                                                \
-  X(long long, Milliseconds, ())                                                                 \
   X(void, GetRandomBytes, (unsigned char*, std::size_t))                                         \
   X(String*, CreateString, (Ctx*, const char*, std::size_t))                                     \
   X(void, FreeString, (Ctx*, String*))                                                           \

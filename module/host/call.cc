@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <ctime>
 
 #include "module/host/listeners.h"
 #include "module/host/string.h"
@@ -17,6 +18,13 @@ Value* OpenKey::get(const TypeSpec& type) const {
 
 void OpenKey::set(const TypeSpec& type, std::unique_ptr<Value> value) const {
   api::ModuleTypeSetValue(key_, handle_of(type), value.release());
+}
+
+// As of the last tick of the kernel, a few milliseconds ago at most: a twentieth of a command is saved.
+TimeMs Call::clock_ms() {
+  timespec now;
+  clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  return TimeMs{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
 OpenKey Call::open(std::string_view key, Access access) {

@@ -4,7 +4,7 @@
 //           order: nothing is changed before all arguments are found good, and nothing can fail once
 //           the answer has begun. It says changed() if it changed something: then, and only then, the
 //           command goes to replicas and AOF, with its time, and watchers of the key are told.
-// Time      now_ms() is the time of the call: the server's clock, or that of the primary when the call
+// Time      now_ms() is the time of the call: that of this machine, or of the primary when the call
 //           is an effect that comes from a primary or an AOF file (replayed()). A replica therefore does
 //           the same as its primary did. Limits of the configuration are not checked again then.
 // Answers   One, of any shape; an array of n takes n further answers, a map of n takes 2n. In RESP2 a
@@ -77,7 +77,7 @@ class Call {
   }
 
   TimeMs now_ms() const {
-    if (!now_ms_) now_ms_ = api::Milliseconds();
+    if (!now_ms_) now_ms_ = clock_ms();
     return *now_ms_;
   }
   bool replayed() const { return replayed_; }
@@ -147,6 +147,7 @@ class Call {
     return {
         api::OpenKey(ctx_, key, access == Access::write ? api::kRead | api::kWrite : api::kRead)};
   }
+  static TimeMs clock_ms();
   void answered(int /*ok*/) { answered_ = true; }
 
   api::Ctx* ctx_;

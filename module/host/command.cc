@@ -203,18 +203,20 @@ void tell(const LoadedCommand& command, api::Ctx* ctx, std::span<api::String* co
   api::NotifyKeyspaceEvent(ctx, api::kNotifyModule, command.event.c_str(), key);
 }
 
-// Runs a handler; nothing that it throws gets past here.
+// Runs a handler; nothing that it throws gets past here. What was answered before stands.
 template <class Run>
-int guarded(api::Ctx* ctx, const LoadedCommand& command, Run run) {
+void guarded(api::Ctx* ctx, const LoadedCommand& command, const bool& answered, Run run) {
+  const auto fail = [&](const char* why, const char* error) {
+    api::Log(ctx, "warning", "%s: %s", command.name.c_str(), why);
+    if (!answered) api::ReplyWithError(ctx, error);
+  };
   try {
-    return run();
+    run();
   } catch (const std::bad_alloc&) {
-    api::ReplyWithError(ctx, "OOM the server has no memory for this command");
+    fail("no memory", "OOM the server has no memory for this command");
   } catch (const std::exception& error) {
-    api::Log(ctx, "warning", "%s: %s", command.name.c_str(), error.what());
-    api::ReplyWithError(ctx, "ERR internal error, see the log of the server");
+    fail(error.what(), "ERR internal error, see the log of the server");
   }
-  return api::kOk;
 }
 
 }  // namespace
@@ -252,32 +254,25 @@ const LoadedCommand* CommandTable::find(std::string_view name) {
 
 int CommandTable::run(const LoadedCommand& command, api::Ctx* ctx,
                       std::span<api::String* const> args) {
-  return guarded(ctx, command, [&] {
-    Call call(ctx, args);
-    command.row->handler(call);
-    if (call.changed_ || call.sent_effects_) tell(command, ctx, args);
-    if (!call.changed_) return api::kOk;
-    if (!someone_listens()) {
-      api::ReplicateVerbatim(ctx);  // counts as a change, for `save`
-    } else if (!call.only_effects_) {
-      api::Replicate(ctx, "SEMEL.AT", "lcv", static_cast<long long>(call.now_ms()),
-                     command.row->name, args.data() + 1, args.size() - 1);
-    }
-    return api::kOk;
-  });
+  Call call(ctx, args);
+  guarded(ctx, command, call.answered_, [&] { command.row->handler(call); });
+  if (call.changed_ || call.sent_effects_) tell(command, ctx, args);
+  if (!call.changed_) return api::kOk;
+  if (!someone_listens()) {
+    api::ReplicateVerbatim(ctx);  // counts as a change, for `save`
+  } else if (!call.only_effects_) {
+    api::Replicate(ctx, "SEMEL.AT", "lcv", static_cast<long long>(call.now_ms()), command.row->name,
+                   args.data() + 1, args.size() - 1);
+  }
+  return api::kOk;
 }
 
 bool CommandTable::replay(const LoadedCommand& command, api::Ctx* ctx,
                           std::span<api::String* const> args, TimeMs at_ms) {
-  bool changed = false;
-  guarded(ctx, command, [&] {
-    Call call(ctx, args, at_ms);
-    command.row->handler(call);
-    changed = call.changed_;
-    if (changed) tell(command, ctx, args);
-    return api::kOk;
-  });
-  return changed;
+  Call call(ctx, args, at_ms);
+  guarded(ctx, command, call.answered_, [&] { command.row->handler(call); });
+  if (call.changed_) tell(command, ctx, args);
+  return call.changed_;
 }
 
 }  // namespace semel::host

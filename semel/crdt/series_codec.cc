@@ -93,8 +93,8 @@ Result<Frame> read(ByteView in, std::uint32_t magic, FilterKind kind) {
     const std::uint16_t link = r.u16();
     const std::uint64_t size = r.u64();
     if (size > r.rest() - kTrailerSize) return Error{Errc::corrupt, "series: size of a link"};
-    const bool named = link > 0 && link <= SeriesGoal::kMostLinks &&
-                       (!frame.goal.shared() || chain == 0);
+    const bool named =
+        link > 0 && link <= SeriesGoal::kMostLinks && (!frame.goal.shared() || chain == 0);
     const LinkId id{chain, static_cast<std::uint8_t>(link)};
     if (!named || id <= last) return Error{Errc::corrupt, "series: name of a link"};
     frame.links.push_back({id, in.subspan(in.size() - r.rest(), size)});

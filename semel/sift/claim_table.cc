@@ -73,7 +73,8 @@ Claim ClaimTable::claim(Digest id, std::uint64_t owner, TimeMs until_ms) {
 const ClaimTable::Entry* ClaimTable::find(Digest id, TimeMs now_ms) const {
   if (entries_.empty()) return nullptr;
   const auto found = entries_.find(id);
-  if (found == entries_.end() || older_than(found->second.time_ms, keep_ms_, now_ms)) return nullptr;
+  if (found == entries_.end() || older_than(found->second.time_ms, keep_ms_, now_ms))
+    return nullptr;
   return &found->second;
 }
 

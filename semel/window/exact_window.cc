@@ -123,9 +123,8 @@ const ExactWindow::Generation* ExactWindow::find(Digest id) const {
 }
 
 bool ExactWindow::remembers(Digest id, std::int64_t oldest) const {
-  return std::any_of(generations_.rbegin(), generations_.rend(), [&](const Generation& g) {
-    return g.number >= oldest && g.contains(id);
-  });
+  return std::any_of(generations_.rbegin(), generations_.rend(),
+                     [&](const Generation& g) { return g.number >= oldest && g.contains(id); });
 }
 
 Verdict ExactWindow::test(Digest id, TimeMs now_ms) const {

@@ -105,8 +105,7 @@ ForgetfulFilter::ForgetfulFilter(const Goal& goal, TimeMs now_ms)
           goal.schedule == LaneSchedule::paper ? plus(on_grid(now_ms, kCheckMs), kCheckMs) : 0),
       kept_from_ms_(kFarPast) {}
 
-Result<ForgetfulFilter> ForgetfulFilter::make(const Goal& goal, TimeMs now_ms,
-                                              double first_share) {
+Result<ForgetfulFilter> ForgetfulFilter::make(const Goal& goal, TimeMs now_ms, double first_share) {
   SEMEL_ASSERT(first_share > 0 && first_share < 1);
   if (const auto sound = check(goal); !sound) return sound.error();
   ForgetfulFilter filter(goal, now_ms);
@@ -475,9 +474,8 @@ std::uint64_t ForgetfulFilter::ids() const {
 
 std::uint64_t ForgetfulFilter::ids(TimeMs now_ms) const {
   std::uint64_t sum = 0;
-  for_each_table_at(now_ms, [&](const LaneTable& table, std::size_t dropped) {
-    sum += table.ids(dropped);
-  });
+  for_each_table_at(
+      now_ms, [&](const LaneTable& table, std::size_t dropped) { sum += table.ids(dropped); });
   return sum;
 }
 

@@ -105,7 +105,7 @@ class ForgetfulFilter {
 
   const Goal& goal() const { return goal_; }
   TimeMs period_ms() const { return period_ms_; }
-  std::uint64_t ids() const;  // remembered, at least
+  std::uint64_t ids() const;               // remembered, at least
   std::uint64_t ids(TimeMs now_ms) const;  // the same after advance(now_ms)
   // From the oldest; the last takes the new ids.
   const std::vector<LaneTable>& tables() const { return tables_; }
@@ -167,10 +167,10 @@ class ForgetfulFilter {
   Goal goal_;
   WindowTime time_;
   TimeMs period_ms_;
-  TimeMs next_period_ms_ = 0;      // when the present one is over
-  TimeMs next_check_ms_;           // schedule paper
-  TimeMs kept_from_ms_;            // nothing accepted at this time or later was forgotten early
-  WindowCounts counts_;            // but for backward steps, which time_ counts
+  TimeMs next_period_ms_ = 0;  // when the present one is over
+  TimeMs next_check_ms_;       // schedule paper
+  TimeMs kept_from_ms_;        // nothing accepted at this time or later was forgotten early
+  WindowCounts counts_;        // but for backward steps, which time_ counts
   WindowCounts decoded_counts_;
   std::vector<LaneTable> tables_;  // at least one
 };

@@ -30,7 +30,7 @@ namespace semel {
 struct Lane {
   static constexpr TimeMs kNever = std::numeric_limits<TimeMs>::max();
 
-  TimeMs begin_ms = 0;       // of the period
+  TimeMs begin_ms = 0;  // of the period
   // No id of the period was accepted after this. Until it ends: its beginning, or, if it goes on for
   // longer than it should, the time of its last id.
   TimeMs end_ms = 0;
