@@ -24,7 +24,8 @@ std::unique_ptr<Judge> make(std::uint8_t kind) {
   TreePlan plan;
   if (!parse_tree("level a slices 2\nlevel b key 1\n", {Format::csv, ','}, plan).empty())
     std::abort();
-  return *make_tree_judge(memory, plan);
+  std::string problem;
+  return *make_tree_judge(memory, plan, nullptr, problem);
 }
 
 void run(std::uint8_t kind, ByteView bytes) {
