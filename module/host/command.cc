@@ -19,6 +19,7 @@ struct LoadedCommand {
   const Command* row;
   std::string name;   // under which the server knows it
   std::string event;  // of keyspace notifications
+  std::size_t least;  // arguments, its name included
 };
 
 namespace {
@@ -233,7 +234,8 @@ std::string CommandTable::load(api::Ctx* ctx, std::span<const Renaming> renaming
       }
       if (as.empty()) continue;
       const std::string_view verb = std::string_view(row.name).substr(family_of(row).size());
-      LoadedCommand loaded{&row, std::string(as).append(verb), ""};
+      LoadedCommand loaded{&row, std::string(as).append(verb), "",
+                           static_cast<std::size_t>(Syntax::parse(row.syntax).least()) + 1};
       loaded.event = lower(loaded.name);
       const auto [entry, added] = loaded_commands().emplace(row.name, std::move(loaded));
       SEMEL_ASSERT(added);
@@ -269,6 +271,8 @@ int CommandTable::run(const LoadedCommand& command, api::Ctx* ctx,
 
 bool CommandTable::replay(const LoadedCommand& command, api::Ctx* ctx,
                           std::span<api::String* const> args, TimeMs at_ms) {
+  // An AOF file that was damaged is not held to this by the server.
+  if (args.size() < command.least || command.row->effect == Effect::server) return false;
   Call call(ctx, args, at_ms);
   guarded(ctx, command, call.answered_, [&] { command.row->handler(call); });
   if (call.changed_) tell(command, ctx, args);

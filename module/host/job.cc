@@ -30,10 +30,14 @@ class JobRunner {
     auto* const runner = static_cast<JobRunner*>(data);
     bool more = false;
     try {
-      Call call(ctx, {});
-      more = runner->job_->step(call);
+      if ((api::GetContextFlags(ctx) & api::kFlagReplica) != 0) {
+        runner->failed_ = "READONLY this server became a replica; what was done stays";
+      } else {
+        Call call(ctx, {});
+        more = runner->job_->step(call);
+      }
     } catch (const std::exception&) {
-      runner->failed_ = true;
+      runner->failed_ = "OOM the server has no memory for this";
     }
     if (more) {
       api::CreateTimer(ctx, 0, tick, runner);
@@ -44,7 +48,7 @@ class JobRunner {
 
   static int answer(api::Ctx* ctx, api::String** /*argv*/, int /*argc*/) noexcept {
     const auto* const runner = static_cast<JobRunner*>(api::GetBlockedClientPrivateData(ctx));
-    if (runner->failed_) return api::ReplyWithError(ctx, "OOM the server has no memory for this");
+    if (runner->failed_ != nullptr) return api::ReplyWithError(ctx, runner->failed_);
     Call call(ctx, {});
     runner->job_->answer(call);
     return api::kOk;
@@ -56,7 +60,7 @@ class JobRunner {
 
   std::unique_ptr<Job> job_;
   api::BlockedClient* client_ = nullptr;
-  bool failed_ = false;
+  const char* failed_ = nullptr;  // the error to answer with
 };
 
 void Call::start(std::unique_ptr<Job> job) {

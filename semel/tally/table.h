@@ -6,7 +6,8 @@
 // Sites     Each site has a Table. They exchange entries (entries.h): entries() gives those of this
 //           one, take() takes those of another. A new site starts from a copy of a member's table
 //           (decode(), become()).
-// Cost      add: 0.3 us in batches, 1 us one by one, with a million counters (docs/benchmarks.md).
+// Cost      add: 0.3 us in batches with a million counters (docs/benchmarks.md), 0.4 us one by one with
+//           100,000.
 //           sum: O(log counters), and what is not folded in the range.
 // Memory    That of the counters (counters.h), of the recogniser (recogniser.h), and of the operations
 //           that are not folded (operation_log.h).

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -364,6 +366,24 @@ TEST_P(Loaded, DamagedChunksAreRefused) {
   }
   EXPECT_FALSE(talk_("DEBUG RELOAD").starts_with('-')) << server_.log();
   expect_alive();
+}
+
+// The server holds the lines of an AOF file to the arity of SEMEL.AT, not to that of what it carries.
+TEST(HostileAof, AnEffectWithTooFewArgumentsOrWithinAnotherIsCountedAndChangesNothing) {
+  RedisServer server(with_module({"--appendonly", "yes"}));
+  EXPECT_EQ(Talk(server)("TALLY.INCRBY t c 1 ID x"), R"([1, "applied"])");
+  server.stop();
+  for (const auto& file :
+       std::filesystem::directory_iterator(server.directory() / "appendonlydir")) {
+    if (file.path().string().find(".incr.") == std::string::npos) continue;
+    std::ofstream aof(file.path(), std::ios::app | std::ios::binary);
+    aof << "*4\r\n$8\r\nSEMEL.AT\r\n$1\r\n1\r\n$12\r\nTALLY.INCRBY\r\n$1\r\nt\r\n"
+        << "*5\r\n$8\r\nSEMEL.AT\r\n$1\r\n1\r\n$8\r\nSEMEL.AT\r\n$1\r\n1\r\n$1\r\nt\r\n";
+  }
+  server.start();
+  Talk talk(server);
+  EXPECT_EQ(info(talk, "semel", "semel_effects_failed"), 2);
+  EXPECT_EQ(talk("TALLY.GET t c"), "1");
 }
 
 }  // namespace
