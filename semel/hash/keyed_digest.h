@@ -7,7 +7,7 @@
 //           merge.
 // Cost      About 28 ns for a key of 16 bytes, 65 ns for one of 100: six times digest()
 //           (docs/benchmarks.md). Of many, where eight in a row have the same number of words of 8
-//           bytes and the processor has AVX-512: half of that.
+//           bytes and the processor has AVX2: half of that.
 // Source    SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, INDOCRYPT 2012) and the
 //           BLAKE2b key derivation, both of libsodium.
 #pragma once

@@ -1,7 +1,7 @@
 // SipHash-2-4 with 128 bits of output, of eight messages at once in the lanes of a vector.
 //
 // Contract  The digests are those of libsodium's crypto_shorthash_siphashx24 (keyed_digest.h).
-// Cost      About a third of one by one, where the processor has AVX-512.
+// Cost      About a third of one by one.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace semel::sip_lanes {
 
 inline constexpr std::size_t kLanes = 8;
 
-// Whether the processor can, and the messages are of as many whole words of 8 bytes each.
+// Whether the processor can (it has AVX2), and the messages are of as many whole words of 8 bytes each.
 bool can(std::span<const std::string_view, kLanes> messages);
 // REQUIRES: can(messages).
 void digest(std::span<const std::uint8_t, 16> key,
