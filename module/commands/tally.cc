@@ -118,13 +118,14 @@ using ReadTable = ReadKey<TallyValue>;
 // ID id, OP client seq, or nothing. Null if it is good; what is wrong otherwise.
 const char* parse_id(Call& call, std::size_t at, const Hasher& hasher, OperationId& out) {
   if (at == call.size()) return nullptr;
-  if (is_word(call[at], "ID") && at + 2 == call.size()) {
+  const std::string_view kind = call[at];
+  if (is_word(kind, "ID") && at + 2 == call.size()) {
     const Result<OperationId> id = tally::opaque_id(hasher, call[at + 1]);
     if (!id) return kIdTooLong;
     out = *id;
     return nullptr;
   }
-  if (is_word(call[at], "OP") && at + 3 == call.size()) {
+  if (is_word(kind, "OP") && at + 3 == call.size()) {
     const std::optional<std::uint64_t> sequence = parse_count(call[at + 2]);
     if (!sequence) return "ERR a sequence is a number, 0 or more";
     const Result<OperationId> id = tally::numbered_id(hasher, call[at + 1], *sequence);
@@ -174,18 +175,21 @@ void answer_one(Call& call, const Answer& answer) {
 void increment(Call& call) {
   const std::optional<std::int64_t> delta = parse_integer(call[3]);
   if (!delta) return call.error(kDeltaRefused);
-  if (call[2].size() > limits::kCounterNameBytes) return call.error(kNameTooLong);
+  const std::string_view counter = call[2];
+  if (counter.size() > limits::kCounterNameBytes) return call.error(kNameTooLong);
   const OpenKey key = call.open(1, Access::write);
   TallyValue* value = key.get<TallyValue>();
-  if (value != nullptr) value->table().touch(call[2]);
+  std::optional<tally::Counters::Seek> seek;
+  if (value != nullptr) seek = value->table().seek(counter);
   // The id before the table: what is wrong makes no table.
-  Addition addition{call[2], *delta, {}};
+  Addition addition{counter, *delta, {}};
   const Hasher& hasher = value != nullptr ? value->hasher() : server_hasher();
   if (const char* const wrong = parse_id(call, 4, hasher, addition.id)) return call.error(wrong);
   if (value == nullptr) value = table_to_write(call, key);
   if (value == nullptr) return;
 
-  const Result<Answer> answer = value->table().add(addition, call.now_ms());
+  if (!seek) seek = value->table().seek(counter);
+  const Result<Answer> answer = value->table().add(addition, *seek, call.now_ms());
   if (!answer) return call.error(std::string("ERR ").append(answer.error().what));
   if (changes(answer->outcome)) call.changed();
   answer_one(call, *answer);

@@ -200,7 +200,10 @@ CounterTree::~CounterTree() {
 }
 
 RangeSum CounterTree::total() const {
-  return root_ == nullptr ? RangeSum{} : RangeSum{root_->count, root_->sum};
+  if (root_ == nullptr) return {};
+  RangeSum total{root_->count, root_->sum};
+  for (std::size_t i = 0; i < late_count_; ++i) add_to(total, 0, late_[i].delta);
+  return total;
 }
 
 TreeLeaf* CounterTree::leaf_of(std::string_view name) const {
@@ -220,6 +223,7 @@ Counter* CounterTree::find(std::string_view name) const {
 }
 
 Counter* CounterTree::insert(Counter::Owner counter) {
+  settle();
   if (root_ == nullptr) root_ = arena_->make<TreeLeaf>();
   TreeLeaf* leaf = leaf_of(counter->name());
   std::size_t at = place_of(*leaf, counter->name());
@@ -289,6 +293,7 @@ void CounterTree::make_room_above(TreePage& page, Spares& spares) noexcept {
 }
 
 void CounterTree::remove(Counter* counter) noexcept {
+  settle();
   TreeLeaf& leaf = *counter->leaf;
   const std::size_t at = place_in(leaf.counters, leaf.used, counter);
   SEMEL_ASSERT(at < leaf.used);
@@ -337,7 +342,14 @@ void CounterTree::lower_root() noexcept {
 
 void CounterTree::add(Counter& counter, int128 delta) noexcept {
   counter.sum = wrapping_add(counter.sum, delta);
-  add_up(counter.leaf, 0, delta);
+  __builtin_prefetch(counter.leaf, 1);
+  late_[late_count_++] = {&counter, delta};
+  if (late_count_ == late_.size()) settle();
+}
+
+void CounterTree::settle() noexcept {
+  for (std::size_t i = 0; i < late_count_; ++i) add_up(late_[i].counter->leaf, 0, late_[i].delta);
+  late_count_ = 0;
 }
 
 RangeSum CounterTree::before(std::string_view name) const {
@@ -353,6 +365,10 @@ RangeSum CounterTree::before(std::string_view name) const {
   const TreeLeaf& leaf = as_leaf(*page);
   const std::size_t at = place_of(leaf, name);
   for (std::size_t i = 0; i < at; ++i) add_to(total, 1, leaf.counters[i]->sum);
+  for (std::size_t i = 0; i < late_count_; ++i) {
+    const auto& [counter, delta] = late_[i];
+    if (counter->leaf != &leaf && less(counter, name)) add_to(total, 0, delta);
+  }
   return total;
 }
 

@@ -7,12 +7,15 @@
 //           the middle, but one that is full at its end keeps all but the last: names that ascend
 //           fill their pages. Pages may be left nearly empty by removals; an empty one goes, and so
 //           does a root with one page below.
+//           Of the last few additions the pages have not heard yet: they are told when what they
+//           lie in has come from memory. Whoever asks for a sum is told both.
 // Cost      add: one step for each level, 4 for a million counters. Searches compare 6 names in a
 //           page. before: reads up to 63 pages or counters at each level.
 // Memory    About 13 bytes a counter where names come at random, 9 where they ascend; 576 where all
 //           but one of each leaf have been removed.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -39,11 +42,7 @@ class CounterTree {
   Counter* insert(Counter::Owner counter);
   // REQUIRES: the counter is in the tree, here and below.
   void remove(Counter* counter) noexcept;
-  static void add(Counter& counter, int128 delta) noexcept;
-  // Begins to load what add() will change.
-  [[gnu::always_inline]] static void touch(const Counter& counter) {
-    __builtin_prefetch(counter.leaf, 1);
-  }
+  void add(Counter& counter, int128 delta) noexcept;
 
   RangeSum before(std::string_view name) const;  // of all names that are less
   // In order, until `visit` says false.
@@ -52,6 +51,12 @@ class CounterTree {
 
  private:
   class Spares;
+  struct Late {
+    Counter* counter;
+    int128 delta;
+  };
+
+  void settle() noexcept;
 
   TreeLeaf* leaf_of(std::string_view name) const;
   TreeLeaf& split_leaf(TreeLeaf& leaf, std::size_t keep, Spares& spares) noexcept;
@@ -61,6 +66,8 @@ class CounterTree {
 
   Arena* arena_;
   TreePage* root_ = nullptr;  // none while there is no counter
+  std::array<Late, 8> late_;  // additions that are in their counter, but not yet in its pages
+  std::size_t late_count_ = 0;
 };
 
 }  // namespace semel::tally

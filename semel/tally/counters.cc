@@ -19,9 +19,6 @@ class Counters::Body {
     Group group;
     look_up(additions, &Addition::counter, group);
     for (std::size_t i = 0; i < additions.size(); ++i) {
-      if (group.counters[i] != nullptr) CounterTree::touch(*group.counters[i]);
-    }
-    for (std::size_t i = 0; i < additions.size(); ++i) {
       const auto& [name, shard] = additions[i];
       Counter* counter = group.counters[i];
       // An addition before it in the group may have made it.
@@ -131,7 +128,7 @@ class Counters::Body {
     const std::uint64_t before = counter.state_bytes();
     counter.add(shard);
     state_bytes_ += counter.state_bytes() - before;
-    CounterTree::add(counter, shard.sum);
+    tree_.add(counter, shard.sum);
   }
 
   Arena arena_;  // first, because the others live in it

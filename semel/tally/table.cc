@@ -73,14 +73,13 @@ Result<void> Table::add(std::span<const Addition> additions, std::span<Answer> a
   return body_->ledger.add(additions, answers, true, body_->base);
 }
 
-void Table::touch(std::string_view counter) const { (void)body_->counters.seek(counter); }
+Counters::Seek Table::seek(std::string_view counter) const { return body_->counters.seek(counter); }
 
-Result<Answer> Table::add(const Addition& addition, TimeMs now_ms) {
+Result<Answer> Table::add(const Addition& addition, Counters::Seek seek, TimeMs now_ms) {
   Counters& counters = body_->counters;
   Ledger& ledger = body_->ledger;
   if (const std::optional<Dot> dot = ledger.alone(addition)) {
     // A counter is two misses of the cache away, the bits of an id one: they overlap.
-    Counters::Seek seek = counters.seek(addition.counter);
     ledger.begin(addition);
     counters.approach(seek);
     // Where time stands still, what is refused leaves no trace anyway.

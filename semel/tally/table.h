@@ -46,9 +46,13 @@ class Table {
   // Each is answered for itself; see Ledger::add for what refuses all. If none is applied, nothing
   // changes, not even the time, unless there was no room (Outcome::full).
   Result<void> add(std::span<const Addition> additions, std::span<Answer> answers, TimeMs now_ms);
-  Result<Answer> add(const Addition& addition, TimeMs now_ms);
-  // Begins to load what add() will need first: for a caller that knows the counter before the id.
-  void touch(std::string_view counter) const;
+  Result<Answer> add(const Addition& addition, TimeMs now_ms) {
+    return add(addition, seek(addition.counter), now_ms);
+  }
+  // For a caller that knows the counter before the id: seek() begins to load what add() will need.
+  // REQUIRES: a Seek of that counter, and no change since.
+  Counters::Seek seek(std::string_view counter) const;
+  Result<Answer> add(const Addition& addition, Counters::Seek seek, TimeMs now_ms);
   // To zero, for all sites, of all that this one has seen; or gone, the same way.
   Result<Answer> reset(std::string_view counter, const OperationId& id, TimeMs now_ms);
   Result<Answer> remove(std::string_view counter, const OperationId& id, TimeMs now_ms);
