@@ -54,6 +54,11 @@ Result<void> check(const ClientWindow::Goal& goal) {
   return {};
 }
 
+// The bytes by which a set grows with this number. It may be able to shrink, too.
+std::uint64_t growth(const SequenceSet& set, std::uint64_t number) {
+  return std::max(set.bytes_with(number), set.bytes()) - set.bytes();
+}
+
 }  // namespace
 
 void ClientWindow::Client::forget(std::size_t count) {
@@ -144,10 +149,27 @@ Verdict ClientWindow::insert(const ClientOperation& id, TimeMs at_ms) {
 
 Verdict ClientWindow::test_and_insert(const ClientOperation& id, TimeMs at_ms) {
   at_ms = std::min(at_ms, now());
-  Verdict verdict = test(id);
+  const auto client = clients_.find(id.client);
+  const bool known = client != clients_.end();
+  Verdict verdict = known ? judge(client->second, id.sequence, now()) : Verdict::fresh;
   if (verdict == Verdict::fresh && time_.too_old(at_ms)) verdict = Verdict::stale;
   if (verdict == Verdict::stale) ++counts_.stale;
-  return verdict == Verdict::fresh ? place(id, at_ms) : verdict;
+  if (verdict != Verdict::fresh) return verdict;
+  return known && place_at_once(client->second, id.sequence, at_ms) ? Verdict::fresh
+                                                                    : place(id, at_ms);
+}
+
+// What place() does where there is nothing to clear and no mark to make, as is mostly so. False, and no
+// change, where it is not.
+bool ClientWindow::place_at_once(Client& client, std::uint64_t sequence, TimeMs at_ms) {
+  if (some_have_left()) return false;
+  Mark& last = client.marks.back();
+  if (last.generation != time_.generation_of(at_ms)) return false;
+  if (goal_.max_bytes != kNoCap && bytes_ + growth(last.sequences, sequence) > goal_.max_bytes) {
+    return false;
+  }
+  put(last, sequence);
+  return true;
 }
 
 // REQUIRES: the operation is not remembered in the generation of this time.
@@ -159,11 +181,14 @@ Verdict ClientWindow::place(const ClientOperation& id, TimeMs at_ms) {
     ++counts_.refused;
     return Verdict::full;
   }
-  SequenceSet& sequences = mark_of(id.client, generation).sequences;
-  bytes_ -= sequences.bytes();
-  sequences.insert(id.sequence);
-  bytes_ += sequences.bytes();
+  put(mark_of(id.client, generation), id.sequence);
   return Verdict::fresh;
+}
+
+void ClientWindow::put(Mark& mark, std::uint64_t sequence) {
+  bytes_ -= mark.sequences.bytes();
+  mark.sequences.insert(sequence);
+  bytes_ += mark.sequences.bytes();
 }
 
 // What has left the window goes first, so that the answer does not depend on how much of it is still
@@ -182,9 +207,7 @@ std::uint64_t ClientWindow::bytes_for(const ClientOperation& id, std::int64_t ge
   const auto client = clients_.find(id.client);
   if (client == clients_.end()) return kClientBytes + first;
   for (const Mark& mark : client->second.marks) {
-    if (mark.generation != generation) continue;
-    return std::max(mark.sequences.bytes_with(id.sequence), mark.sequences.bytes()) -
-           mark.sequences.bytes();
+    if (mark.generation == generation) return growth(mark.sequences, id.sequence);
   }
   return first;
 }
@@ -230,9 +253,13 @@ void ClientWindow::clear(Digest client) {
   if (const std::size_t dead = dead_marks(entry->second); dead > 0) forget(client, dead);
 }
 
+bool ClientWindow::some_have_left() const {
+  return !rolls_.empty() && rolls_.front().generation < time_.oldest_alive();
+}
+
 // False if nothing has left the window.
 bool ClientWindow::clear_one() {
-  if (rolls_.empty() || rolls_.front().generation >= time_.oldest_alive()) return false;
+  if (!some_have_left()) return false;
   clear(rolls_.front().clients.front());
   rolls_.front().clients.pop_front();
   if (rolls_.front().clients.empty()) rolls_.pop_front();

@@ -138,6 +138,9 @@ class ClientWindow {
   std::optional<std::uint64_t> forgotten_of(const Client& client, std::size_t dead) const;
   bool remembers(const ClientOperation& id, std::int64_t from_generation) const;
   Verdict place(const ClientOperation& id, TimeMs at_ms);
+  bool place_at_once(Client& client, std::uint64_t sequence, TimeMs at_ms);
+  void put(Mark& mark, std::uint64_t sequence);
+  bool some_have_left() const;
   bool make_room(const ClientOperation& id, std::int64_t generation);
   std::uint64_t bytes_for(const ClientOperation& id, std::int64_t generation) const;
   Mark& mark_of(Digest client, std::int64_t generation);
