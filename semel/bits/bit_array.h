@@ -2,7 +2,7 @@
 //
 // Contract  Bit i is bit i % 64 of word i / 64. Bits past the size are zero.
 // Merge     unite() is the union. REQUIRES: equal sizes.
-// Memory    size / 8 bytes, rounded up to words; huge pages from 20 MiB on (bits/lines.h).
+// Memory    size / 8 bytes, rounded up to words; huge pages from 4 MiB on (bits/lines.h).
 // Format    The words in order, little-endian, without a header: a part of other formats.
 #pragma once
 

@@ -5,8 +5,11 @@
 namespace semel {
 
 void advise_huge_pages(void* memory, std::size_t bytes) {
-  // Whole pages only: the tail beyond the last one may belong to somebody else.
-  (void)madvise(memory, bytes / kHugePageBytes * kHugePageBytes, MADV_HUGEPAGE);
+  // Whole pages only: what is before the first and beyond the last may belong to somebody else.
+  auto* const begin = static_cast<std::byte*>(memory);
+  const std::size_t skip = -reinterpret_cast<std::uintptr_t>(begin) & (kHugePageBytes - 1);
+  if (skip >= bytes) return;
+  (void)madvise(begin + skip, (bytes - skip) / kHugePageBytes * kHugePageBytes, MADV_HUGEPAGE);
 }
 
 }  // namespace semel

@@ -15,7 +15,8 @@ namespace semel {
 inline constexpr std::size_t kLineBytes = 64;
 inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
-// Asks the system to back this memory with huge pages. Advice: it may be declined, and is harmless.
+// Asks the system to back this memory with huge pages, as far as it has whole ones. Advice: it may be
+// declined, and is harmless.
 void advise_huge_pages(void* memory, std::size_t bytes);
 
 // Begins to load the line at `address`: into the second-level cache, which keeps more misses in flight
@@ -55,17 +56,18 @@ struct LineAllocator {
   T* allocate(std::size_t n) {
     const std::size_t bytes = n * sizeof(T);  // vector refuses what would overflow here
     void* memory = ::operator new(bytes, alignment(bytes));
-    if (bytes >= kHugeFrom) advise_huge_pages(memory, bytes);
+    if (bytes >= 2 * kHugePageBytes) advise_huge_pages(memory, bytes);
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, std::size_t n) { ::operator delete(memory, alignment(n * sizeof(T))); }
   bool operator==(const LineAllocator&) const { return true; }
 
  private:
-  // Below this the rounding up to whole pages would cost more than a tenth of the memory.
-  static constexpr std::size_t kHugeFrom = 10 * kHugePageBytes;
+  // Below this the rounding up to whole pages would cost more than a tenth of the memory; what whole
+  // pages there are in it are huge all the same.
+  static constexpr std::size_t kAlignedFrom = 10 * kHugePageBytes;
   static std::align_val_t alignment(std::size_t bytes) {
-    return std::align_val_t{bytes >= kHugeFrom ? kHugePageBytes : kLineBytes};
+    return std::align_val_t{bytes >= kAlignedFrom ? kHugePageBytes : kLineBytes};
   }
 };
 
