@@ -167,7 +167,7 @@ void add(Call& call) {
 
 // Adds the arguments from `first` on, and answers. The array ends at the first refusal.
 void add_items(Call& call, BloomValue& value, std::size_t first) {
-  const std::vector<Digest> keys = digests(call, value, first);
+  const std::vector<Digest> keys = all_digests(call, value.hasher(), first);
   const auto added = std::make_unique<bool[]>(keys.size());
   const std::span<bool> answers(added.get(), keys.size());
   std::pair<std::size_t, Refusal> done{keys.size(), Refusal::none};
@@ -241,17 +241,6 @@ void exists(Call& call) {
   const OpenKey key = call.open(1, Access::read);
   const BloomValue* const value = key.get<BloomValue>();
   call.boolean(value != nullptr && value->contains(value->hasher()(call[2])));
-}
-
-// BF.MEXISTS key item...
-void exist_many(Call& call) {
-  const OpenKey key = call.open(1, Access::read);
-  const BloomValue* const value = key.get<BloomValue>();
-  const std::size_t count = call.size() - 2;
-  const auto found = std::make_unique<bool[]>(count);  // all false
-  if (value != nullptr) value->contains(digests(call, *value, 2), {found.get(), count});
-  call.array(count);
-  for (std::size_t i = 0; i < count; ++i) call.boolean(found[i]);
 }
 
 // The filter of a key to be read; null if that was answered with an error.
@@ -432,7 +421,7 @@ std::span<const host::Command> bloom_commands() {
           .summary = "Whether an item was added, or seems to have been",
           .reply = "1 or true, 0 or false",
       }),
-      command<exist_many>({
+      command<exist_many<BloomValue>>({
           .name = "BF.MEXISTS",
           .syntax = "key item ...",
           .effect = Effect::reads,

@@ -266,17 +266,6 @@ void exists(Call& call) {
   call.boolean(value != nullptr && value->contains(value->hasher()(call[2])));
 }
 
-// CF.MEXISTS key item...
-void exist_many(Call& call) {
-  const OpenKey key = call.open(1, Access::read);
-  const CuckooValue* const value = key.get<CuckooValue>();
-  const std::size_t count = call.size() - 2;
-  const auto found = std::make_unique<bool[]>(count);  // all false
-  if (value != nullptr) value->contains(digests(call, *value, 2), {found.get(), count});
-  call.array(count);
-  for (std::size_t i = 0; i < count; ++i) call.boolean(found[i]);
-}
-
 // CF.COUNT key item
 void count(Call& call) {
   const OpenKey key = call.open(1, Access::read);
@@ -430,7 +419,7 @@ std::span<const host::Command> cuckoo_commands() {
           .summary = "Whether an item is there, or seems to be",
           .reply = "1 or true, 0 or false",
       }),
-      command<exist_many>({
+      command<exist_many<CuckooValue>>({
           .name = "CF.MEXISTS",
           .syntax = "key item ...",
           .effect = Effect::reads,

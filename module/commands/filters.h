@@ -15,10 +15,10 @@
 #include "module/commands/arguments.h"
 #include "module/commands/creation.h"
 #include "module/commands/defaults.h"
+#include "module/commands/digests.h"
 #include "module/host/call.h"
 #include "module/host/job.h"
 #include "module/types/chain_tags.h"
-#include "semel/hash/digest.h"
 
 namespace semel::module {
 
@@ -43,18 +43,28 @@ inline std::uint64_t fresh_tag(const ChainTags& chains) {
 inline constexpr const char* kTooManyChains =
     "ERR the filter has 4096 chains, and cannot begin another";
 
+// FAMILY.MEXISTS key item...
 template <class Value>
-std::vector<Digest> digests(const host::Call& call, const Value& value, std::size_t first) {
-  // In pieces: one array less to allocate.
-  std::vector<Digest> digests(call.size() - first);
-  std::array<std::string_view, 64> keys;
-  for (std::size_t done = 0; done < digests.size();) {
-    const std::size_t some = std::min(keys.size(), digests.size() - done);
-    for (std::size_t i = 0; i < some; ++i) keys[i] = call[first + done + i];
-    value.hasher()(std::span(keys).first(some), std::span(digests).subspan(done, some));
-    done += some;
+void exist_many(host::Call& call) {
+  const host::OpenKey key = call.open(1, host::Access::read);
+  const Value* const value = key.get<Value>();
+  constexpr std::size_t kFirst = 2, kAtOnce = 16;
+  call.array(call.size() - kFirst);
+  std::array<Digest, kPiece> keys;
+  std::array<bool, kPiece> found{};
+  for (std::size_t at = kFirst; at < call.size(); at += kPiece) {
+    const std::size_t some = std::min(kPiece, call.size() - at);
+    if (value != nullptr) {
+      for (std::size_t done = 0; done < some;
+           done += kAtOnce) {  // while more are hashed, these come
+        const auto group = std::span(keys).subspan(done, std::min(kAtOnce, some - done));
+        digests(call, value->hasher(), at + done, group);
+        value->prefetch(group);
+      }
+      value->contains(std::span(keys).first(some), std::span(found).first(some));
+    }
+    for (std::size_t i = 0; i < some; ++i) call.boolean(found[i]);
   }
-  return digests;
 }
 
 inline constexpr const char* kCannotMerge =

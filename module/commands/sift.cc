@@ -9,6 +9,7 @@
 #include "module/commands/arguments.h"
 #include "module/commands/creation.h"
 #include "module/commands/defaults.h"
+#include "module/commands/digests.h"
 #include "module/commands/families.h"
 #include "module/commands/keys.h"
 #include "module/host/statistics.h"
@@ -174,19 +175,12 @@ void add(Call& call) {
   answer_one(call, sighting);
 }
 
-std::vector<Digest> ids_from(const Call& call, const SiftValue& value, std::size_t first) {
-  std::vector<Digest> ids;
-  ids.reserve(call.size() - first);
-  for (std::size_t i = first; i < call.size(); ++i) ids.push_back(value.id_of(call[i]));
-  return ids;
-}
-
 // The ids from argument `first` on.
 void add_from(Call& call, std::size_t first) {
   const OpenKey key = call.open(1, Access::write);
   SiftValue* const value = sift_to_write(call, key);
   if (value == nullptr) return;
-  const std::vector<Digest> ids = ids_from(call, *value, first);
+  const std::vector<Digest> ids = all_digests(call, value->hasher(), first);
   std::vector<Sighting> sightings(ids.size());
   if (value->sifter().add(ids, call.now_ms(), sightings)) call.changed();
   answer_all(call, sightings);
@@ -254,7 +248,7 @@ void test_many(Call& call) {
   if (sift.answered) return;
   std::vector<Sighting> sightings(call.size() - 2, Sighting::fresh);
   if (sift.value != nullptr) {
-    sift.value->sifter().test(ids_from(call, *sift.value, 2), call.now_ms(), sightings);
+    sift.value->sifter().test(all_digests(call, sift.value->hasher(), 2), call.now_ms(), sightings);
   }
   call.array(sightings.size());
   for (const Sighting sighting : sightings) call.integer(sighting == Sighting::seen ? 1 : 0);

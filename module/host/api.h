@@ -30,7 +30,7 @@ inline constexpr int kApiVersion = 1;
 // Of OpenKey.
 inline constexpr int kRead = 1 << 0, kWrite = 1 << 1;
 // Of KeyType.
-inline constexpr int kKeyEmpty = 0, kKeyModule = 6;
+inline constexpr int kKeyEmpty = 0;
 // Of GetContextFlags.
 inline constexpr int kFlagLua = 1 << 0, kFlagMulti = 1 << 1, kFlagReplica = 1 << 3;
 inline constexpr int kFlagReplicated = 1 << 12, kFlagLoading = 1 << 13;

@@ -11,8 +11,7 @@
 namespace semel::host {
 
 Value* OpenKey::get(const TypeSpec& type) const {
-  if (key_ == nullptr || api::KeyType(key_) != api::kKeyModule) return nullptr;
-  if (api::ModuleTypeGetType(key_) != handle_of(type)) return nullptr;
+  if (key_ == nullptr || api::ModuleTypeGetType(key_) != handle_of(type)) return nullptr;
   return static_cast<Value*>(api::ModuleTypeGetValue(key_));
 }
 

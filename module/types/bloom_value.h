@@ -46,6 +46,7 @@ class BloomValue final : public host::Value {
   void contains(std::span<const Digest> keys, std::span<bool> found) const {
     series_.contains(keys, found);
   }
+  void prefetch(std::span<const Digest> keys) const { series_.prefetch(keys); }
   struct Added {
     bool added = false;  // the key was certainly not there
     Refusal refusal = Refusal::none;

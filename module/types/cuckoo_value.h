@@ -48,6 +48,7 @@ class CuckooValue final : public host::Value {
   void contains(std::span<const Digest> keys, std::span<bool> found) const {
     series_.contains(keys, found);
   }
+  void prefetch(std::span<const Digest> keys) const { series_.prefetch(keys); }
   std::uint64_t count(Digest key) const { return series_.count(key); }
   Refusal add(Digest key, std::uint64_t max_bytes);
   bool remove(Digest key) { return series_.remove(key).has_value(); }

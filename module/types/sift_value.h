@@ -28,6 +28,7 @@ class SiftValue final : public host::Value {
                                                  TimeMs now_ms);
   static Result<std::unique_ptr<host::Value>> decode(ByteView in);
 
+  const Hasher& hasher() const { return hasher_; }
   Digest id_of(std::string_view id) const { return hasher_(id); }
   std::uint64_t owner_of(std::string_view owner) const { return hasher_(owner).lo; }
 

@@ -64,6 +64,13 @@ bool SeriesBase<Filter>::contains(Digest key) const {
 }
 
 template <class Filter>
+void SeriesBase<Filter>::prefetch(std::span<const Digest> keys) const {
+  if (links_.entries().empty()) return;
+  const Filter& last = *links_.entries().back().filter;
+  for (const Digest key : keys) last.prefetch(key);
+}
+
+template <class Filter>
 void SeriesBase<Filter>::contains(std::span<const Digest> keys, std::span<bool> found) const {
   SEMEL_ASSERT(keys.size() == found.size());
   Candidates unseen;
@@ -433,9 +440,12 @@ Result<ObservedSeries<Filter>> ObservedSeries<Filter>::decode(ByteView in) {
 
 template <class Filter>
 Result<LinkDot> ObservedSeries<Filter>::add_one(Digest key, SiteId site, Delta* delta) {
-  if (const Result<void> admitted = this->admits_site(site); !admitted) return admitted.error();
   const SiteId chain = this->goal_.chain_of(site);
-  for (const auto& link : links_.chain(chain)) {
+  const auto mine = links_.chain(chain);
+  if (mine.empty() || this->goal_.shared()) {  // a site with a chain of its own was admitted
+    if (const Result<void> admitted = this->admits_site(site); !admitted) return admitted.error();
+  }
+  for (const auto& link : mine) {
     if (link.room() == 0) continue;
     Filter& filter = *link.filter;
     const Result<Dot> dot = Base::record(delta, link.id, filter.shape(), [&](auto&... part) {

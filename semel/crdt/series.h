@@ -79,6 +79,8 @@ class SeriesBase {
   // a delta to join: it has the goal of the series; of all that take spans: they are of equal size.
   bool contains(Digest key) const;
   void contains(std::span<const Digest> keys, std::span<bool> found) const;
+  // Begins to load what contains() will look at first: for a caller that has other work meanwhile.
+  void prefetch(std::span<const Digest> keys) const;
 
   // True if it changed anything. Errc::mismatch if the goals differ; Errc::limit if both together
   // have more sites than the goal allows; of a delta also what the filters say; and no change then.
