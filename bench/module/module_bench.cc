@@ -43,6 +43,34 @@ Contender ping(const Bench& bench) {
           .right = any_answer};
 }
 
+// The limit: commands of a module, of as many words, that find no key and do nothing. What they take
+// is the server's.
+Contender nothing(const Bench& bench, const char* name,
+                  std::function<Commands(std::uint64_t first, std::uint64_t items)> commands) {
+  return {.name = name,
+          .commands = [n = bench.commands,
+                       commands](std::size_t round) { return commands(round * n, n); },
+          .right = no_ones};
+}
+
+Commands nothing_for_three(std::uint64_t first, std::uint64_t items) {
+  return each(first, items, [](Commands& to, std::uint64_t i) {
+    to.add({"BF.EXISTS", "none", Id(i)});
+  });
+}
+
+Commands nothing_for_six(std::uint64_t first, std::uint64_t items) {
+  return each(first, items, [](Commands& to, std::uint64_t i) {
+    std::string from = "[";
+    from += counter_of(i);
+    to.add({"TALLY.RANGE", "none", from, "+", "LIMIT", "1"});
+  });
+}
+
+Commands nothing_for_many(std::uint64_t first, std::uint64_t items) {
+  return batches("BF.MEXISTS", "none", first, items);
+}
+
 // --- Counters ---------------------------------------------------------------------------------------
 
 // Remembers each id under a key of its own, and counts if it was new. Replies with the value.
@@ -209,11 +237,12 @@ void tally(const Bench& bench) {
   bench.report.head("TALLY.INCRBY over 100,000 counters, error 1e-6");
   const std::vector<Laps> all =
       race({ping(bench), incr(bench), lua_exact(bench), lua_bloom(bench), lua_bits(bench),
-            tally_opaque(bench, "opaque", 0), tally_opaque(bench, "opaque-duplicates", 10),
-            tally_numbered(bench)},
+            nothing(bench, "nothing-for-6", nothing_for_six), tally_opaque(bench, "opaque", 0),
+            tally_opaque(bench, "opaque-duplicates", 10), tally_numbered(bench)},
            bench.setting);
   bench.report.times(all);
-  for (std::size_t ours = 5; ours < all.size(); ++ours) {
+  bench.report.compare("nothing/6-words", all[5], all[1]);
+  for (std::size_t ours = 6; ours < all.size(); ++ours) {
     const std::string id = "tally-incrby/" + all[ours].name;
     bench.report.compare(id, all[ours], all[1], 0.8);
     bench.report.compare(id, all[ours], all[2], 4);
@@ -253,11 +282,13 @@ void sift(const Bench& bench) {
   bench.report.head("SIFT.ADD, error 1e-6");
   const std::vector<Laps> all = race(
       {ids(bench, "set-nx-new", false, set_id), ids(bench, "set-nx-again", true, set_id),
+       nothing(bench, "nothing-for-3", nothing_for_three),
        ids(bench, "new", false, sift_id, make_sift), ids(bench, "again", true, sift_id, make_sift)},
       bench.setting);
   bench.report.times(all);
-  bench.report.compare("sift-add/new", all[2], all[0], 2);
-  bench.report.compare("sift-add/again", all[3], all[1], 2);
+  bench.report.compare("nothing/3-words", all[2], all[1]);
+  bench.report.compare("sift-add/new", all[3], all[0], 2);
+  bench.report.compare("sift-add/again", all[4], all[1], 2);
 }
 
 // --- Filters ----------------------------------------------------------------------------------------
@@ -320,21 +351,29 @@ Contender filter_command(const Bench& bench, const FilterCommand& row, bool rese
 void filters(const Bench& bench, bool reserved) {
   bench.report.head(reserved ? "BF.* and CF.*, filters for 2 million ids; BF at 1 %"
                              : "BF.* and CF.*, filters that grow from their default size");
-  std::vector<Contender> contenders = {ping(bench)};
+  std::vector<Contender> contenders = {ping(bench),
+                                       nothing(bench, "nothing-for-3", nothing_for_three),
+                                       nothing(bench, "nothing-for-102", nothing_for_many)};
+  const std::size_t first = contenders.size();
   for (const FilterCommand& row : kFilterCommands) {
     contenders.push_back(filter_command(bench, row, reserved));
   }
   const std::vector<Laps> all = race(contenders, bench.setting);
   bench.report.times(all);
-  for (std::size_t i = 0; i < kFilterCommands.size(); ++i) {
-    const FilterCommand& row = kFilterCommands[i];
+  const auto in_pings = [&](const Laps& laps) {
     std::vector<double> pings;
     for (std::size_t round = 0; round < bench.setting.rounds; ++round) {
-      pings.push_back(all[i + 1].rounds[round].cpu_us / all[0].rounds[round].cpu_us);
+      pings.push_back(laps.rounds[round].cpu_us / all[0].rounds[round].cpu_us);
     }
-    bench.report.compare(all[i + 1].name, median(std::move(pings)), "redisbloom",
-                         row.redisbloom_us / kBloomPing, "pings",
-                         reserved ? std::optional(row.goal) : std::nullopt);
+    return median(std::move(pings));
+  };
+  for (std::size_t i = 0; i < kFilterCommands.size(); ++i) {
+    const FilterCommand& row = kFilterCommands[i];
+    const Laps& ours = all[first + i];
+    bench.report.compare(ours.name, in_pings(ours), "redisbloom", row.redisbloom_us / kBloomPing,
+                         "pings", reserved ? std::optional(row.goal) : std::nullopt);
+    bench.report.compare(ours.name, in_pings(ours), "nothing", in_pings(all[row.many ? 2 : 1]),
+                         "pings");
   }
 }
 
@@ -457,6 +496,7 @@ void memory(const Bench& bench) {
   const double set_nx = set_nx_bytes(bench);
   tally_memory(bench, set_nx);
   sift_memory(bench, "0.001", set_nx, 30);
+  sift_memory(bench, "0.0001", set_nx, 30);
   sift_memory(bench, "0.000001", set_nx, {});
   bloom_memory(bench, "0.01", {});
   bloom_memory(bench, "0.001", 2);
