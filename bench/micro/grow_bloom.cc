@@ -36,7 +36,8 @@ void compare_merge(Session& session) {
   const BloomShape shape{BloomLayout::blocked, 7, bytes * 8, {}};
   GrowBloom here(shape);
   const GrowBloom there = filter_of(shape, bytes / 1024);
-  LineVector<std::uint8_t> copy(bytes), source(bytes, 1);
+  LineArray<std::uint8_t> copy(bytes), source(bytes);
+  for (std::uint8_t& byte : source) byte = 1;
 
   const Workload kibibytes{
       .answers = Workload::Answers::any, .draw = [](std::span<Key>) {}, .slice = bytes / 1024};

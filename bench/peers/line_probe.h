@@ -22,7 +22,8 @@ template <std::size_t kLines>
 class LineProbe {
  public:
   explicit LineProbe(std::uint64_t bits) : lines_(divide_up(bits, 8 * kLineBytes)) {
-    words_.assign(lines_ * kWords, 1);
+    words_ = LineArray<std::uint64_t>(lines_ * kWords);
+    std::fill(words_.begin(), words_.end(), 1);
   }
 
   void contains(std::span<const Digest> digests, std::span<bool> found) const {
@@ -53,7 +54,7 @@ class LineProbe {
   }
 
   std::uint64_t lines_;
-  LineVector<std::uint64_t> words_;
+  LineArray<std::uint64_t> words_;
 };
 
 // `probe` must outlive the contender.

@@ -69,7 +69,8 @@ class RocksDbFilter {
     reader_.reset(policy_->GetFilterBitsReader(filter_));
   }
   void pages_of_2_mib() {
-    huge_.assign(filter_.data(), filter_.data() + filter_.size());
+    huge_ = LineArray<char>(filter_.size());
+    std::copy_n(filter_.data(), filter_.size(), huge_.data());
     filter_ = rocksdb::Slice(huge_.data(), huge_.size());
     memory_.reset();
     reader_.reset(policy_->GetFilterBitsReader(filter_));
@@ -117,7 +118,7 @@ class RocksDbFilter {
   std::unique_ptr<const rocksdb::FilterPolicy> policy_;
   std::unique_ptr<rocksdb::FilterBitsBuilder> builder_;
   std::unique_ptr<const char[]> memory_;
-  LineVector<char> huge_;
+  LineArray<char> huge_;
   rocksdb::Slice filter_;
   std::unique_ptr<rocksdb::FilterBitsReader> reader_;
 };

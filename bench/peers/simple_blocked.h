@@ -98,7 +98,7 @@ class SimpleBlocked {
   }
 
   std::uint64_t blocks_;
-  LineVector<std::uint32_t> words_;
+  LineArray<std::uint32_t> words_;
 };
 
 }  // namespace semel::bench

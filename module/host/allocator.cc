@@ -5,15 +5,18 @@
 // Before the server's functions are known (static initialisers), a small buffer stands in, which is
 // never given back. Memory that the server does not have is std::bad_alloc. So is a block that is
 // larger than the machine: the system would promise it, and end the server once it is used.
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <new>
 
 #include "module/host/api.h"
+#include "semel/bits/zeroed.h"
 #include "semel/core/assert.h"
 
 namespace {
@@ -110,6 +113,30 @@ void give_back_aligned(void* aligned, std::size_t align) noexcept {
 }
 
 }  // namespace
+
+namespace semel {
+
+// What is large is given back to the system, page by page, and comes anew when it is used; the server's
+// allocators have private memory of the system's. Locked memory is not taken back: then zeros are
+// written.
+void* allocate_zeroed(std::size_t bytes, std::size_t align) {
+  auto* const memory = static_cast<std::byte*>(allocate_aligned(bytes, align));
+  static const auto kPage = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t before = -reinterpret_cast<std::uintptr_t>(memory) & (kPage - 1);
+  const std::size_t pages = bytes < kZeroedBySystem ? 0 : (bytes - before) / kPage * kPage;
+  if (pages == 0 || ::madvise(memory + before, pages, MADV_DONTNEED) != 0) {
+    return std::memset(memory, 0, bytes);
+  }
+  std::memset(memory, 0, before);
+  std::memset(memory + before + pages, 0, bytes - before - pages);
+  return memory;
+}
+
+void release_zeroed(void* memory, std::size_t /*bytes*/, std::size_t align) noexcept {
+  give_back_aligned(memory, align);
+}
+
+}  // namespace semel
 
 void* operator new(std::size_t size) { return allocate(size); }
 void* operator new[](std::size_t size) { return allocate(size); }

@@ -36,7 +36,7 @@ class BitArray {
   bool operator==(const BitArray&) const = default;
 
  private:
-  LineVector<std::uint64_t> words_;
+  LineArray<std::uint64_t> words_;
 };
 
 }  // namespace semel

@@ -1,14 +1,17 @@
-// Memory in whole cache lines: vectors that begin on a line, and huge pages where they pay.
+// Memory in whole cache lines: arrays that begin on a line, and huge pages where they pay.
 //
 // A random probe into a table of many megabytes misses the TLB as well as the cache. Pages of 2 MiB
 // take the first miss away: 92 million random lines a second instead of 63.
-// Memory comes from operator new, so that a host that counts its memory counts ours.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <vector>
+#include <type_traits>
+#include <utility>
+
+#include "semel/bits/zeroed.h"
 
 namespace semel {
 
@@ -45,33 +48,61 @@ template <class Touch, class Visit>
   }
 }
 
+// An array of fixed size that begins on a line; of zeros, until they are written over. A large one is
+// made in no time (bits/zeroed.h).
 template <class T>
-struct LineAllocator {
-  using value_type = T;
+class LineArray {
+  static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= kLineBytes);
 
-  LineAllocator() = default;
-  template <class U>
-  LineAllocator(const LineAllocator<U>&) {}
-
-  T* allocate(std::size_t n) {
-    const std::size_t bytes = n * sizeof(T);  // vector refuses what would overflow here
-    void* memory = ::operator new(bytes, alignment(bytes));
-    if (bytes >= 2 * kHugePageBytes) advise_huge_pages(memory, bytes);
-    return static_cast<T*>(memory);
+ public:
+  LineArray() = default;
+  explicit LineArray(std::size_t size) : memory_(allocate(size)), size_(size) {}
+  LineArray(const LineArray& other) : LineArray(other.size_) {
+    std::copy(other.begin(), other.end(), begin());
   }
-  void deallocate(T* memory, std::size_t n) { ::operator delete(memory, alignment(n * sizeof(T))); }
-  bool operator==(const LineAllocator&) const { return true; }
+  LineArray(LineArray&& other) noexcept
+      : memory_(std::exchange(other.memory_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  LineArray& operator=(LineArray other) noexcept {
+    std::swap(memory_, other.memory_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~LineArray() {
+    if (memory_ != nullptr)
+      release_zeroed(memory_, size_ * sizeof(T), alignment(size_ * sizeof(T)));
+  }
+
+  T* data() { return memory_; }
+  const T* data() const { return memory_; }
+  std::size_t size() const { return size_; }
+  T* begin() { return memory_; }
+  const T* begin() const { return memory_; }
+  T* end() { return memory_ + size_; }
+  const T* end() const { return memory_ + size_; }
+  T& operator[](std::size_t i) { return memory_[i]; }
+  const T& operator[](std::size_t i) const { return memory_[i]; }
+  bool operator==(const LineArray& other) const {
+    return std::equal(begin(), end(), other.begin(), other.end());
+  }
 
  private:
   // Below this the rounding up to whole pages would cost more than a tenth of the memory; what whole
   // pages there are in it are huge all the same.
   static constexpr std::size_t kAlignedFrom = 10 * kHugePageBytes;
-  static std::align_val_t alignment(std::size_t bytes) {
-    return std::align_val_t{bytes >= kAlignedFrom ? kHugePageBytes : kLineBytes};
+  static std::size_t alignment(std::size_t bytes) {
+    return bytes >= kAlignedFrom ? kHugePageBytes : kLineBytes;
   }
-};
+  static T* allocate(std::size_t size) {
+    if (size == 0) return nullptr;
+    if (size > SIZE_MAX / sizeof(T)) throw std::bad_array_new_length();
+    const std::size_t bytes = size * sizeof(T);
+    void* const memory = allocate_zeroed(bytes, alignment(bytes));
+    if (bytes >= 2 * kHugePageBytes) advise_huge_pages(memory, bytes);
+    return static_cast<T*>(memory);
+  }
 
-template <class T>
-using LineVector = std::vector<T, LineAllocator<T>>;
+  T* memory_ = nullptr;
+  std::size_t size_ = 0;
+};
 
 }  // namespace semel

@@ -10,7 +10,7 @@ PackedArray::PackedArray(std::uint64_t size, std::uint32_t width) : size_(size),
   SEMEL_ASSERT(width <= 64);
   SEMEL_ASSERT(size <= std::numeric_limits<std::uint64_t>::max() / 64);
   mask_ = width == 0 ? 0 : ~std::uint64_t{0} >> (64 - width);
-  bytes_.resize(divide_up(size * width, 8) + kSlack);
+  bytes_ = LineArray<std::uint8_t>(divide_up(size * width, 8) + kSlack);
 }
 
 void PackedArray::encode(Bytes& out) const { Writer(out).bytes({bytes_.data(), byte_size()}); }

@@ -65,7 +65,7 @@ class PackedArray {
   std::uint64_t size_;
   std::uint64_t mask_;  // width_ ones
   std::uint32_t width_;
-  LineVector<std::uint8_t> bytes_;
+  LineArray<std::uint8_t> bytes_;
 };
 
 }  // namespace semel

@@ -1,49 +1,16 @@
 #include "semel/window/digest_table.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace semel {
 
 DigestTable::DigestTable(std::uint64_t room)
-    : slots_((SEMEL_ASSERT(room > 0 && room % kRoomStep == 0), slots_for(room))),
-      cleared_(divide_up(divide_up(slots_, kBlock), 64)),
-      memory_(LineAllocator<Digest>().allocate(slots_), Free{slots_}) {}
-
-DigestTable::DigestTable(const DigestTable& other) : DigestTable(other.room()) {
-  size_ = other.size_;
-  holds_zero_ = other.holds_zero_;
-  cleared_ = other.cleared_;
-  for (std::uint64_t slot = 0; slot < slots_; slot += kBlock) {
-    if (!cleared(slot)) continue;
-    std::copy_n(&other.memory_[slot], std::min(kBlock, slots_ - slot), &memory_[slot]);
-  }
-}
-
-DigestTable& DigestTable::operator=(DigestTable other) noexcept {
-  slots_ = other.slots_;
-  size_ = other.size_;
-  holds_zero_ = other.holds_zero_;
-  cleared_ = std::move(other.cleared_);
-  memory_ = std::move(other.memory_);
-  return *this;
-}
-
-void DigestTable::clear_block_of(std::uint64_t slot) {
-  const std::uint64_t block = slot / kBlock, first = block * kBlock;
-  std::fill_n(&memory_[first], std::min(kBlock, slots_ - first), Digest{0, 0});
-  cleared_[block / 64] |= std::uint64_t{1} << (block % 64);
-}
-
-void DigestTable::put(std::uint64_t slot, Digest digest) {
-  if (!cleared(slot)) clear_block_of(slot);
-  memory_[slot] = digest;
-}
+    : slots_((SEMEL_ASSERT(room > 0 && room % kRoomStep == 0), slots_for(room))) {}
 
 bool DigestTable::contains(Digest digest) const {
   if (digest == Digest{0, 0}) return holds_zero_;
   for (std::uint64_t slot = home(digest); !free(slot); slot = next(slot)) {
-    if (memory_[slot] == digest) return true;
+    if (slots_[slot] == digest) return true;
   }
   return false;
 }
@@ -57,7 +24,7 @@ void DigestTable::insert(Digest digest) {
   }
   std::uint64_t slot = home(digest);
   while (!free(slot)) slot = next(slot);
-  put(slot, digest);
+  slots_[slot] = digest;
 }
 
 // Homes ascend with the digests, so that the next free slot is never before the last one taken; past
@@ -71,12 +38,12 @@ void DigestTable::fill(const std::vector<Digest>& digests) {
       continue;
     }
     const std::uint64_t slot = std::max(home(digest), after);
-    if (slot < slots_) {
-      put(slot, digest);
+    if (slot < slots_.size()) {
+      slots_[slot] = digest;
       after = slot + 1;
     } else {
       while (!free(after_wrap)) ++after_wrap;
-      put(after_wrap++, digest);
+      slots_[after_wrap++] = digest;
     }
   }
   size_ = digests.size();
@@ -84,8 +51,8 @@ void DigestTable::fill(const std::vector<Digest>& digests) {
 
 void DigestTable::append_to(std::vector<Digest>& out) const {
   if (holds_zero_) out.push_back({0, 0});
-  for (std::uint64_t slot = 0; slot < slots_; ++slot) {
-    if (!free(slot)) out.push_back(memory_[slot]);
+  for (std::uint64_t slot = 0; slot < slots_.size(); ++slot) {
+    if (!free(slot)) out.push_back(slots_[slot]);
   }
 }
 

@@ -4,15 +4,14 @@
 // Layout    Slots of 16 bytes, a third more than room, in lines of four; a digest lies in the first
 //           free slot from line scale(lo, lines) on, around the end. {0, 0} marks a free slot, so
 //           that digest lies apart.
-// Cost      contains: one cache miss, seldom two next to each other. Making a table takes no time: it
-//           is cleared a block at a time, when the first digest comes to lie there.
+// Cost      contains: one cache miss, seldom two next to each other. Making a table takes no time,
+//           whatever its size (bits/zeroed.h).
 // Memory    64 / 3 bytes a digest when full.
 // Limits    Whoever chooses digests can make probes as long as the table: ids from outside take the
 //           keyed hash.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "semel/bits/lines.h"
@@ -34,16 +33,12 @@ class DigestTable {
 
   // REQUIRES: room > 0, and it is a multiple of kRoomStep.
   explicit DigestTable(std::uint64_t room);
-  DigestTable(const DigestTable& other);
-  DigestTable(DigestTable&&) = default;
-  DigestTable& operator=(DigestTable other) noexcept;
-  ~DigestTable() = default;
 
-  std::uint64_t room() const { return slots_ / 4 * kRoomStep; }
+  std::uint64_t room() const { return slots_.size() / 4 * kRoomStep; }
   std::uint64_t size() const { return size_; }
   bool full() const { return size_ == room(); }
 
-  [[gnu::always_inline]] void touch(Digest digest) const { prefetch(&memory_[home(digest)]); }
+  [[gnu::always_inline]] void touch(Digest digest) const { prefetch(&slots_[home(digest)]); }
   bool contains(Digest digest) const;
   // REQUIRES: !full(), and the digest is not inside.
   void insert(Digest digest);
@@ -53,29 +48,14 @@ class DigestTable {
   void append_to(std::vector<Digest>& out) const;
 
  private:
-  static constexpr std::uint64_t kBlock = 256;  // slots: 4 KiB
-
-  struct Free {
-    std::uint64_t slots;
-    void operator()(Digest* memory) const { LineAllocator<Digest>().deallocate(memory, slots); }
-  };
-
   // The first slot of a cache line: most probes end within it.
-  std::uint64_t home(Digest digest) const { return scale(digest.lo, slots_ / 4) * 4; }
-  std::uint64_t next(std::uint64_t slot) const { return slot + 1 == slots_ ? 0 : slot + 1; }
-  bool cleared(std::uint64_t slot) const {
-    const std::uint64_t block = slot / kBlock;
-    return (cleared_[block / 64] >> (block % 64) & 1) != 0;
-  }
-  bool free(std::uint64_t slot) const { return !cleared(slot) || memory_[slot] == Digest{0, 0}; }
-  void clear_block_of(std::uint64_t slot);
-  void put(std::uint64_t slot, Digest digest);
+  std::uint64_t home(Digest digest) const { return scale(digest.lo, slots_.size() / 4) * 4; }
+  std::uint64_t next(std::uint64_t slot) const { return slot + 1 == slots_.size() ? 0 : slot + 1; }
+  bool free(std::uint64_t slot) const { return slots_[slot] == Digest{0, 0}; }
 
-  std::uint64_t slots_;
+  LineArray<Digest> slots_;
   std::uint64_t size_ = 0;
   bool holds_zero_ = false;
-  std::vector<std::uint64_t> cleared_;  // a bit a block: whether its slots have been written
-  std::unique_ptr<Digest[], Free> memory_;
 };
 
 }  // namespace semel

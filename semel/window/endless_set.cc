@@ -38,7 +38,7 @@ EndlessSet::EndlessSet(HashId hash, TimeMs now_ms) : hash_(hash), time_(now_ms) 
 
 void EndlessSet::make_slots(std::uint64_t count) {
   SEMEL_ASSERT(count > 1 && std::has_single_bit(count));
-  slots_ = LineVector<Digest>(count);
+  slots_ = LineArray<Digest>(count);
   shift_ = static_cast<unsigned>(64 - std::countr_zero(count));
 }
 
@@ -73,7 +73,7 @@ Verdict EndlessSet::test_and_insert(Digest id) {
 
 // Homes ascend with the digests, so that the new table is written from its beginning to its end.
 void EndlessSet::grow() {
-  LineVector<Digest> old(2 * slots_.size());
+  LineArray<Digest> old(2 * slots_.size());
   std::swap(slots_, old);
   --shift_;
   for (const Digest id : old) {

@@ -82,7 +82,7 @@ class EndlessSet {
   HashId hash_;
   WindowTime time_;
   unsigned shift_ = 0;
-  LineVector<Digest> slots_;  // a digest of zeros marks a free slot,
+  LineArray<Digest> slots_;  // a digest of zeros marks a free slot,
   bool has_zero_ = false;     // so that one is kept here
   std::uint64_t size_ = 0;    // with that one; at most room_of(slots_.size())
 };

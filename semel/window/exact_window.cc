@@ -97,8 +97,7 @@ std::uint64_t ExactWindow::room_for(std::uint64_t ids) {
 }
 
 std::uint64_t ExactWindow::bytes_of(std::uint64_t room) {
-  const std::uint64_t slots = DigestTable::slots_for(room);
-  return kGenerationBytes + slots * sizeof(Digest) + slots / 512;
+  return kGenerationBytes + DigestTable::slots_for(room) * sizeof(Digest);
 }
 
 std::uint64_t ExactWindow::size(TimeMs now_ms) const {

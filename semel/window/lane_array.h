@@ -113,8 +113,8 @@ class LaneArray {
 
  private:
   LaneShape shape_;  // valid(), and never changes
-  LineVector<std::uint64_t> words_;
-  LineVector<std::uint64_t> cleaned_;
+  LineArray<std::uint64_t> words_;
+  LineArray<std::uint64_t> cleaned_;
   // Of the two, and of the sweep. It is kept, and handed on by reference: one made for each call would
   // be read before its parts are written, and the processor would wait for every miss in turn.
   lane_kernel::View view_;

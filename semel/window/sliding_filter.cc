@@ -421,7 +421,7 @@ void SlidingFilter::forget_oldest() {
   if (filters_.size() > 1) {
     filters_.erase(filters_.begin());
   } else {
-    std::fill(oldest.lines.begin(), oldest.lines.end(), std::uint8_t{0});
+    oldest.lines = LineArray<std::uint8_t>(oldest.lines.size());
     std::fill(oldest.expiring.begin(), oldest.expiring.end(), std::uint64_t{0});
     oldest.live = oldest.ids = 0;
   }

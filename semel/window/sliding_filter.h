@@ -34,9 +34,8 @@
 // Cost      test: up to k cache misses a filter, about two for a new id. insert: k lines to write.
 //           With a million ids at 1e-3 and 8 bits, batched, a new id takes 0.12 us to test and
 //           0.5 us to test and insert. advance: a counter for each tick that has passed and filter.
-//           An insert that opens a filter, or forgets the only one, clears its memory: 2 s for a
-//           GiB that the system has yet to map. No other, and no test or advance, touches more than
-//           k lines of each filter, whatever time has passed. merge, encode, ==: O(cells).
+//           No insert, test or advance touches more than k lines of each filter, whatever time has
+//           passed, nor one that opens a filter (bits/zeroed.h). merge, encode, ==: O(cells).
 // Memory    64 bytes for 448 / timer_bits cells, and 8 bytes for a tick of the window. Bits per id
 //           in a window of a million:
 //
@@ -169,7 +168,7 @@ class SlidingFilter {
 
   struct Filter {
     explicit Filter(const SlidingShape& shape);
-    LineVector<std::uint8_t> lines;
+    LineArray<std::uint8_t> lines;
     std::vector<std::uint64_t> expiring;  // live cells by the last tick of their life: a ring
     std::uint64_t live = 0;               // their sum
     std::uint64_t ids = 0;                // taken since it was empty; by cardinality only
