@@ -143,6 +143,31 @@ TEST(Counters, AreTheirTwinThroughGrowthAndRemoval) {
   }
 }
 
+// The pages above a counter hear of an addition some additions later.
+TEST(Counters, TellSumsThatTheirPagesHaveNotHeardOf) {
+  constexpr std::uint64_t kDifferent = 1500;  // some dozen leaves
+  Random random(2);
+  Counters counters;
+  Twin twin;
+  for (std::uint64_t i = 0; i < kDifferent; ++i) {
+    const std::string name = "name:" + std::to_string(i);
+    const Shard shard = any_shard(random);
+    counters.add({name, shard});
+    twin[name].add(shard);
+  }
+  for (int round = 0; round < 600; ++round) {
+    const std::string name = "name:" + std::to_string(random.below(kDifferent));
+    const Shard shard = any_shard(random);
+    counters.add({name, shard});
+    twin[name].add(shard);
+    const std::string other = "name:" + std::to_string(random.below(kDifferent));
+    for (const Range& range : {Range{"", {}}, Range{"", name}, Range{name, {}}, Range{"", other},
+                               Range{std::min(name, other), std::max(name, other)}}) {
+      ASSERT_TRUE(counters.sum(range.view()) == sum_of(twin, range)) << "round " << round;
+    }
+  }
+}
+
 RC_GTEST_PROP(Counters, AreTheirTwinWhateverFewThingsHappen, ()) {
   const auto seeds =
       *rc::gen::container<std::vector<std::uint64_t>>(rc::gen::arbitrary<std::uint64_t>());

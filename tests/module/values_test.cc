@@ -257,5 +257,20 @@ TEST_P(Restarts, KeepEveryValue) {
   }
 }
 
+// The server's allocator hands out again what was freed, as it was left.
+TEST(Memory, IsOfZerosWhateverWasThereBefore) {
+  const RedisServer server(with_module());
+  Talk talk(server);
+  constexpr int kIds = 2000;
+  for (const char* const capacity : {"1000", "300000", "1000000", "5000000"}) {
+    for (int round = 0; round < 3; ++round) {
+      ASSERT_EQ(talk("FLUSHALL"), "+OK");
+      ASSERT_EQ(talk.call({"SIFT.RESERVE", "s", "CAPACITY", capacity}).shown(), "+OK");
+      for (int i = 0; i < kIds; ++i) talk.send({"SIFT.ADD", "s", "id:" + std::to_string(i)});
+      for (int i = 0; i < kIds; ++i) ASSERT_EQ(talk.read().shown(), "1") << capacity;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace semel

@@ -28,7 +28,9 @@ constexpr std::chrono::seconds kPatience{60};
 constexpr std::chrono::milliseconds kPoll{5};
 constexpr int kPortsTried = 20;
 
-pid_t spawn_program(std::vector<std::string> words, int input) {
+// `variables` come before those of the test.
+pid_t spawn_program(std::vector<std::string> words, int input,
+                    std::vector<std::string> variables = {}) {
   posix_spawn_file_actions_t actions;
   SEMEL_ASSERT(posix_spawn_file_actions_init(&actions) == 0);
   if (input >= 0) SEMEL_ASSERT(posix_spawn_file_actions_adddup2(&actions, input, 0) == 0);
@@ -42,9 +44,14 @@ pid_t spawn_program(std::vector<std::string> words, int input) {
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
+  std::vector<char*> environment;
+  for (std::string& variable : variables) environment.push_back(variable.data());
+  for (char** variable = environ; *variable != nullptr; ++variable)
+    environment.push_back(*variable);
+  environment.push_back(nullptr);
   pid_t pid = -1;
   const int error =
-      posix_spawnp(&pid, pointers[0], &actions, &attributes, pointers.data(), environ);
+      posix_spawnp(&pid, pointers[0], &actions, &attributes, pointers.data(), environment.data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (error != 0) {
@@ -52,6 +59,20 @@ pid_t spawn_program(std::vector<std::string> words, int input) {
     std::abort();
   }
   return pid;
+}
+
+constexpr const char* kFindings = "sanitizer";  // begins the names of their files
+
+// What loads the sanitizers into a server, if the module has any. It keeps memory when it ends: leaks
+// are not looked for.
+std::vector<std::string> sanitizers_for([[maybe_unused]] const std::string& directory) {
+#ifdef SEMEL_SERVER_PRELOAD
+  return {"LD_PRELOAD=" SEMEL_SERVER_PRELOAD,
+          "ASAN_OPTIONS=detect_leaks=0:log_path=" + directory + '/' + kFindings,
+          "UBSAN_OPTIONS=print_stacktrace=1:log_path=" + directory + '/' + kFindings};
+#else
+  return {};
+#endif
 }
 
 void end(pid_t pid, int signal) {
@@ -107,7 +128,7 @@ void RedisServer::spawn() {
   }
   words.insert(words.end(), {"--dir", directory, "--logfile", directory + "/redis.log"});
   words.insert(words.end(), arguments_.begin(), arguments_.end());
-  pid_ = spawn_program(std::move(words), -1);
+  pid_ = spawn_program(std::move(words), -1, sanitizers_for(directory));
 
   std::array<int, 2> ends{};
   SEMEL_ASSERT(::pipe2(ends.data(), O_CLOEXEC) == 0);
@@ -116,8 +137,19 @@ void RedisServer::spawn() {
   guard_pipe_ = ends[1];
 }
 
+std::string RedisServer::findings() const {
+  std::string all;
+  for (const auto& entry : std::filesystem::directory_iterator(directory_.path())) {
+    if (!entry.path().filename().string().starts_with(kFindings)) continue;
+    std::ifstream file(entry.path());
+    all.append(std::istreambuf_iterator<char>(file), {});
+  }
+  return all;
+}
+
 // REQUIRES: the server has ended, and is waited for.
 void RedisServer::reap() {
+  if (!findings().empty()) give_up("redis-server has an error in the module");
   if (guard_ > 0) {
     end(guard_, SIGKILL);
     ::close(guard_pipe_);
@@ -187,7 +219,7 @@ client::Reply RedisServer::call(const client::Command& command) const {
 }
 
 void RedisServer::give_up(const char* what) const {
-  std::fprintf(stderr, "%s (port %d)\n%s\n", what, port_, log().c_str());
+  std::fprintf(stderr, "%s (port %d)\n%s\n%s", what, port_, log().c_str(), findings().c_str());
   std::abort();
 }
 

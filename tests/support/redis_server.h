@@ -3,7 +3,8 @@
 // Contract  After the constructor it answers. It keeps nothing on disk unless its arguments say so, and
 //           its port and directory survive kill() and start(). The destructor ends it, and so does the
 //           end of the test, whatever that is.
-//           What goes wrong ends the test with the server's log on standard error.
+//           What goes wrong ends the test with the server's log on standard error. So does what a
+//           sanitizer finds in the module, where the build has one: it is loaded into the server.
 // Threads   const members may run at once; any other call needs the object to itself.
 #pragma once
 
@@ -61,6 +62,7 @@ class RedisServer {
   void spawn();
   bool answers() const;
   void reap();
+  std::string findings() const;  // of the sanitizers
   [[noreturn]] void give_up(const char* what) const;
 
   std::vector<std::string> arguments_;
