@@ -55,8 +55,8 @@ void exist_many(host::Call& call) {
   for (std::size_t at = kFirst; at < call.size(); at += kPiece) {
     const std::size_t some = std::min(kPiece, call.size() - at);
     if (value != nullptr) {
-      for (std::size_t done = 0; done < some;
-           done += kAtOnce) {  // while more are hashed, these come
+      // While others are hashed, the lines of these come.
+      for (std::size_t done = 0; done < some; done += kAtOnce) {
         const auto group = std::span(keys).subspan(done, std::min(kAtOnce, some - done));
         digests(call, value->hasher(), at + done, group);
         value->prefetch(group);

@@ -187,6 +187,45 @@ TEST(Replication, SaysNothingWhenNothingChanged) {
   EXPECT_GT(info(talk, "replication", "master_repl_offset"), offset + 15);
 }
 
+// Filters whose merge takes a hundred steps or more, between which the server serves others.
+void make_large_filters(Talk& talk) {
+  for (const char* const key : {"a", "b"}) {
+    ASSERT_EQ(talk(std::string("BF.RESERVE ") + key + " 0.001 70000000"), "+OK");
+    ASSERT_EQ(talk(std::string("BF.ADD ") + key + " item:" + key), "1");
+  }
+}
+
+TEST(Jobs, EndWhenTheirServerBecomesAReplica) {
+  const RedisServer server(serving()), other(serving());
+  Talk talk(server), waiting(server);
+  ASSERT_NO_FATAL_FAILURE(make_large_filters(talk));
+  waiting.send(words_of("BF.MERGE d a b"));
+  while (info(talk, "semel", "semel_jobs") == 0) {
+  }
+  ASSERT_NO_FATAL_FAILURE(follow(server, other));
+  const Answer answer = waiting.read();
+  EXPECT_TRUE(answer.is_error() || answer.lost()) << answer.shown();
+  ASSERT_NO_FATAL_FAILURE(expect_in_step(other, server));
+  EXPECT_EQ(talk("EXISTS a b d"), "0");  // as at its primary
+  expect_no_failed_effect(server);
+}
+
+TEST(Jobs, GoOnWithoutTheirClient) {
+  const RedisServer server(serving());
+  Talk talk(server);
+  ASSERT_NO_FATAL_FAILURE(make_large_filters(talk));
+  {
+    const Talk leaving(server);
+    leaving.send(words_of("BF.MERGE d a b"));
+    while (info(talk, "semel", "semel_jobs") == 0) {
+    }
+  }
+  for (int i = 0; i < 4000 && talk("BF.EXISTS d item:b") == "0"; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_EQ(talk("BF.MEXISTS d item:a item:b"), "[1, 1]");
+}
+
 TEST(Replication, IsReadOnlyThere) {
   const RedisServer primary(serving());
   const RedisServer replica(with_module());
