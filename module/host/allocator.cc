@@ -16,7 +16,7 @@
 #include <new>
 
 #include "module/host/api.h"
-#include "semel/bits/zeroed.h"
+#include "semel/core/zeroed.h"
 #include "semel/core/assert.h"
 
 namespace {

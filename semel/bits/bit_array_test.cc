@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <set>
 
@@ -52,20 +51,6 @@ TEST(BitArray, LiesOnWholeLinesAlsoWhenItIsLarge) {
     const BitArray array(bits);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(array.words().data()) % kLineBytes, 0u) << bits;
     EXPECT_EQ(array.count(), 0u);
-  }
-}
-
-// Memory that somebody had before, of sizes on both sides of every way to get it.
-TEST(BitArray, IsOfZerosWhateverItsMemoryHeld) {
-  for (const std::uint64_t bytes : {std::uint64_t{64}, kZeroedBySystem - 64, kZeroedBySystem + 64,
-                                    std::uint64_t{5} << 20, std::uint64_t{21} << 20}) {
-    for (int round = 0; round < 3; ++round) {
-      BitArray bits(bytes * 8);
-      ASSERT_EQ(bits.count(), 0u) << bytes;
-      std::fill(bits.words().begin(), bits.words().end(), ~std::uint64_t{0});
-      const BitArray copy = bits;
-      ASSERT_EQ(copy.count(), bytes * 8) << bytes;
-    }
   }
 }
 

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "semel/bits/zeroed.h"
+#include "semel/core/zeroed.h"
 
 namespace semel {
 
@@ -49,7 +49,7 @@ template <class Touch, class Visit>
 }
 
 // An array of fixed size that begins on a line; of zeros, until they are written over. A large one is
-// made in no time (bits/zeroed.h).
+// made in no time (core/zeroed.h).
 template <class T>
 class LineArray {
   static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= kLineBytes);

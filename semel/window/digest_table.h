@@ -5,7 +5,7 @@
 //           free slot from line scale(lo, lines) on, around the end. {0, 0} marks a free slot, so
 //           that digest lies apart.
 // Cost      contains: one cache miss, seldom two next to each other. Making a table takes no time,
-//           whatever its size (bits/zeroed.h).
+//           whatever its size (core/zeroed.h).
 // Memory    64 / 3 bytes a digest when full.
 // Limits    Whoever chooses digests can make probes as long as the table: ids from outside take the
 //           keyed hash.

@@ -35,7 +35,7 @@
 //           With a million ids at 1e-3 and 8 bits, batched, a new id takes 0.12 us to test and
 //           0.5 us to test and insert. advance: a counter for each tick that has passed and filter.
 //           No insert, test or advance touches more than k lines of each filter, whatever time has
-//           passed, nor one that opens a filter (bits/zeroed.h). merge, encode, ==: O(cells).
+//           passed, nor one that opens a filter (core/zeroed.h). merge, encode, ==: O(cells).
 // Memory    64 bytes for 448 / timer_bits cells, and 8 bytes for a tick of the window. Bits per id
 //           in a window of a million:
 //

@@ -1,5 +1,5 @@
-// LargestAllocation: what one piece of code asked of operator new, to catch a decoder that believes
-// a length before it has checked it.
+// LargestAllocation: what one piece of code asked of operator new and allocate_zeroed, to catch a
+// decoder that believes a length before it has checked it.
 // LiveAllocation: the memory that was asked for and not given back, to check what an object says of
 // its own.
 // FailingAllocation: memory that runs out, to see what an operation leaves behind that it stops.

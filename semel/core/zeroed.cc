@@ -1,4 +1,4 @@
-#include "semel/bits/zeroed.h"
+#include "semel/core/zeroed.h"
 
 #include <cstdint>
 #include <cstdlib>
