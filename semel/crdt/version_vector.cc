@@ -16,7 +16,7 @@ auto first_from(Sites& sites, SiteId site) {
 
 }  // namespace
 
-std::uint64_t VersionVector::at(SiteId site) const {
+std::uint64_t VersionVector::find(SiteId site) const {
   const auto found = first_from(sites_, site);
   return found != sites_.end() && found->site == site ? found->counter : 0;
 }
@@ -29,8 +29,7 @@ Result<Dot> VersionVector::next(SiteId site) const {
   return Dot{site, seen + 1};
 }
 
-void VersionVector::advance(Dot dot) {
-  SEMEL_ASSERT(dot.counter >= 1 && dot.counter <= Dot::kLastCounter);
+void VersionVector::insert(Dot dot) {
   const auto found = first_from(sites_, dot.site);
   if (found != sites_.end() && found->site == dot.site) {
     found->counter = std::max(found->counter, dot.counter);

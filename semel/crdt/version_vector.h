@@ -8,11 +8,13 @@
 //           and its number.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "semel/core/assert.h"
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/crdt/dot.h"
@@ -27,7 +29,9 @@ class VersionVector {
     bool operator==(const Site&) const = default;
   };
 
-  std::uint64_t at(SiteId site) const;  // 0: none seen
+  std::uint64_t at(SiteId site) const {  // 0: none seen
+    return knows_only(site) ? sites_.front().counter : find(site);
+  }
   bool contains(Dot dot) const { return dot.counter <= at(dot.site); }
 
   // The name of the next event of a site. Errc::limit when its numbers are used up.
@@ -35,7 +39,14 @@ class VersionVector {
   // Allocates what so many more sites need, so that advance() and merge() cannot fail.
   void make_room(std::size_t sites) { sites_.reserve(sites_.size() + sites); }
   // Sees the events of a site up to this one. REQUIRES: 1 <= counter <= Dot::kLastCounter.
-  void advance(Dot dot);
+  void advance(Dot dot) {
+    SEMEL_ASSERT(dot.counter >= 1 && dot.counter <= Dot::kLastCounter);
+    if (knows_only(dot.site)) {
+      sites_.front().counter = std::max(sites_.front().counter, dot.counter);
+    } else {
+      insert(dot);
+    }
+  }
 
   bool merge(const VersionVector& other);  // true if it changed
   std::partial_ordering compare(const VersionVector& other) const;
@@ -50,6 +61,11 @@ class VersionVector {
   bool operator==(const VersionVector&) const = default;
 
  private:
+  // The common case, in a few instructions.
+  bool knows_only(SiteId site) const { return sites_.size() == 1 && sites_.front().site == site; }
+  std::uint64_t find(SiteId site) const;
+  void insert(Dot dot);
+
   std::vector<Site> sites_;  // ascending, none with number 0
 };
 
