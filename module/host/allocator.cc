@@ -70,11 +70,12 @@ bool is_aligned(const void* block, std::size_t align) {
 
 // Whether blocks of whole lines begin on a line, as those of jemalloc do. The C library's do not.
 bool gives_lines() {
-  constexpr std::size_t kSamples = 16;
-  std::array<void*, kSamples> samples{};
+  constexpr std::size_t kSizes = 16, kOfEach = 8;  // side by side: one may lie on a line by chance
+  std::array<void*, kSizes * kOfEach> samples{};
   bool all = true;
-  for (std::size_t i = 0; i < kSamples; ++i) {
-    samples[i] = allocate(kLine * (i + 1) * (i % 2 == 0 ? 1 : 100));
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const std::size_t lines = 1 + i / kOfEach;
+    samples[i] = allocate(kLine * lines * (lines % 2 == 0 ? 100 : 1));
     all = all && is_aligned(samples[i], kLine);
   }
   for (void* const sample : samples) give_back(sample);
@@ -145,6 +146,17 @@ void* operator new(std::size_t size, std::align_val_t align) {
 }
 void* operator new[](std::size_t size, std::align_val_t align) {
   return allocate_aligned(size, static_cast<std::size_t>(align));
+}
+// For those who ask without exceptions, such as std::inplace_merge.
+void* operator new(std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
+  try {
+    return allocate(size);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+void* operator new[](std::size_t size, const std::nothrow_t& tag) noexcept {
+  return operator new(size, tag);
 }
 void operator delete(void* block) noexcept { give_back(block); }
 void operator delete[](void* block) noexcept { give_back(block); }
