@@ -16,8 +16,8 @@
 #include <new>
 
 #include "module/host/api.h"
-#include "semel/core/zeroed.h"
 #include "semel/core/assert.h"
+#include "semel/core/zeroed.h"
 
 namespace {
 
