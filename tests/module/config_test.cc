@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tests/cli/process.h"
+#include "tests/cli/temporary_directory.h"
 #include "tests/cli/wildcard.h"
 #include "tests/module/module_server.h"
 
@@ -145,9 +146,13 @@ TEST(Config, HidesTheSecretAndTakesOne) {
 
 // A server that refuses the module does not start. What it says of why.
 std::string refusal(const Words& load) {
-  Words words = with_module({}, load);
-  words.insert(words.begin(), {"redis-server", "--port", std::to_string(free_port()), "--save", "",
-                               "--bind", "127.0.0.1"});
+  const TemporaryDirectory directory;
+  Words words = {"env"};
+  const Words server = {"redis-server", "--port",   std::to_string(free_port()), "--save", "",
+                        "--bind",       "127.0.0.1"};
+  for (const Words& part : {server_variables(directory.path()), server, with_module({}, load)}) {
+    words.insert(words.end(), part.begin(), part.end());
+  }
   const Outcome outcome = run({.command = words, .merge = true});
   EXPECT_NE(outcome.status, 0);
   return outcome.out;

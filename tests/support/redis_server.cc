@@ -63,18 +63,6 @@ pid_t spawn_program(std::vector<std::string> words, int input,
 
 constexpr const char* kFindings = "sanitizer";  // begins the names of their files
 
-// What loads the sanitizers into a server, if the module has any. It keeps memory when it ends: leaks
-// are not looked for.
-std::vector<std::string> sanitizers_for([[maybe_unused]] const std::string& directory) {
-#ifdef SEMEL_SERVER_PRELOAD
-  return {"LD_PRELOAD=" SEMEL_SERVER_PRELOAD,
-          "ASAN_OPTIONS=detect_leaks=0:log_path=" + directory + '/' + kFindings,
-          "UBSAN_OPTIONS=print_stacktrace=1:log_path=" + directory + '/' + kFindings};
-#else
-  return {};
-#endif
-}
-
 void end(pid_t pid, int signal) {
   ::kill(pid, signal);
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
@@ -82,6 +70,17 @@ void end(pid_t pid, int signal) {
 }
 
 }  // namespace
+
+std::vector<std::string> server_variables([[maybe_unused]] const std::string& directory) {
+#ifdef SEMEL_SERVER_PRELOAD
+  // A server keeps memory when it ends: leaks are not looked for.
+  return {"LD_PRELOAD=" SEMEL_SERVER_PRELOAD,
+          "ASAN_OPTIONS=detect_leaks=0:log_path=" + directory + '/' + kFindings,
+          "UBSAN_OPTIONS=print_stacktrace=1:log_path=" + directory + '/' + kFindings};
+#else
+  return {};
+#endif
+}
 
 std::uint16_t free_port() {
   // Another bus port than ours may be 10000 higher.
@@ -128,7 +127,7 @@ void RedisServer::spawn() {
   }
   words.insert(words.end(), {"--dir", directory, "--logfile", directory + "/redis.log"});
   words.insert(words.end(), arguments_.begin(), arguments_.end());
-  pid_ = spawn_program(std::move(words), -1, sanitizers_for(directory));
+  pid_ = spawn_program(std::move(words), -1, server_variables(directory));
 
   std::array<int, 2> ends{};
   SEMEL_ASSERT(::pipe2(ends.data(), O_CLOEXEC) == 0);

@@ -73,6 +73,10 @@ class RedisServer {
   int guard_pipe_ = -1;
 };
 
+// The variables of the environment with which a server can load the module: where that has sanitizers,
+// these have to be there before it. What they find goes into the directory.
+std::vector<std::string> server_variables(const std::string& directory);
+
 // A port that nobody on the loopback listens on now, below 55536.
 std::uint16_t free_port();
 
