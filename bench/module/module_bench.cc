@@ -496,7 +496,7 @@ void memory(const Bench& bench) {
   const double set_nx = set_nx_bytes(bench);
   tally_memory(bench, set_nx);
   sift_memory(bench, "0.001", set_nx, 30);
-  sift_memory(bench, "0.0001", set_nx, 30);
+  sift_memory(bench, "0.0001", set_nx, {});
   sift_memory(bench, "0.000001", set_nx, {});
   bloom_memory(bench, "0.01", {});
   bloom_memory(bench, "0.001", 2);

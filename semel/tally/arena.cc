@@ -1,35 +1,38 @@
 #include "semel/tally/arena.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
+#include <bit>
 #include <new>
 #include <numeric>
+
+#include "semel/core/huge_pages.h"
 
 namespace semel::tally {
 namespace {
 
-constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kLeastPiece = std::size_t{16} << 10, kMostPiece = std::size_t{64} << 20;
 
-std::align_val_t alignment_of(std::size_t piece) {
-  return std::align_val_t{piece < kHugePage ? 64 : kHugePage};
+constexpr std::align_val_t kOnALine{64};
+
+// The next below, of four for each power of two: sizes that general allocators have.
+std::size_t usual_size(std::size_t size) {
+  const std::size_t step = std::bit_floor(size) / 4;
+  return size / step * step;
 }
 
 }  // namespace
 
 Arena::~Arena() {
-  for (const Piece& piece : pieces_) ::operator delete(piece.memory, alignment_of(piece.size));
+  for (void* const piece : pieces_) ::operator delete(piece, kOnALine);
 }
 
 void Arena::take_piece(std::size_t least) {
   std::size_t size = std::clamp<std::size_t>(bytes_ / 8, kLeastPiece, kMostPiece);
-  size = std::max(size, least) / kLine * kLine;
-  if (size >= kHugePage) size = size / kHugePage * kHugePage;
+  size = std::max(usual_size(size), least) / kLine * kLine;
   pieces_.reserve(pieces_.size() + 1);
-  void* const memory = ::operator new(size, alignment_of(size));
-  if (size >= kHugePage) ::madvise(memory, size, MADV_HUGEPAGE);  // advice: it may be declined
-  pieces_.push_back({memory, size});
+  void* const memory = ::operator new(size, kOnALine);
+  advise_huge_pages(memory, size);
+  pieces_.push_back(memory);
   rest_ = static_cast<std::byte*>(memory);
   rest_size_ = size;
   bytes_ += size;

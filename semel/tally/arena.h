@@ -3,9 +3,10 @@
 // Contract  allocate() gives memory that begins on a multiple of 16 bytes; where the size is a
 //           multiple of a cache line, on a line. release() keeps it for the next of the same size;
 //           all of it goes back with the arena.
-// Layout    Pieces of an eighth of what there is, 16 KiB to 64 MiB: from 2 MiB on in huge pages,
-//           which take an addition to one of a million counters from 165 ns to 105. Things of one
-//           size are cut off in twos and fours that fill whole lines.
+// Layout    Pieces of an eighth of what there is, or a little less, 16 KiB to 64 MiB, in sizes that a
+//           general allocator does not round up. What huge pages there are inside take an addition
+//           to one of a million counters from 165 ns to 105. Things of one size are cut off in twos
+//           and fours that fill whole lines.
 // Cost      A step or two. The system clears a new huge page at once: 4 ms in a virtual machine.
 // Memory    No word of its own for each; at most an eighth is not yet in use, and sizes are rounded
 //           up to 16. What is larger than kLargest comes from operator new.
@@ -50,16 +51,12 @@ class Arena {
   struct Unused {
     Unused* next;
   };
-  struct Piece {
-    void* memory;
-    std::size_t size;
-  };
 
   static std::size_t rounded(std::size_t size) { return (size + kStep - 1) / kStep * kStep; }
   void take_piece(std::size_t least);
 
   std::array<Unused*, kLargest / kStep + 1> unused_{};  // by size
-  std::vector<Piece> pieces_;
+  std::vector<void*> pieces_;
   std::byte* rest_ = nullptr;  // of the last piece, in whole lines
   std::size_t rest_size_ = 0;
   std::uint64_t bytes_ = 0;

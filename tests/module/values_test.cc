@@ -272,5 +272,25 @@ TEST(Memory, IsOfZerosWhateverWasThereBefore) {
   }
 }
 
+// More than the pages and pieces of any allocator: what it adds must not grow with the table.
+TEST(Memory, OfManyCountersIsWhatIsToldOfIt) {
+  constexpr int kCommands = 3000, kCounters = 100;
+  const RedisServer server(with_module());
+  Talk talk(server);
+  talk("TALLY.INCRBY t a 1");
+  const std::int64_t before = info(talk, "memory", "used_memory");
+  for (int command = 0; command < kCommands; ++command) {
+    Words words = {"TALLY.MINCRBY", "t", "NOID"};
+    for (int i = 0; i < kCounters; ++i) {
+      words.push_back("counter:" + std::to_string(command * kCounters + i));
+      words.emplace_back("1");
+    }
+    ASSERT_FALSE(talk.call(words).is_error());
+  }
+  const auto used = static_cast<double>(info(talk, "memory", "used_memory") - before);
+  const auto told = static_cast<double>(talk.call({"MEMORY", "USAGE", "t"}).integer());
+  EXPECT_NEAR(used, told, 0.05 * told);
+}
+
 }  // namespace
 }  // namespace semel
