@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "semel/core/huge_pages.h"
+#include "semel/bits/huge_pages.h"
 #include "semel/core/zeroed.h"
 
 namespace semel {

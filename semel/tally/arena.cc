@@ -5,7 +5,7 @@
 #include <new>
 #include <numeric>
 
-#include "semel/core/huge_pages.h"
+#include "semel/bits/huge_pages.h"
 
 namespace semel::tally {
 namespace {

@@ -108,6 +108,16 @@ RedisCluster::RedisCluster(std::size_t primaries, std::vector<std::string> argum
     require(nodes_[i], {"CLUSTER", "REPLICATE", id((i - primaries) / replicas_each)});
   }
   wait_until_ok();
+  wait_for("that all nodes tell clients of all replicas", [&] {
+    for (const RedisServer& node : nodes_) {
+      const client::Reply ranges = node.call({"CLUSTER", "SLOTS"});
+      for (std::size_t i = 0; i < ranges.size(); ++i) {
+        // The ends of the range, its primary, and those that are in step.
+        if (ranges.at(i).size() != 3 + replicas_each) return false;
+      }
+    }
+    return true;
+  });
 }
 
 std::string RedisCluster::url() const {

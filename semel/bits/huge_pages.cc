@@ -1,4 +1,4 @@
-#include "semel/core/huge_pages.h"
+#include "semel/bits/huge_pages.h"
 
 #include <sys/mman.h>
 
