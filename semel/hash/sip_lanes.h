@@ -1,7 +1,7 @@
 // SipHash-2-4 with 128 bits of output, of eight messages at once in the lanes of a vector.
 //
 // Contract  The digests are those of libsodium's crypto_shorthash_siphashx24 (keyed_digest.h).
-// Cost      About a third of one by one.
+// Cost      Less than half of one by one with AVX2: 9 ns for a message of 16 bytes in place of 21.
 #pragma once
 
 #include <array>
