@@ -5,7 +5,6 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <sstream>
@@ -17,6 +16,7 @@
 #include "tests/cli/temporary_directory.h"
 #include "tests/support/redis_cluster.h"
 #include "tests/support/redis_server.h"
+#include "tests/support/setting.h"
 
 namespace semel {
 namespace {
@@ -370,8 +370,7 @@ TEST(SiftCluster, SpreadsItsSlicesEvenly) {
 // Two producers of one stream, at work while one primary after another is killed. SEMEL_KILLS says how
 // many; the figures of docs/cluster.md are of 20.
 TEST(SiftCluster, LetsEachKeyThroughOnceThoughPrimariesDie) {
-  const char* const given = std::getenv("SEMEL_KILLS");
-  const int kills = given == nullptr ? 2 : std::atoi(given);
+  const auto kills = static_cast<int>(setting("SEMEL_KILLS", 2));
   for (const std::string delivery : {"at-least-once", "at-most-once"}) {
     RedisCluster servers(3, with_module());
     const Words options = at(servers.url(), "s", {"-q", "--slices", "12", "--delivery", delivery});

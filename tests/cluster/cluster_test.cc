@@ -19,6 +19,7 @@
 #include "tests/cluster/sift_producers.h"
 #include "tests/cluster/tally_writers.h"
 #include "tests/support/redis_cluster.h"
+#include "tests/support/setting.h"
 
 namespace semel {
 namespace {
@@ -26,11 +27,6 @@ namespace {
 using client::Taking;
 
 constexpr std::size_t kPrimaries = 3;
-
-std::uint64_t setting(const char* name, std::uint64_t otherwise) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
 
 std::uint64_t kills() { return setting("SEMEL_CLUSTER_ROUNDS", 2); }
 std::uint64_t half() { return (kills() + 1) / 2; }

@@ -8,7 +8,6 @@
 #include <array>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <thread>
 
 #include "semel/core/random.h"
@@ -18,14 +17,10 @@
 #include "tests/crash/setup.h"
 #include "tests/crash/sync_pair.h"
 #include "tests/support/index.h"
+#include "tests/support/setting.h"
 
 namespace semel::crash {
 namespace {
-
-std::uint64_t setting(const char* name, std::uint64_t otherwise) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
 
 Model records(const OrderedStore& store) {
   Model model;

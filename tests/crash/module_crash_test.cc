@@ -5,20 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <string>
 #include <thread>
 
 #include "semel/core/random.h"
 #include "tests/module/module_server.h"
+#include "tests/support/setting.h"
 
 namespace semel::crash {
 namespace {
-
-std::uint64_t setting(const char* name, std::uint64_t otherwise) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
 
 // Operation n writes once to every family.
 constexpr std::uint64_t kCommands = 5;

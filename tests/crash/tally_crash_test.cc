@@ -9,7 +9,6 @@
 #include <array>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <thread>
 
@@ -20,14 +19,10 @@
 #include "tests/cli/temporary_directory.h"
 #include "tests/crash/tally_load.h"
 #include "tests/support/index.h"
+#include "tests/support/setting.h"
 
 namespace semel::crash {
 namespace {
-
-std::uint64_t setting(const char* name, std::uint64_t otherwise) {
-  const char* const value = std::getenv(name);
-  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
-}
 
 struct Seen {
   std::uint64_t killed_while_opening = 0;

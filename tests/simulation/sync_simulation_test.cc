@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "semel/core/random.h"
 #include "tests/simulation/sync_network.h"
 #include "tests/support/index.h"
+#include "tests/support/setting.h"
 
 namespace semel::simulation {
 namespace {
@@ -427,14 +427,9 @@ std::string anything_wrong(const Scenario& scenario) {
   return "";
 }
 
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 TEST(SyncSimulation, EndsWithBothEndsEqualWhateverHappensOnTheWay) {
-  const std::uint64_t runs = number_from("SEMEL_SYNC_RUNS", 200);
-  const std::uint64_t only = number_from("SEMEL_SYNC_SEED", 0);
+  const std::uint64_t runs = setting("SEMEL_SYNC_RUNS", 200);
+  const std::uint64_t only = setting("SEMEL_SYNC_SEED", 0);
   int failures = 0;
   for (std::uint64_t seed = 1; seed <= runs && failures < 5; ++seed) {
     if (only != 0 && seed != only) continue;
