@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "semel/core/clock.h"
+#include "semel/core/error_rate.h"
 
 namespace semel::cli {
 
@@ -132,6 +133,11 @@ Value number_value(std::string placeholder, To& to, std::string allowed, bool (*
     const auto x = parse_number(text);
     return x && accept(*x) ? x : std::nullopt;
   });
+}
+
+template <class To>
+Value error_rate_value(To& to) {
+  return number_value("E", to, std::string("a number, ") + kErrorRatesAllowed, is_error_rate);
 }
 
 template <class To>

@@ -21,6 +21,7 @@
 #include "cli/tree_plan.h"
 #include "cli/windows.h"
 #include "client/url.h"
+#include "semel/core/error_rate.h"
 #include "semel/hash/hasher.h"
 
 namespace semel::cli {
@@ -324,6 +325,11 @@ Exit sift(Settings settings) {
     for (std::size_t i = 1; i < tree->levels.size(); ++i) {
       plan.input.questions.places.push_back(tree->levels[i].key);
     }
+    if (settings.error &&
+        !is_error_rate(*settings.error / static_cast<double>(tree->levels.size()))) {
+      return refuse("--error is divided among the levels of the tree; allowed for each: " +
+                    std::string(kErrorRatesAllowed));
+    }
   }
   if (const std::string wrong = remote_contradiction(settings, tree && tree->remote());
       !wrong.empty()) {
@@ -429,9 +435,7 @@ Command sift_command() {
                  [](std::string_view text) { return std::optional(std::string(text)); }),
         "take the time from this field, not from the clock: seconds, milli-, micro- or nanoseconds "
         "since 1970, or ISO 8601"},
-       {"error", 'e',
-        number_value("E", settings->error, "a number from 1e-15 to 0.5",
-                     [](double error) { return error >= 1e-15 && error <= 0.5; }),
+       {"error", 'e', error_rate_value(settings->error),
         "the probability, at most, that a new key is wrongly dropped (default 1e-6)"},
        {"exact", 'x', flag_value(settings->exact),
         "keep a digest of 128 bits of each key instead, 21 to 43 bytes each: no new key is dropped "

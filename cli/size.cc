@@ -15,6 +15,7 @@
 #include "cli/commands.h"
 #include "cli/windows.h"
 #include "semel/core/arithmetic.h"
+#include "semel/core/error_rate.h"
 #include "semel/core/limits.h"
 #include "semel/filter/bloom_math.h"
 #include "semel/filter/cuckoo_filter.h"
@@ -29,7 +30,6 @@ namespace {
 
 constexpr char kName[] = "semel size";
 constexpr std::uint64_t kMostIds = limits::kFilterBits;
-constexpr double kLeastError = 1e-15, kMostError = 0.5;
 constexpr std::uint64_t kMeasuredIds = 4096;  // of an object that is made to be measured, or half
 constexpr std::uint64_t kClientIds = 1000;    // of a client in a window
 
@@ -233,9 +233,9 @@ std::optional<std::uint64_t> most_ids(Fits fits) {
 // The least error for which fits(error), to a part in a thousand; none if not for the greatest.
 template <class Fits>
 std::optional<double> least_error(Fits fits) {
-  if (!fits(kMostError)) return std::nullopt;
-  if (fits(kLeastError)) return kLeastError;
-  double bad = kLeastError, good = kMostError;
+  if (!fits(kMostErrorRate)) return std::nullopt;
+  if (fits(kLeastErrorRate)) return kLeastErrorRate;
+  double bad = kLeastErrorRate, good = kMostErrorRate;
   while (good > 1.001 * bad) {
     const double middle = std::sqrt(bad * good);
     (fits(middle) ? good : bad) = middle;
@@ -359,9 +359,7 @@ Command size_command() {
         "so many new ids in a second, in place of --ids; needs --window"},
        {"window", 'w', duration_value("TIME", settings->window_ms),
         "forget an id after this time: 90s, 10m, 1h"},
-       {"error", 'e',
-        number_value("E", settings->error, "a number from 1e-15 to 0.5",
-                     [](double error) { return error >= kLeastError && error <= kMostError; }),
+       {"error", 'e', error_rate_value(settings->error),
         "the probability, at most, that a new id is taken for a known one"},
        {"memory", 'm', bytes_value("SIZE", settings->memory, 1, std::uint64_t{1} << 60),
         "the memory that there is"},

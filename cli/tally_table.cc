@@ -156,9 +156,7 @@ std::vector<Option> options_of(ShapeOptions& to) {
        "clients)"},
       {"window", 'w', duration_value("TIME", to.window_ms),
        "of a new table: for how long an id is recognised (default 10m)"},
-      {"error", 'e',
-       number_value("E", to.error, "a number from 1e-15 to 0.5",
-                    [](double error) { return error >= 1e-15 && error <= 0.5; }),
+      {"error", 'e', error_rate_value(to.error),
        "of a new table: the probability, at most, that a filter takes a new id for a retry "
        "(default 1e-6)"},
       {"ids", 'n', count_value("N", to.ids, 1, std::uint64_t{1} << 39),

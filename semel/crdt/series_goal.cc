@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "semel/core/assert.h"
+#include "semel/core/error_rate.h"
 
 namespace semel {
 namespace {
@@ -57,7 +58,7 @@ class Walk {
 }  // namespace
 
 Result<void> SeriesGoal::check() const {
-  if (!(fpr > 0 && fpr < 1)) return Error{Errc::invalid, "fpr must be within (0, 1)"};
+  if (!is_error_rate(fpr)) return kErrorRateRefused;
   if (first_keys == 0) return Error{Errc::invalid, "a series begins with room for one key"};
   if (sites == 0 || sites > kMostSites) return Error{Errc::invalid, "1 to 65,536 sites"};
   if (chains > Chains::apart) return Error{Errc::invalid, "chains are own, shared or apart"};

@@ -56,7 +56,7 @@ struct SeriesGoal {
   HashId hash = {};
 
   // Errc::invalid unless every field is in its range: first_keys, sites and growth at least 1
-  // (growth 0 with Chains::apart), and fpr within (0, 1).
+  // (growth 0 with Chains::apart), and fpr is an error rate.
   Result<void> check() const;
 
   bool shared() const { return chains == Chains::shared; }

@@ -5,6 +5,7 @@
 
 #include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
+#include "semel/core/error_rate.h"
 #include "semel/core/limits.h"
 #include "semel/filter/bloom_block.h"
 #include "semel/filter/bloom_math.h"
@@ -82,7 +83,8 @@ Result<BloomShape> BloomShape::for_goal(const Goal& goal) {
     shape.bits = size.bits;
     shape.probes = size.probes;
   } else {
-    const double line_fpr = std::pow(goal.fpr, 1.0 / shape.lines());
+    // A root of a rate just below 1 rounds to 1.
+    const double line_fpr = std::min(std::pow(goal.fpr, 1.0 / shape.lines()), kMostErrorRate);
     if (line_fpr < bloom_math::kLeastBlockedFpr) {
       return Error{Errc::limit, "so low an fpr needs more lines, or the plain layout"};
     }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "semel/core/assert.h"
+#include "semel/core/error_rate.h"
 
 namespace semel {
 namespace {
@@ -35,7 +36,7 @@ Result<void> check(const SiftGoal& goal) {
     if (std::bit_cast<std::uint64_t>(goal.fpr) == 0) return {};
     return Error{Errc::invalid, "an exact window has no error"};
   }
-  if (!(goal.fpr > 0 && goal.fpr < 1)) return Error{Errc::invalid, "fpr must be within (0, 1)"};
+  if (!is_error_rate(goal.fpr)) return kErrorRateRefused;
   return {};
 }
 

@@ -59,7 +59,7 @@ class AnySifter {
   // As the time of an event: that of the call.
   static constexpr TimeMs kAtCall = std::numeric_limits<TimeMs>::max();
 
-  // Errc::invalid for a window or ids of zero or less, an error outside of (0, 1), or other than 0 for
+  // Errc::invalid for a window or ids of zero or less, an error rate that is none, or other than 0 for
   // exact, or a negative keep_ms; Errc::limit where the window would be impossible, or larger than its
   // part of max_bytes.
   static Result<AnySifter> make(const SiftGoal& goal, TimeMs now_ms);

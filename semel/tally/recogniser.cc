@@ -9,6 +9,7 @@
 
 #include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
+#include "semel/core/error_rate.h"
 #include "semel/hash/hasher.h"
 
 namespace semel::tally {
@@ -53,7 +54,7 @@ Result<void> check(const Recogniser::Goal& goal) {
     return Error{Errc::invalid, "a recogniser of unknown kind, policy or hash"};
   }
   if (goal.window_ms <= 0) return Error{Errc::invalid, "a window must be longer than zero"};
-  if (!(goal.fpr > 0 && goal.fpr < 1)) return Error{Errc::invalid, "fpr must be within (0, 1)"};
+  if (!is_error_rate(goal.fpr)) return kErrorRateRefused;
   if (goal.ids == 0) return Error{Errc::invalid, "a recogniser needs room for one id"};
   if (goal.max_bytes < Recogniser::kLeastBytes) {
     return Error{Errc::invalid, "a recogniser needs 8192 bytes"};

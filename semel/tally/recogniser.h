@@ -74,7 +74,7 @@ class Recogniser {
   static constexpr std::uint64_t kLeastBytes = 8192;
   static constexpr std::uint64_t kSettled = 1024;
 
-  // Errc::invalid unless window_ms > 0, 0 < fpr < 1, ids > 0 and max_bytes >= kLeastBytes;
+  // Errc::invalid unless window_ms > 0, is_error_rate(fpr), ids > 0 and max_bytes >= kLeastBytes;
   // Errc::limit for more than 2^38 ids, and where the first table of the filter is larger than its
   // share.
   static Result<Recogniser> make(const Goal& goal, TimeMs now_ms);

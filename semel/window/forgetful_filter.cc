@@ -7,6 +7,7 @@
 
 #include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
+#include "semel/core/error_rate.h"
 #include "semel/core/limits.h"
 #include "semel/window/batch.h"
 
@@ -79,7 +80,7 @@ TimeMs on_grid(TimeMs time, TimeMs step) {
 
 Result<void> check(const ForgetfulFilter::Goal& goal) {
   if (goal.window_ms <= 0) return Error{Errc::invalid, "a window must be longer than zero"};
-  if (!(goal.fpr > 0 && goal.fpr < 1)) return Error{Errc::invalid, "fpr must be within (0, 1)"};
+  if (!is_error_rate(goal.fpr)) return kErrorRateRefused;
   if (goal.ids == 0) return Error{Errc::invalid, "a window needs room for one id"};
   if (goal.rule > LaneRule::split_pairs || goal.schedule > LaneSchedule::paper ||
       goal.when_full > WhenFull::forget || !goal.hash.valid()) {

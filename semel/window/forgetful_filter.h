@@ -71,7 +71,7 @@ class ForgetfulFilter {
     bool operator==(const Goal&) const = default;
   };
 
-  // Errc::invalid for a window of zero or less, an error outside of (0, 1), no ids, or lanes, a rule and
+  // Errc::invalid for a window of zero or less, an error rate that is none, no ids, or lanes, a rule and
   // a layout that do not go together; Errc::limit where the first table would be impossible or larger
   // than max_bytes.
   // `first_share` of the error is for the first table, the rest for those that may follow.

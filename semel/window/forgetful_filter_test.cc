@@ -122,7 +122,8 @@ TEST(ForgetfulFilter, RefusesWhatIsNoWindow) {
   EXPECT_EQ(refused([](Goal& g) { g.rule = LaneRule::any; }), Errc::invalid);  // and blocked
   EXPECT_EQ(refused([](Goal& g) { g.max_bytes = 100; }), Errc::limit);
   EXPECT_EQ(refused([](Goal& g) { g.ids = std::uint64_t{1} << 60; }), Errc::limit);
-  EXPECT_EQ(refused([](Goal& g) { g.fpr = 1e-60; }), Errc::limit);
+  EXPECT_EQ(refused([](Goal& g) { g.fpr = 1e-60; }), Errc::invalid);
+  EXPECT_EQ(refused([](Goal& g) { g.fpr = 5e-324; }), Errc::invalid);
 }
 
 TEST(ForgetfulFilter, RecognisesForTheWindowAndForgetsOnePeriodAfter) {

@@ -7,6 +7,7 @@
 
 #include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
+#include "semel/core/error_rate.h"
 #include "semel/core/limits.h"
 #include "semel/filter/bloom_math.h"
 
@@ -143,14 +144,16 @@ Result<LaneShape> shape_for(BloomLayout layout, std::uint32_t lanes, LaneRule ru
   if (layout != BloomLayout::plain) {
     SEMEL_ASSERT(rule == LaneRule::newest);
     const double lane_fpr = -std::expm1(std::log1p(-fpr) / lanes);
-    const double line_fpr = std::pow(lane_fpr, 1.0 / best.lines());
+    // A root of a rate just below 1 rounds to 1.
+    const double line_fpr = std::min(std::pow(lane_fpr, 1.0 / best.lines()), kMostErrorRate);
     if (line_fpr < bloom_math::kLeastBlockedFpr) {
       return Error{Errc::limit, "so low an error needs more lines, or the plain layout"};
     }
     const bloom_math::Size size =
         bloom_math::blocked_size(ids, line_fpr, best.line_positions(), limits::kLaneProbes);
-    if (size.bits == 0 || size.bits > most / best.lines()) return too_large;
-    best.positions = size.bits * best.lines();
+    const std::uint64_t unit = std::uint64_t{best.line_positions()} * best.lines();
+    if (size.bits == 0 || size.bits > most / best.lines() || ids > most - unit) return too_large;
+    best.positions = std::max(size.bits * best.lines(), divide_up(ids, unit) * unit);
     best.probes = size.probes * best.lines();
     return best;
   }
@@ -165,6 +168,7 @@ Result<LaneShape> shape_for(BloomLayout layout, std::uint32_t lanes, LaneRule ru
     best.positions = positions;
     best.probes = probes;
   }
+  best.positions = std::max(best.positions, ids);
   if (best.positions > most) return too_large;
   return best;
 }

@@ -57,7 +57,8 @@ double paper_rate(const LaneShape& shape, std::span<const double> ids);
 // With every lane as full as it gets: `ids` in each period.
 double full_rate(const LaneShape& shape, LaneRule rule, double ids);
 
-// The least memory with full_rate(ids) <= fpr. The layout and the lanes are given.
+// The least memory with full_rate(ids) <= fpr and a position for each id, which only errors near 1
+// would do without. The layout and the lanes are given.
 // Errc::limit beyond limits::kFilterBits, and where a line cannot reach so low a rate.
 // REQUIRES: ids > 0, 0 < fpr < 1, lanes that are valid for the rule, and plain unless spread is 1.
 Result<LaneShape> shape_for(BloomLayout layout, std::uint32_t lanes, LaneRule rule,

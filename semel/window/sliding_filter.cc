@@ -9,6 +9,7 @@
 
 #include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
+#include "semel/core/error_rate.h"
 #include "semel/core/limits.h"
 #include "semel/filter/bloom_math.h"
 #include "semel/window/batch.h"
@@ -140,7 +141,7 @@ std::uint32_t most_equal(std::span<const std::uint32_t> timers) {
 
 Result<SlidingShape> SlidingShape::for_goal(const Goal& goal) {
   if (goal.window_ms < 1) return Error{Errc::invalid, "a window lasts a millisecond or longer"};
-  if (!(goal.fpr > 0 && goal.fpr < 1)) return Error{Errc::invalid, "fpr must be within (0, 1)"};
+  if (!is_error_rate(goal.fpr)) return kErrorRateRefused;
   if (goal.ids == 0) return Error{Errc::invalid, "a sliding filter needs room for one id"};
   if (goal.timer_bits < 4 || goal.timer_bits > 16) {
     return Error{Errc::invalid, "a timer has 4 to 16 bits"};
@@ -154,8 +155,8 @@ Result<SlidingShape> SlidingShape::for_goal(const Goal& goal) {
   const auto ids = static_cast<double>(goal.ids);
   const double late = static_cast<double>(shape.tick_ms()) / static_cast<double>(goal.window_ms);
   const double most_ids = std::ceil(ids * (1 + late) + 3 * std::sqrt(ids));
-  const double fpr = std::max(goal.fpr / 2, std::numeric_limits<double>::min());
-  const bloom_math::Size size = bloom_math::plain_size(static_cast<std::uint64_t>(most_ids), fpr);
+  const bloom_math::Size size =
+      bloom_math::plain_size(static_cast<std::uint64_t>(most_ids), goal.fpr / 2);
   if (size.bits == 0) return Error{Errc::limit, "the filter would need more than 2^46 bits"};
   shape.probes = size.probes;
   shape.lines = std::max(divide_up(size.bits, shape.line_cells()), shape.least_lines());
@@ -173,7 +174,7 @@ Result<SlidingShape> SlidingShape::for_goal(const Goal& goal) {
 }
 
 bool SlidingShape::valid() const {
-  if (window_ms < 1 || !(fpr > 0 && fpr < 1) || timer_bits < 4 || timer_bits > 16) return false;
+  if (window_ms < 1 || !is_error_rate(fpr) || timer_bits < 4 || timer_bits > 16) return false;
   if (probes < 1 || probes > limits::kPlainProbes) return false;
   if (equal_timers < 1 || equal_timers > probes || !hash.valid()) return false;
   if (growth != SlidingGrowth::density && growth != SlidingGrowth::cardinality) return false;

@@ -83,7 +83,7 @@ struct SlidingShape {
   };
 
   TimeMs window_ms;            // 1 or more
-  double fpr;                  // within (0, 1): the goal
+  double fpr;                  // an error rate: the goal
   std::uint32_t timer_bits;    // 4 to 16
   std::uint32_t probes;        // k: 1 to 32
   std::uint64_t lines;         // of each filter: least_lines() to kMostLines
@@ -94,7 +94,7 @@ struct SlidingShape {
   HashId hash;              // what made the digests
 
   // Filters one of which is enough for `ids` in a window. Errc::invalid unless window_ms > 0,
-  // 0 < fpr < 1, ids > 0 and the other fields are as above; Errc::limit where a filter would be
+  // is_error_rate(fpr), ids > 0 and the other fields are as above; Errc::limit where a filter would be
   // larger than max_bytes or limits::kFilterBits.
   static Result<SlidingShape> for_goal(const Goal& goal);
 

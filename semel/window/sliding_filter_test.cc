@@ -554,7 +554,7 @@ TEST(SlidingShape, RefusesAnImpossibleGoal) {
   EXPECT_EQ(refusal([](Goal& goal) { goal.max_bytes = 1000; }), Errc::limit);
   EXPECT_EQ(refusal([](Goal& goal) { goal.ids = ~0ull; }), Errc::limit);
   EXPECT_EQ(refusal([](Goal& goal) { goal.ids = 1ull << 44; }), Errc::limit);
-  EXPECT_EQ(refusal([](Goal& goal) { goal.fpr = 5e-324; }), Errc::limit);
+  EXPECT_EQ(refusal([](Goal& goal) { goal.fpr = 5e-324; }), Errc::invalid);
 }
 
 TEST(SlidingFilterDeathTest, RefusesAnInvalidShape) {

@@ -104,6 +104,12 @@ TEST_F(SiftTree, TellsWhatEachLevelFound) {
   EXPECT_TRUE(programs.err.ends_with("}]}\n"));
 }
 
+TEST_F(SiftTree, RefusesAnErrorThatLeavesTooLittleForALevel) {
+  expect_usage_error(sift({"-r", tree_, "--error", "2e-12"}, "1,2,3\n"),
+                     {"--error is divided among the levels of the tree; allowed for each: 1e-12"});
+  EXPECT_EQ(sift({"-r", tree_, "--error", "4e-12"}, "1,2,3\n").out, "1,2,3\n");
+}
+
 TEST_F(SiftTree, RefusesAFileThatIsNoTree) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"", "a tree needs two levels or more"},

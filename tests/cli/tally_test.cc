@@ -220,7 +220,7 @@ TEST_F(Tally, RefusesOptionsThatContradictEachOther) {
   };
   refused({"-r", "exact", "-e", "0.1"}, "--error and --recognise exact exclude each other");
   refused({"-w", "0s"}, "--window cannot be '0'");
-  refused({"-e", "0"}, "-e cannot be '0'; allowed: a number from 1e-15 to 0.5");
+  refused({"-e", "0"}, "-e cannot be '0'; allowed: a number, 1e-12 or more, below 1");
   refused({"-r", "nothing"}, "allowed: clients, filter, exact");
   refused({"-P", "1s"}, "--period is for --durability periodic");
   refused({"-d", "periodic", "-P", "0s"}, "--period cannot be '0'");
