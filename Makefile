@@ -6,6 +6,7 @@ SECONDS ?= 60
 ROUNDS ?= 200
 MODULE_ROUNDS ?= 50
 SEEDS ?= 100000
+LINES ?= 100000
 JOBS ?= $(shell nproc)
 
 # Of `make run`; 6380 or the next that is free, if it is not given.
@@ -22,7 +23,7 @@ NOT_IN_TESTS = -clang-analyzer-*,-bugprone-implicit-widening-*,-bugprone-redunda
 LINK_COMMAND = ln -sfn release/bin/semel build/semel && ln -sfn release/lib/semel.so build/semel.so
 
 .NOTPARALLEL: # ninja and ctest are parallel themselves, and apt serves one caller at a time
-.PHONY: help run test build install bench bench-sift figures fuzz crash cluster simulate test-asan test-tsan coverage docs format check clean
+.PHONY: help run test build install bench bench-sift figures fuzz crash cluster hostile simulate test-asan test-tsan coverage docs format check clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -71,6 +72,10 @@ cluster: need-build-test build/release/with-tests ## kill -9 of primaries during
 	@$(BUILD) release --target module_cluster_test sift_remote_test
 	SEMEL_CLUSTER_ROUNDS=$(ROUNDS) build/release/bin/tests/module_cluster_test
 	SEMEL_KILLS=$(ROUNDS) build/release/bin/tests/sift_remote_test --gtest_filter='SiftCluster.Lets*'
+
+hostile: need-build-test build/asan/build.ninja ## LINES (100000) random command lines for each family, at a server with AddressSanitizer
+	@$(BUILD) asan --target module_hostile_test
+	SEMEL_LINES=$(LINES) build/asan/bin/tests/module_hostile_test --gtest_filter='HostileLines.*'
 
 simulate: need-build-test build/release/with-tests ## tables at 2, 3 and 5 simulated sites: SEEDS (100000) runs
 	@$(BUILD) release --target tally_simulation

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "semel/core/error_rate.h"
+
 namespace semel::module {
 namespace {
 
@@ -80,15 +82,14 @@ bool Options::once(std::string_view word) {
 }
 
 bool Options::flag(std::string_view word) {
-  if (!more() || !is_word(call_[next_], word)) return false;
+  if (!is(word) || !once(word)) return false;
   ++next_;
-  return once(word);
+  return true;
 }
 
 std::optional<std::string_view> Options::value(std::string_view word) {
-  if (!more() || !is_word(call_[next_], word)) return std::nullopt;
-  if (!once(word)) return std::nullopt;
-  if (next_ + 1 >= call_.size()) {
+  if (!is(word) || !once(word)) return std::nullopt;
+  if (last()) {
     refuse("ERR " + std::string(word) + " needs a value");
     return std::nullopt;
   }
@@ -96,53 +97,70 @@ std::optional<std::string_view> Options::value(std::string_view word) {
   return call_[next_ - 1];
 }
 
+bool Options::rest(std::string_view word, std::size_t& first) {
+  if (!is(word)) return false;
+  first = next_ + 1;
+  next_ = call_.size();
+  return true;
+}
+
 void Options::refuse(const std::string& error) {
-  if (!refused_) call_.error(error);
+  if (refused_) return;
   refused_ = true;
+  call_.error(error);
 }
 
 void Options::unknown() {
-  if (!refused_) refuse("ERR unknown option " + quoted(call_[next_]));
+  if (more()) refuse("ERR unknown option " + quoted(call_[next_]));
+}
+
+void Options::wrong_arity() {
+  if (refused_) return;
+  refused_ = true;
+  call_.wrong_arity();
 }
 
 bool Options::duration(std::string_view word, TimeMs& out) {
   const std::optional<std::string_view> text = value(word);
-  if (!text) return refused_;
+  if (!text) return false;
   const std::optional<TimeMs> parsed = parse_duration(*text);
   if (!parsed || *parsed < 1) {
-    refuse("ERR " + std::string(word) + " cannot be " + quoted(*text) +
-           "; allowed: milliseconds, 1 or more, or 30s, 10m, 2h, 7d");
-  } else {
-    out = *parsed;
+    refuse_value(word, *text, "milliseconds, 1 or more, or 30s, 10m, 2h, 7d");
+    return false;
   }
+  out = *parsed;
   return true;
 }
 
 bool Options::error_rate(std::string_view word, double& out) {
   const std::optional<std::string_view> text = value(word);
-  if (!text) return refused_;
+  if (!text) return false;
   const std::optional<double> parsed = parse_number(*text);
-  if (!parsed || *parsed <= 0 || *parsed >= 1) {
-    refuse("ERR " + std::string(word) + " cannot be " + quoted(*text) +
-           "; allowed: above 0, below 1");
-  } else {
-    out = *parsed;
+  if (!parsed || !is_error_rate(*parsed)) {
+    refuse_value(word, *text, kErrorRatesAllowed);
+    return false;
   }
+  out = *parsed;
   return true;
 }
 
 bool Options::count(std::string_view word, std::uint64_t least, std::uint64_t most,
                     std::uint64_t& out) {
   const std::optional<std::string_view> text = value(word);
-  if (!text) return refused_;
+  if (!text) return false;
   const std::optional<std::uint64_t> parsed = parse_count(*text);
   if (!parsed || *parsed < least || *parsed > most) {
-    refuse("ERR " + std::string(word) + " cannot be " + quoted(*text) +
-           "; allowed: " + std::to_string(least) + " to " + std::to_string(most));
-  } else {
-    out = *parsed;
+    refuse_value(word, *text, std::to_string(least) + " to " + std::to_string(most));
+    return false;
   }
+  out = *parsed;
   return true;
+}
+
+void Options::refuse_value(std::string_view word, std::string_view value,
+                           const std::string& allowed) {
+  refuse(std::string("ERR ").append(word).append(" cannot be ").append(quoted(value)) +
+         "; allowed: " + allowed);
 }
 
 }  // namespace semel::module

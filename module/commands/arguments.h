@@ -24,37 +24,56 @@ std::optional<TimeMs> parse_duration(std::string_view text);
 //
 //   Options options(call, 2);
 //   while (options.more()) {
-//     if (options.flag("EXACT")) { exact = true; continue; }
-//     if (const auto text = options.value("WINDOW")) { ... options.refuse("...") ... continue; }
-//     options.unknown();
+//     if (options.flag("EXACT")) {
+//       exact = true;
+//     } else if (options.duration("WINDOW", window_ms)) {
+//       continue;
+//     } else if (const auto text = options.value("ONFULL")) {
+//       if (...) options.refuse("ERR ...");
+//     } else {
+//       options.unknown();
+//     }
 //   }
 //   if (options.refused()) return;   // the caller has been told
+//
+// Contract  The first refusal is the answer to the call. After it there are no more arguments: every
+//           question below says no, and further refusals change nothing. So a loop may ask on, as long
+//           as it looks at arguments and answers through Options alone.
 class Options {
  public:
   // From argument `next` on.
   Options(host::Call& call, std::size_t next) : call_(call), next_(next) {}
 
   bool more() const { return !refused_ && next_ < call_.size(); }
-  // Whether the next argument is this word; then it is taken.
-  bool flag(std::string_view word);
-  // The argument after this word, if the next one is this word. Refuses if there is none.
-  std::optional<std::string_view> value(std::string_view word);
-  // The next argument, whatever it is.
-  std::string_view take() { return call_[next_++]; }
-  std::size_t next() const { return next_; }
+  // Returns whether the next argument is the last one.
+  bool last() const { return more() && next_ + 1 == call_.size(); }
+  // Returns whether the next argument is this word. Takes nothing.
+  bool is(std::string_view word) const { return more() && is_word(call_[next_], word); }
 
-  // Answers with an error; the first one counts.
+  // Takes this word, if it is the next argument. Refuses it if it was taken before.
+  bool flag(std::string_view word);
+  // Takes this word and the argument after it, which it returns, if the word is the next argument.
+  // Refuses it if it was taken before or nothing is after it.
+  std::optional<std::string_view> value(std::string_view word);
+  // Takes this word and everything after it, if the word is the next argument. `first` is then the
+  // number of the argument after it; call.size() if there is none.
+  bool rest(std::string_view word, std::size_t& first);
+
+  // Answers with an error.
   void refuse(const std::string& error);
   void unknown();
+  void wrong_arity();
   bool refused() const { return refused_; }
 
-  // These take the value of an option into `out`, and refuse what is not within its range.
+  // These take a word and its value into `out`, if the word is the next argument, and refuse what is
+  // not within its range.
   bool duration(std::string_view word, TimeMs& out);
   bool error_rate(std::string_view word, double& out);
   bool count(std::string_view word, std::uint64_t least, std::uint64_t most, std::uint64_t& out);
 
  private:
   bool once(std::string_view word);
+  void refuse_value(std::string_view word, std::string_view value, const std::string& allowed);
 
   host::Call& call_;
   std::size_t next_;

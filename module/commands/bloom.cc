@@ -13,6 +13,7 @@
 #include "module/commands/filters.h"
 #include "module/host/statistics.h"
 #include "module/types/bloom_value.h"
+#include "semel/core/error_rate.h"
 
 namespace semel::module {
 namespace {
@@ -83,6 +84,9 @@ void reserve(Call& call) {
   const std::optional<double> error = parse_number(call[2]);
   if (!error) return call.error("ERR bad error rate");
   if (!(*error > 0 && *error < 1)) return call.error("ERR (0 < error rate range < 1) ");
+  if (!is_error_rate(*error)) {
+    return call.error(std::string("ERR error rate too low; allowed: ").append(kErrorRatesAllowed));
+  }
   goal.error = *error;
   const std::optional<std::int64_t> capacity = parse_integer(call[3]);
   if (!capacity) return call.error("ERR bad capacity");
@@ -96,23 +100,19 @@ void reserve(Call& call) {
   while (options.more()) {
     if (options.flag("NONSCALING")) {
       scaling = false;
-    } else if (is_word(call[options.next()], "EXPANSION")) {
-      if (options.next() + 1 == call.size()) return call.error("ERR no expansion");
-      const std::optional<std::string_view> text = options.value("EXPANSION");
-      if (!text) break;
+    } else if (options.is("EXPANSION") && options.last()) {
+      options.refuse("ERR no expansion");
+    } else if (const auto text = options.value("EXPANSION")) {
       const std::optional<std::int64_t> expansion = parse_integer(*text);
-      if (!expansion || *expansion > kMostExpansion) return call.error("ERR bad expansion");
-      if (*expansion < (call.replayed() ? 0 : 1)) {
-        return call.error("ERR expansion should be greater or equal to 1");
+      if (!expansion || *expansion > kMostExpansion) {
+        options.refuse("ERR bad expansion");
+      } else if (*expansion < (call.replayed() ? 0 : 1)) {
+        options.refuse("ERR expansion should be greater or equal to 1");
+      } else {
+        goal.expansion = static_cast<std::uint32_t>(*expansion);
+        expansion_given = true;
       }
-      goal.expansion = static_cast<std::uint32_t>(*expansion);
-      expansion_given = true;
-    } else if (take_secret(options, call, secret)) {
-      continue;
-    } else if (call.replayed() && is_word(call[options.next()], "TAG")) {
-      tag = parse_count(options.value("TAG").value_or(""));
-      if (!tag) options.refuse("ERR TAG is a number");
-    } else {
+    } else if (!take_secret(options, call, secret) && !take_tag(options, call, tag)) {
       options.unknown();
     }
   }
@@ -194,37 +194,36 @@ void add_many(Call& call) {
 
 // BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] ITEMS item...
 void insert(Call& call) {
+  constexpr const char* kOutOfRange = "Bad argument received";
   BloomValue::Goal goal = default_goal();
   bool create_missing = true, scaling = true;
   Options options(call, 2);
   std::size_t items = 0;
-  while (options.more() && items == 0) {
-    const std::string_view word = call[options.next()];
-    if (is_word(word, "ITEMS")) {
-      items = options.next() + 1;
+  while (options.more()) {
+    if (options.rest("ITEMS", items)) {
+      break;
     } else if (options.flag("NOCREATE")) {
       create_missing = false;
     } else if (options.flag("NONSCALING")) {
       scaling = false;
-    } else if (options.next() + 1 == call.size()) {
-      return call.wrong_arity();
-    } else if (const auto text = options.value("CAPACITY")) {
-      const std::optional<std::int64_t> capacity = parse_integer(*text);
-      if (!capacity) return call.error("Bad capacity");
-      if (*capacity <= 0) return call.error("Bad argument received");
-      goal.capacity = static_cast<std::uint64_t>(*capacity);
+    } else if (options.last()) {
+      options.wrong_arity();
+    } else if (const auto capacity_text = options.value("CAPACITY")) {
+      const std::optional<std::int64_t> capacity = parse_integer(*capacity_text);
+      if (!capacity || *capacity <= 0) options.refuse(capacity ? kOutOfRange : "Bad capacity");
+      goal.capacity = static_cast<std::uint64_t>(capacity.value_or(0));
     } else if (const auto error_text = options.value("ERROR")) {
       const std::optional<double> error = parse_number(*error_text);
-      if (!error) return call.error("Bad error rate");
-      if (!(*error > 0 && *error < 1)) return call.error("Bad argument received");
-      goal.error = *error;
+      if (!error || !is_error_rate(*error)) options.refuse(error ? kOutOfRange : "Bad error rate");
+      goal.error = error.value_or(0);
     } else if (const auto expansion_text = options.value("EXPANSION")) {
       const std::optional<std::int64_t> expansion = parse_integer(*expansion_text);
-      if (!expansion) return call.error("Bad expansion");
-      if (*expansion < 1 || *expansion > kMostExpansion) return call.error("Bad argument received");
-      goal.expansion = static_cast<std::uint32_t>(*expansion);
-    } else if (!options.refused()) {
-      return call.error("Unknown argument received");
+      if (!expansion || *expansion < 1 || *expansion > kMostExpansion) {
+        options.refuse(expansion ? kOutOfRange : "Bad expansion");
+      }
+      goal.expansion = static_cast<std::uint32_t>(expansion.value_or(0));
+    } else {
+      options.refuse("Unknown argument received");
     }
   }
   if (options.refused()) return;

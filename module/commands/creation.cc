@@ -14,7 +14,7 @@ std::string text_of(double value) {
 
 bool take_when_full(Options& options, WhenFull& out) {
   const std::optional<std::string_view> text = options.value("ONFULL");
-  if (!text) return options.refused();
+  if (!text) return false;
   if (is_word(*text, "REFUSE")) {
     out = WhenFull::refuse;
   } else if (is_word(*text, "FORGET")) {
@@ -32,7 +32,7 @@ bool take_max_bytes(Options& options, std::uint64_t least, std::uint64_t& out) {
 bool take_secret(Options& options, const host::Call& call, std::optional<Secret>& out) {
   if (!call.replayed()) return false;
   const std::optional<std::string_view> text = options.value("SECRET");
-  if (!text) return options.refused();
+  if (!text) return false;
   if (text->size() != Secret::kSize) {
     options.refuse("ERR SECRET has 32 bytes");
     return true;
@@ -41,6 +41,15 @@ bool take_secret(Options& options, const host::Call& call, std::optional<Secret>
   std::copy(text->begin(), text->end(), bytes.begin());
   out.emplace(bytes);
   adopt_secret(*out);
+  return true;
+}
+
+bool take_tag(Options& options, const host::Call& call, std::optional<std::uint64_t>& out) {
+  if (!call.replayed()) return false;
+  const std::optional<std::string_view> text = options.value("TAG");
+  if (!text) return false;
+  out = parse_count(*text);
+  if (!out) options.refuse("ERR TAG is a number");
   return true;
 }
 

@@ -26,11 +26,13 @@ inline const char* text_of(WhenFull when_full) {
   return when_full == WhenFull::refuse ? "refuse" : "forget";
 }
 
-// Options that several families take. Each is true if the next argument was its own.
+// Options that several families take. Each returns whether the next argument was its own, and good.
 bool take_when_full(Options& options, WhenFull& out);                            // ONFULL
 bool take_max_bytes(Options& options, std::uint64_t least, std::uint64_t& out);  // MAXBYTES
 // SECRET, in effects alone. It becomes the secret of the server, if that has none yet.
 bool take_secret(Options& options, const host::Call& call, std::optional<Secret>& out);
+// TAG of a chain, in effects alone.
+bool take_tag(Options& options, const host::Call& call, std::optional<std::uint64_t>& out);
 
 // "ERR could not create ...: the reason."
 std::string refusal(const char* what, const Error& error);

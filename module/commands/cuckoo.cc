@@ -103,19 +103,17 @@ constexpr std::array kSettings = {
             &CuckooValue::Goal::expansion},
 };
 
-// Takes one of them; false if the next argument is none. What is wrong is answered.
-bool take_setting(Call& call, Options& options, CuckooValue::Goal& goal, bool& wrong) {
+// Takes one of them, and refuses what is wrong with it. Returns false if the next argument is none.
+bool take_setting(Options& options, CuckooValue::Goal& goal) {
   for (const Setting& setting : kSettings) {
-    if (!is_word(call[options.next()], setting.word)) continue;
     const std::optional<std::string_view> text = options.value(setting.word);
-    if (!text) return true;
+    if (!text) continue;
     const std::optional<std::int64_t> value = parse_integer(*text);
-    wrong = !value || *value < setting.least || *value > setting.most;
-    if (wrong) {
-      call.error(value ? setting.out_of_range : setting.unreadable);
-    } else {
-      goal.*setting.field = static_cast<std::uint32_t>(*value);
+    if (!value || *value < setting.least || *value > setting.most) {
+      options.refuse(value ? setting.out_of_range : setting.unreadable);
+      return false;
     }
+    goal.*setting.field = static_cast<std::uint32_t>(*value);
     return true;
   }
   return false;
@@ -132,17 +130,12 @@ void reserve(Call& call) {
   std::optional<std::uint64_t> tag;
   Options options(call, 3);
   while (options.more()) {
-    bool wrong = false;
-    if (take_setting(call, options, goal, wrong)) {
-      if (wrong) return;
-    } else if (take_secret(options, call, secret)) {
+    if (take_setting(options, goal) || take_secret(options, call, secret) ||
+        take_tag(options, call, tag) ||
+        (call.replayed() && options.error_rate("ERROR", goal.error))) {
       continue;
-    } else if (call.replayed() && is_word(call[options.next()], "TAG")) {
-      tag = parse_count(options.value("TAG").value_or(""));
-      if (!tag) options.refuse("ERR TAG is a number");
-    } else if (!call.replayed() || !options.error_rate("ERROR", goal.error)) {
-      options.unknown();
     }
+    options.unknown();
   }
   if (options.refused()) return;
   if (goal.capacity < std::uint64_t{2} * goal.bucket_size) return call.error(kSmallCapacity);
@@ -204,19 +197,19 @@ void insert_items(Call& call, bool unless_there) {
   bool create_missing = true;
   std::size_t items = 0;
   Options options(call, 2);
-  while (options.more() && items == 0) {
-    if (is_word(call[options.next()], "ITEMS")) {
-      items = options.next() + 1;
+  while (options.more()) {
+    if (options.rest("ITEMS", items)) {
+      break;
     } else if (options.flag("NOCREATE")) {
       create_missing = false;
-    } else if (options.next() + 1 == call.size()) {
-      return call.wrong_arity();
+    } else if (options.last()) {
+      options.wrong_arity();
     } else if (const auto text = options.value("CAPACITY")) {
       const std::optional<std::int64_t> capacity = parse_integer(*text);
-      if (!capacity || *capacity <= 0) return call.error("Bad capacity");
-      goal.capacity = static_cast<std::uint64_t>(*capacity);
-    } else if (!options.refused()) {
-      return call.error("Unknown argument received");
+      if (!capacity || *capacity <= 0) options.refuse("Bad capacity");
+      goal.capacity = static_cast<std::uint64_t>(capacity.value_or(0));
+    } else {
+      options.refuse("Unknown argument received");
     }
   }
   if (options.refused()) return;

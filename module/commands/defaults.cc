@@ -7,6 +7,7 @@
 
 #include "module/commands/arguments.h"
 #include "module/types/secret_frame.h"
+#include "semel/core/error_rate.h"
 
 namespace semel::module {
 
@@ -35,8 +36,9 @@ Setting duration(const char* name, TimeMs& value, const char* summary) {
 
 Setting error_rate(const char* name, const char* written, double& value, const char* summary) {
   return {name, SettingKind::changeable, written, summary, [&value](std::string_view text) {
+            static const std::string kAllowed = std::string("allowed: ") + kErrorRatesAllowed;
             const std::optional<double> parsed = parse_number(text);
-            if (!parsed || *parsed <= 0 || *parsed >= 1) return "allowed: above 0, below 1";
+            if (!parsed || !is_error_rate(*parsed)) return kAllowed.c_str();
             value = *parsed;
             return static_cast<const char*>(nullptr);
           }};

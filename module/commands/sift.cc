@@ -41,7 +41,7 @@ const char* name_of(SiftStructure structure) {
 
 bool take_structure(Options& options, SiftStructure& out) {
   const std::optional<std::string_view> text = options.value("STRUCTURE");
-  if (!text) return options.refused();
+  if (!text) return false;
   if (is_word(*text, "FORGETFUL")) {
     out = SiftStructure::forgetful;
   } else if (is_word(*text, "TIMERS")) {
@@ -191,22 +191,21 @@ void add_many(Call& call) { add_from(call, 2); }
 
 // SIFT.INSERT key [RENEW] [TIMED] ITEMS id [ms] [id [ms] ...]
 void insert(Call& call) {
-  bool renew = false, timed = false, items = false;
+  bool renew = false, timed = false;
+  std::size_t first = 0;
   Options options(call, 2);
-  while (!items && options.more()) {
+  while (options.more()) {
     if (options.flag("RENEW")) {
       renew = true;
     } else if (options.flag("TIMED")) {
       timed = true;
-    } else if (options.flag("ITEMS")) {
-      items = true;
-    } else {
+    } else if (!options.rest("ITEMS", first)) {
       options.unknown();
     }
   }
   if (options.refused()) return;
-  const std::size_t first = options.next(), step = timed ? 2 : 1;
-  if (!items || first == call.size() || (call.size() - first) % step != 0) {
+  const std::size_t step = timed ? 2 : 1;
+  if (first == 0 || first == call.size() || (call.size() - first) % step != 0) {
     return call.error(timed ? "ERR TIMED takes ITEMS id ms [id ms ...]"
                             : "ERR syntax error; allowed: [RENEW] [TIMED] ITEMS id [id ...]");
   }

@@ -368,7 +368,7 @@ void range(Call& call) {
     }
     return ++found < most;
   });
-  call.end_map(found);
+  call.end_map();
 }
 
 // Of [min max] at the end of a command. False if that was answered with an error.

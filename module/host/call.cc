@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <ctime>
+#include <stdexcept>
 
 #include "module/host/listeners.h"
 #include "module/host/string.h"
@@ -56,7 +57,8 @@ void Call::signal(std::string_view key, const char* event) {
 
 void Call::number(double value) {
   if (resp3()) {
-    answered(api::ReplyWithDouble(ctx_, value));
+    owe(0);
+    api::ReplyWithDouble(ctx_, value);
     return;
   }
   std::array<char, 32> buffer;
@@ -66,6 +68,36 @@ void Call::number(double value) {
 
 void Call::wrong_type() {
   error("WRONGTYPE Operation against a key holding the wrong kind of value");
+}
+
+void Call::begin_map() {
+  if (owed_ != 1 || map_parts_) throw std::logic_error("a map in the middle of an answer");
+  owed_ = 0;
+  map_parts_ = 0;
+  api::ReplyWithMap(ctx_, api::kPostponed);
+}
+
+void Call::end_map() {
+  if (!map_parts_ || owed_ != 0 || *map_parts_ % 2 != 0) {
+    throw std::logic_error("the end of a map that is not open, or of half a pair");
+  }
+  api::ReplySetMapLength(ctx_, static_cast<long>(*map_parts_ / 2));
+  map_parts_.reset();
+}
+
+void Call::begin_part() {
+  if (!map_parts_) throw std::logic_error("a second answer to one command");
+  ++*map_parts_;
+  owed_ = 1;
+}
+
+void Call::no_such_argument() { throw std::logic_error("an argument that is not there"); }
+
+void Call::settle(const char* text) {
+  while (owed_ > 0) error(text);
+  if (!map_parts_) return;
+  if (*map_parts_ % 2 != 0) error(text);
+  end_map();
 }
 
 }  // namespace semel::host

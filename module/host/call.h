@@ -9,6 +9,9 @@
 //           the same as its primary did. Limits of the configuration are not checked again then.
 // Answers   One, of any shape; an array of n takes n further answers, a map of n takes 2n. In RESP2 a
 //           map is an array, a boolean 0 or 1.
+// Mistakes  A client gets one answer whatever a handler does. An argument that is not there and an
+//           answer that is not owed throw std::logic_error, and reach the server in no build; answers
+//           that are missing at the end are filled in with an error. A handler that errs fails alone.
 #pragma once
 
 #include <concepts>
@@ -30,6 +33,9 @@
 namespace semel::host {
 
 class Job;
+
+// The answer to a client where a handler errs.
+inline constexpr const char* kInternal = "ERR internal error, see the log of the server";
 
 enum class Access : std::uint8_t { read, write };
 
@@ -72,7 +78,7 @@ class Call {
   std::size_t size() const { return args_.size(); }
   std::string_view operator[](std::size_t index) const {
     std::size_t length = 0;
-    const char* const text = api::StringPtrLen(args_[index], &length);
+    const char* const text = api::StringPtrLen(argument(index), &length);
     return {text, length};
   }
 
@@ -83,7 +89,7 @@ class Call {
   bool replayed() const { return replayed_; }
   bool resp3() const { return (api::GetContextFlags(ctx_) & api::kFlagResp3) != 0; }
 
-  OpenKey open(std::size_t index, Access access) { return open(args_[index], access); }
+  OpenKey open(std::size_t index, Access access) { return open(argument(index), access); }
   // By name, for a job, whose call has no arguments.
   OpenKey open(std::string_view key, Access access);
 
@@ -108,27 +114,51 @@ class Call {
 
   // Answers.
   void ok() { simple("OK"); }
-  void simple(const char* word) { answered(api::ReplyWithSimpleString(ctx_, word)); }
-  void integer(std::int64_t value) { answered(api::ReplyWithLongLong(ctx_, value)); }
-  void boolean(bool value) { answered(api::ReplyWithBool(ctx_, value ? 1 : 0)); }
+  void simple(const char* word) {
+    owe(0);
+    api::ReplyWithSimpleString(ctx_, word);
+  }
+  void integer(std::int64_t value) {
+    owe(0);
+    api::ReplyWithLongLong(ctx_, value);
+  }
+  void boolean(bool value) {
+    owe(0);
+    api::ReplyWithBool(ctx_, value ? 1 : 0);
+  }
   void number(double value);  // in RESP2 the shortest text that reads as the same number
   void text(std::string_view value) {
-    answered(api::ReplyWithStringBuffer(ctx_, value.data(), value.size()));
+    owe(0);
+    api::ReplyWithStringBuffer(ctx_, value.data(), value.size());
   }
   void bytes(ByteView value) { text({reinterpret_cast<const char*>(value.data()), value.size()}); }
-  void null() { answered(api::ReplyWithNull(ctx_)); }
-  void array(std::size_t size) { answered(api::ReplyWithArray(ctx_, static_cast<long>(size))); }
-  void map(std::size_t size) { answered(api::ReplyWithMap(ctx_, static_cast<long>(size))); }
+  void null() {
+    owe(0);
+    api::ReplyWithNull(ctx_);
+  }
+  void array(std::size_t size) {
+    owe(size);
+    api::ReplyWithArray(ctx_, static_cast<long>(size));
+  }
+  void map(std::size_t size) {
+    owe(2 * size);
+    api::ReplyWithMap(ctx_, static_cast<long>(size));
+  }
   // With its code in front: "ERR ...", "WRONGTYPE ...".
-  void error(const char* text) { answered(api::ReplyWithError(ctx_, text)); }
+  void error(const char* text) {
+    owe(0);
+    api::ReplyWithError(ctx_, text);
+  }
   void error(const std::string& text) { error(text.c_str()); }
   void wrong_type();
-  void wrong_arity() { answered(api::WrongArity(ctx_)); }
-  // A map or array whose size is not known before.
-  void begin_map() { answered(api::ReplyWithMap(ctx_, api::kPostponed)); }
-  void end_map(std::size_t size) { api::ReplySetMapLength(ctx_, static_cast<long>(size)); }
-  void begin_array() { answered(api::ReplyWithArray(ctx_, api::kPostponed)); }
-  void end_array(std::size_t size) { api::ReplySetArrayLength(ctx_, static_cast<long>(size)); }
+  void wrong_arity() {
+    owe(0);
+    api::WrongArity(ctx_);
+  }
+  // A map whose size is not known before: all answers until end_map() belong to it. It is the whole
+  // answer, or the last part of it.
+  void begin_map();
+  void end_map();
 
   // Work that may take long: in steps, between which the server serves others, while the client
   // waits; at once where a client cannot wait (MULTI, scripts, effects). The job answers.
@@ -148,7 +178,23 @@ class Call {
         api::OpenKey(ctx_, key, access == Access::write ? api::kRead | api::kWrite : api::kRead)};
   }
   static TimeMs clock_ms();
-  void answered(int /*ok*/) { answered_ = true; }
+
+  api::String* argument(std::size_t index) const {
+    if (index >= args_.size()) no_such_argument();
+    return args_[index];
+  }
+  // Counts an answer that takes `parts` further ones. Throws if none is owed.
+  void owe(std::size_t parts) {
+    if (owed_ == 0) begin_part();
+    owed_ += parts - 1;
+  }
+  void begin_part();
+  [[noreturn]] static void no_such_argument();
+  bool complete() const { return owed_ == 0 && !map_parts_; }
+  // Gives `error` for every answer that is still owed.
+  void settle(const char* error);
+  // Another call answers this client, or there is none.
+  void owes_nothing() { owed_ = 0; }
 
   api::Ctx* ctx_;
   std::span<api::String* const> args_;
@@ -157,7 +203,8 @@ class Call {
   bool changed_ = false;
   bool only_effects_ = false;
   bool sent_effects_ = false;
-  bool answered_ = false;
+  std::size_t owed_ = 1;  // answers, or within an open map those of its current part
+  std::optional<std::size_t> map_parts_;  // of a map that is open: keys and values so far
 };
 
 }  // namespace semel::host

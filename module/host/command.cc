@@ -204,22 +204,6 @@ void tell(const LoadedCommand& command, api::Ctx* ctx, std::span<api::String* co
   api::NotifyKeyspaceEvent(ctx, api::kNotifyModule, command.event.c_str(), key);
 }
 
-// Runs a handler; nothing that it throws gets past here. What was answered before stands.
-template <class Run>
-void guarded(api::Ctx* ctx, const LoadedCommand& command, const bool& answered, Run run) {
-  const auto fail = [&](const char* why, const char* error) {
-    api::Log(ctx, "warning", "%s: %s", command.name.c_str(), why);
-    if (!answered) api::ReplyWithError(ctx, error);
-  };
-  try {
-    run();
-  } catch (const std::bad_alloc&) {
-    fail("no memory", "OOM the server has no memory for this command");
-  } catch (const std::exception& error) {
-    fail(error.what(), "ERR internal error, see the log of the server");
-  }
-}
-
 }  // namespace
 
 CommandTable::CommandTable(std::vector<std::span<const Command>> families)
@@ -254,10 +238,26 @@ const LoadedCommand* CommandTable::find(std::string_view name) {
   return found == loaded_commands().end() ? nullptr : &found->second;
 }
 
+// Nothing that a handler throws gets past here. What was answered before stands.
+void CommandTable::handle(const LoadedCommand& command, Call& call) {
+  const auto fail = [&](const char* why, const char* error) {
+    api::Log(call.ctx_, "warning", "%s: %s", command.name.c_str(), why);
+    call.settle(error);
+  };
+  try {
+    command.row->handler(call);
+    if (!call.complete()) fail("a handler that did not answer", kInternal);
+  } catch (const std::bad_alloc&) {
+    fail("no memory", "OOM the server has no memory for this command");
+  } catch (const std::exception& error) {
+    fail(error.what(), kInternal);
+  }
+}
+
 int CommandTable::run(const LoadedCommand& command, api::Ctx* ctx,
                       std::span<api::String* const> args) {
   Call call(ctx, args);
-  guarded(ctx, command, call.answered_, [&] { command.row->handler(call); });
+  handle(command, call);
   if (call.changed_ || call.sent_effects_) tell(command, ctx, args);
   if (!call.changed_) return api::kOk;
   if (!someone_listens()) {
@@ -269,12 +269,15 @@ int CommandTable::run(const LoadedCommand& command, api::Ctx* ctx,
   return api::kOk;
 }
 
+bool CommandTable::replays(const LoadedCommand& command, std::size_t args) {
+  return args >= command.least && command.row->effect != Effect::server;
+}
+
 bool CommandTable::replay(const LoadedCommand& command, api::Ctx* ctx,
                           std::span<api::String* const> args, TimeMs at_ms) {
-  // An AOF file that was damaged is not held to this by the server.
-  if (args.size() < command.least || command.row->effect == Effect::server) return false;
+  SEMEL_ASSERT(replays(command, args.size()));
   Call call(ctx, args, at_ms);
-  guarded(ctx, command, call.answered_, [&] { command.row->handler(call); });
+  handle(command, call);
   if (call.changed_) tell(command, ctx, args);
   return call.changed_;
 }

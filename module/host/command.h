@@ -76,14 +76,19 @@ class CommandTable {
 
   // Runs a command the way that the server calls it.
   static int run(const LoadedCommand& command, api::Ctx* ctx, std::span<api::String* const> args);
-  // Runs the effect of a command at a primary: `args` are its time, its name in the table, and its
-  // arguments. False if there is no such command, or it changed nothing.
+  // Returns whether so many arguments can be the effect of this command. The server does not hold an
+  // AOF file that was damaged to that.
+  static bool replays(const LoadedCommand& command, std::size_t args);
+  // Runs the effect of a command at a primary: `args` are its name in the table and its arguments.
+  // Returns whether it changed something. REQUIRES: replays(command, args.size()).
   static bool replay(const LoadedCommand& command, api::Ctx* ctx,
                      std::span<api::String* const> args, TimeMs at_ms);
   // By its name in the table; null if it is not loaded.
   static const LoadedCommand* find(std::string_view name);
 
  private:
+  static void handle(const LoadedCommand& command, Call& call);
+
   std::vector<std::span<const Command>> families_;
 };
 

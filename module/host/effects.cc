@@ -32,14 +32,16 @@ class EffectCommands {
     }
     const std::optional<std::int64_t> at_ms = number_of(call[1]);
     const LoadedCommand* const command = CommandTable::find(call[2]);
-    if (!at_ms || command == nullptr) {
+    const std::span<api::String* const> effect = call.args_.subspan(2);
+    if (!at_ms || command == nullptr || !CommandTable::replays(*command, effect.size())) {
       ++statistics.effects_failed;
-      api::Log(call.ctx_, "warning", "an effect that is none of this module's commands: %.*s",
+      api::Log(call.ctx_, "warning", "an effect that no command of this module has: %.*s",
                static_cast<int>(call[2].size()), call[2].data());
       call.error("ERR SEMEL.AT ms command [argument ...]");
       return;
     }
-    const bool changed = CommandTable::replay(*command, call.ctx_, call.args_.subspan(2), *at_ms);
+    const bool changed = CommandTable::replay(*command, call.ctx_, effect, *at_ms);
+    call.owes_nothing();  // the command has answered
     if (changed) {
       api::ReplicateVerbatim(call.ctx_);
       ++statistics.effects_applied;

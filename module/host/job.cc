@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "module/host/statistics.h"
@@ -34,10 +35,14 @@ class JobRunner {
         runner->failed_ = "READONLY this server became a replica; what was done stays";
       } else {
         Call call(ctx, {});
+        call.owes_nothing();
         more = runner->job_->step(call);
       }
-    } catch (const std::exception&) {
+    } catch (const std::bad_alloc&) {
       runner->failed_ = "OOM the server has no memory for this";
+    } catch (const std::exception& error) {
+      runner->failed_ = kInternal;
+      api::Log(ctx, "warning", "a job: %s", error.what());
     }
     if (more) {
       api::CreateTimer(ctx, 0, tick, runner);
@@ -50,7 +55,12 @@ class JobRunner {
     const auto* const runner = static_cast<JobRunner*>(api::GetBlockedClientPrivateData(ctx));
     if (runner->failed_ != nullptr) return api::ReplyWithError(ctx, runner->failed_);
     Call call(ctx, {});
-    runner->job_->answer(call);
+    try {
+      runner->job_->answer(call);
+    } catch (const std::exception& error) {
+      api::Log(ctx, "warning", "a job: %s", error.what());
+    }
+    call.settle(kInternal);
     return api::kOk;
   }
 
@@ -74,6 +84,7 @@ void Call::start(std::unique_ptr<Job> job) {
   }
   ++statistics.jobs;
   JobRunner::start(*this, std::move(job));
+  owes_nothing();  // the job answers by a call of its own
 }
 
 }  // namespace semel::host

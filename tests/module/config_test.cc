@@ -11,6 +11,7 @@
 #include "tests/cli/temporary_directory.h"
 #include "tests/cli/wildcard.h"
 #include "tests/module/module_server.h"
+#include "tests/module/samples.h"
 
 namespace semel {
 namespace {
@@ -24,7 +25,7 @@ struct Setting {
 };
 
 constexpr const char* kDuration = "allowed: milliseconds, 1 or more, or 30s, 10m, 2h, 7d";
-constexpr const char* kRate = "allowed: above 0, below 1";
+constexpr const char* kRate = "allowed: 1e-12 or more, below 1";
 constexpr const char* kIds = "allowed: 1 to 274877906944";
 constexpr std::array kSettings = {
     Setting{"tally-window", "600000", "2h", "0", kDuration},
@@ -94,6 +95,48 @@ TEST(Config, IsWhatNewKeysAreMadeWith) {
   expect("CF.INFO c",
          "[[...]\"Bucket size\", 4, \"Expansion rate\", 5, \"Max iterations\", 6, "
          "\"Error rate\", \"0.0625\", [...]]");
+}
+
+// What a setting allows can be made, saved and loaded; what it refuses does not come back with a restart.
+TEST(Config, ErrorRatesAreThoseThatKeysCanBeMadeWith) {
+  RedisServer server(with_module({"--appendonly", "yes", "--aof-use-rdb-preamble", "no"}));
+  struct Case {
+    const char* setting;
+    std::string make, ask, answer;
+  };
+  const std::array cases = {
+      Case{"semel.tally-error", "TALLY.INCRBY % a 1 ID x", "TALLY.GET % a", "1"},
+      Case{"semel.sift-error", "SIFT.ADD % a", "SIFT.TEST % a", "1"},
+      Case{"semel.bf-error-rate", "BF.ADD % a", "BF.EXISTS % a", "1"},
+      Case{"semel.cf-error", "CF.ADD % a", "CF.EXISTS % a", "1"},
+  };
+  const std::array<std::string, 3> rates = {"1e-12", "0.5", "0.9999999999999999"};
+  {
+    Talk talk(server);
+    for (const Case& one : cases) {
+      for (const char* const bad :
+           {"5e-324", "9.9e-13", "1e-300", "0", "-0", "-1e-6", "1", "1e400"}) {
+        EXPECT_TRUE(talk.call({"CONFIG", "SET", one.setting, bad}).is_error()) << bad;
+      }
+      for (const std::string& rate : rates) {
+        ASSERT_EQ(talk.call({"CONFIG", "SET", one.setting, rate}).shown(), "+OK");
+        ASSERT_FALSE(talk(filled(one.make, one.setting + rate)).starts_with('-')) << server.log();
+      }
+    }
+    EXPECT_EQ(talk("DEBUG RELOAD"), "+OK") << server.log();
+    ASSERT_FALSE(talk("BGREWRITEAOF").starts_with('-'));
+    while (info(talk, "persistence", "aof_rewrite_in_progress") != 0 ||
+           info(talk, "persistence", "aof_rewrite_scheduled") != 0) {
+    }
+  }
+  server.stop();
+  server.start();
+  Talk talk(server);
+  for (const Case& one : cases) {
+    for (const std::string& rate : rates) {
+      EXPECT_EQ(talk(filled(one.ask, one.setting + rate)), one.answer) << server.log();
+    }
+  }
 }
 
 TEST(Config, LimitsTheMemoryOfFilters) {

@@ -43,6 +43,7 @@ TEST_P(CuckooReplies, ReserveErrors) {
       {"CF.RESERVE c 1000 COLOUR red", "-ERR unknown option 'COLOUR'"},
       {"CF.RESERVE c 1000 TAG 1", "-ERR unknown option 'TAG'"},
       {"CF.RESERVE c 1000 ERROR 0.1", "-ERR unknown option 'ERROR'"},
+      {"CF.RESERVE c 1000 EXPANSION 2 EXPANSION 2", "-ERR EXPANSION is given twice"},
       {"DBSIZE", "0"},
   });
 }
@@ -83,6 +84,8 @@ TEST_P(CuckooReplies, AddErrors) {
       {"CF.INSERT c", "-ERR wrong number of arguments for 'CF.INSERT' command"},
       {"CF.INSERT c NOCREATE ITEMS", "-ERR wrong number of arguments for 'CF.INSERT' command"},
       {"CF.INSERT c NOCREATE ITEMS a", "-ERR not found"},
+      {"CF.INSERT c NOCREATE NOCREATE ITEMS", "-ERR NOCREATE is given twice"},
+      {"CF.INSERTNX c CAPACITY 9 CAPACITY 9 ITEMS a", "-ERR CAPACITY is given twice"},
       {"CF.INSERTNX c NOCREATE ITEMS a", "-ERR not found"},
       {"CF.INSERT c CAPACITY x ITEMS a", "-Bad capacity"},
       {"CF.INSERT c CAPACITY 0 ITEMS a", "-Bad capacity"},

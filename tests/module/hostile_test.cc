@@ -1,8 +1,9 @@
 // Whatever clients send: the server answers, and lives.
 //
-// Random command lines follow the syntax that COMMAND DOCS tells, with arguments that are good, almost
-// good, or any bytes. Payloads of RESTORE and chunks of LOADCHUNK are damaged, and then their checksums
-// are made right again, the outer ones and those inside.
+// Lines of commands follow the syntax that COMMAND DOCS tells, with options doubled, moved and cut off,
+// and with arguments that are good, almost good, or any bytes. Each gets one answer. Payloads of
+// RESTORE and chunks of LOADCHUNK are damaged, and then their checksums are made right again, the outer
+// ones and those inside.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,8 +17,10 @@
 #include "semel/core/codec.h"
 #include "semel/core/random.h"
 #include "semel/hash/digest.h"
+#include "tests/module/command_lines.h"
 #include "tests/module/module_server.h"
 #include "tests/module/samples.h"
+#include "tests/support/setting.h"
 
 namespace semel {
 namespace {
@@ -30,141 +33,86 @@ class Hostile : public ::testing::Test {
   Talk talk_{server_};
 };
 
-// Lines of one command, after what COMMAND DOCS tells of its arguments.
-class CommandLines {
- public:
-  CommandLines(Talk& talk, const std::string& command, Random& random)
-      : command_(command), random_(random) {
-    const Answer docs = talk.call({"COMMAND", "DOCS", command});
-    arguments_ = field(docs.parts.at(1), "arguments");
-  }
+std::string shown(const Words& words) {
+  std::string line;
+  for (const std::string& word : words) line.append(Answer{'$', word}.shown()).append(" ");
+  return line;
+}
 
-  Words next() {
-    Words words = {command_};
-    append(arguments_, words);
-    // Sometimes words are lost, doubled or swapped.
-    if (words.size() > 1 && random_.below(4) == 0) {
-      const std::size_t at = 1 + random_.below(words.size() - 1);
-      switch (random_.below(3)) {
-        case 0:
-          words.erase(words.begin() + static_cast<std::ptrdiff_t>(at));
-          break;
-        case 1:
-          words.push_back(words[at]);
-          break;
-        default:
-          std::swap(words[at], words[words.size() - 1]);
-      }
-    }
-    return words;
-  }
-
- private:
-  static Answer field(const Answer& map, std::string_view name) {
-    for (std::size_t i = 0; i + 1 < map.parts.size(); i += 2) {
-      if (map.parts[i].text == name) return map.parts[i + 1];
-    }
-    return {};
-  }
-  static bool has_flag(const Answer& argument, std::string_view flag) {
-    const Answer flags = field(argument, "flags");
-    return std::any_of(flags.parts.begin(), flags.parts.end(),
-                       [&](const Answer& one) { return one.text == flag; });
-  }
-
-  void append(const Answer& arguments, Words& words) {
-    for (const Answer& argument : arguments.parts) {
-      if (has_flag(argument, "optional") && random_.below(2) == 0) continue;
-      const std::uint64_t times = has_flag(argument, "multiple") ? 1 + random_.below(4) : 1;
-      for (std::uint64_t i = 0; i < times; ++i) append_one(argument, words);
-    }
-  }
-  void append_one(const Answer& argument, Words& words) {
-    const std::string type = field(argument, "type").text;
-    const std::string token = field(argument, "token").text;
-    if (!token.empty()) words.push_back(token);
-    if (type == "pure-token") return;
-    if (type == "block") return append(field(argument, "arguments"), words);
-    if (type == "oneof") {
-      const Answer choices = field(argument, "arguments");
-      return append_one(choices.parts[random_.below(choices.parts.size())], words);
-    }
-    words.push_back(type == "key" ? "key" + std::to_string(random_.below(6)) : value());
-  }
-
-  std::string value() {
-    constexpr std::array kNumbers = {"0",
-                                     "1",
-                                     "2",
-                                     "10",
-                                     "100",
-                                     "65536",
-                                     "-1",
-                                     "0.01",
-                                     "0.5",
-                                     "1e-9",
-                                     "1s",
-                                     "10m",
-                                     "7d",
-                                     "1e400",
-                                     "nan",
-                                     "inf",
-                                     "-inf",
-                                     "0x10",
-                                     "",
-                                     "+",
-                                     "-",
-                                     "[a",
-                                     "(b",
-                                     "a",
-                                     "b",
-                                     "c",
-                                     "x y",
-                                     "000",
-                                     "1 ",
-                                     " 1",
-                                     "9223372036854775807",
-                                     "-9223372036854775808",
-                                     "18446744073709551615",
-                                     "18446744073709551616",
-                                     "274877906944",
-                                     "9223372036854775806",
-                                     "1e308",
-                                     "4294967296"};
-    if (random_.below(5) != 0) return kNumbers[random_.below(kNumbers.size())];
-    std::string bytes(random_.below(40), '\0');
-    if (random_.below(50) == 0) bytes.resize(5000);
-    for (char& byte : bytes) byte = static_cast<char>(random_());
-    return bytes;
-  }
-
-  std::string command_;
-  Random& random_;
-  Answer arguments_;
-};
-
-TEST_F(Hostile, RandomCommandLinesAreAnswered) {
-  constexpr int kLines = 1000;  // for each family
-  Random random(1);
-  for (const std::string family : {"TALLY", "SIFT", "BF", "CF", "SEMEL"}) {
-    std::vector<CommandLines> commands;
+class HostileLines : public Hostile {
+ protected:
+  std::vector<CommandLines> commands_of(const std::string& family) {
     const Answer names =
         talk_.call({"COMMAND", "LIST", "FILTERBY", "PATTERN", std::string(family).append(".*")});
-    for (const Answer& name : names.parts) commands.emplace_back(talk_, name.text, random);
-    ASSERT_FALSE(commands.empty());
-    int good = 0;
-    for (int i = 0; i < kLines; ++i) {
-      const Words words = commands[random.below(commands.size())].next();
-      const Answer answer = talk_.call(words);
-      std::string line;
-      for (const std::string& word : words) line.append(word).append(" ");
-      ASSERT_FALSE(answer.lost()) << line << '\n' << server_.log();
-      if (!answer.is_error()) ++good;
-      if (i % 100 == 0) talk_("FLUSHALL");
+    std::vector<CommandLines> commands;
+    for (const Answer& name : names.parts) commands.emplace_back(talk_, name.text);
+    EXPECT_FALSE(commands.empty()) << family;
+    return commands;
+  }
+
+  // Sends a line, and expects one answer: the next one is that of the ECHO behind it.
+  Answer expect_one_answer(Talk& talk, const Words& words) {
+    const std::string mark = "mark " + std::to_string(++marks_);
+    talk.send(words);
+    talk.send({"ECHO", mark});
+    const Answer answer = talk.read();
+    EXPECT_FALSE(answer.lost()) << shown(words) << '\n' << server_.log();
+    const Answer next = answer.lost() ? answer : talk.read();
+    EXPECT_EQ(next.text, mark) << "a surplus answer to " << shown(words) << ": " << next.shown();
+    return answer;
+  }
+
+  static constexpr std::array kFamilies = {"TALLY", "SIFT", "BF", "CF", "SEMEL"};
+
+ private:
+  std::uint64_t marks_ = 0;
+};
+
+TEST_F(HostileLines, EveryOptionTwiceMovedOrCutOffIsAnsweredOnce) {
+  for (const int protocol : {2, 3}) {
+    Talk talk(server_, protocol);
+    for (const std::string family : kFamilies) {
+      for (const CommandLines& command : commands_of(family)) {
+        talk_("FLUSHALL");
+        for (const Words& words : command.all()) {
+          expect_one_answer(talk, words);
+          ASSERT_FALSE(HasFailure());
+        }
+      }
+    }
+  }
+}
+
+// SEMEL_LINES sets how many for each family; `make hostile` takes many, in a server with sanitizers.
+TEST_F(HostileLines, RandomLinesAreAnsweredOnce) {
+  const std::uint64_t lines = setting("SEMEL_LINES", 5000);
+  Random random(fresh_seed());
+  Talk resp3(server_, 3);
+  const Answer settings = talk_.call({"CONFIG", "GET", "semel.*"});
+  for (const std::string family : kFamilies) {
+    const std::vector<CommandLines> commands = commands_of(family);
+    std::uint64_t good = 0;
+    for (std::uint64_t i = 0; i < lines; ++i) {
+      // A setting stays for some lines: so keys are made with what was good, and at its ends.
+      if (i % 100 == 50) {
+        const std::string name = settings.parts[2 * random.below(settings.parts.size() / 2)].text;
+        expect_one_answer(talk_, {"CONFIG", "SET", name, any_value(random)});
+      }
+      const CommandLines& one = commands[random.below(commands.size())];
+      const CommandLines& other = commands[random.below(commands.size())];
+      const Words words = (one.arguments() > other.arguments() ? one : other).random(random);
+      if (!expect_one_answer(i % 2 == 0 ? talk_ : resp3, words).is_error()) ++good;
+      ASSERT_FALSE(HasFailure());
+      if (i % 100 == 0) {
+        talk_("FLUSHALL");
+        for (std::size_t at = 0; at + 1 < settings.parts.size(); at += 2) {
+          talk_.call({"CONFIG", "SET", settings.parts[at].text, settings.parts[at + 1].text});
+        }
+      }
     }
     // They are not all nonsense.
     if (family != "SEMEL") {
-      EXPECT_GT(good, kLines / 10) << family;
+      EXPECT_GT(good, lines / 10) << family;
     }
     expect_alive();
   }

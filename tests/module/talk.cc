@@ -123,6 +123,10 @@ Talk::~Talk() {
 }
 
 Answer Talk::call(const Words& words) {
+  if (at_ < in_.size()) {
+    std::fprintf(stderr, "an answer that nobody asked for: %s\n", in_.c_str() + at_);
+    std::abort();
+  }
   send(words);
   return read();
 }

@@ -4,7 +4,8 @@
 //             5  an integer        "a"  a string      +OK  a status       -ERR x  an error
 //             nil  RESP2's null    null  RESP3's      ,0.5  a number      #t  a boolean
 //             [1, 2]  an array     {"a": 1}  a map    >[1]  a push
-//           A server that goes away, or does not answer within half a minute, answers `lost`.
+//           A server that goes away, or does not answer within half a minute, answers `lost`. One
+//           that has answered twice ends the test at the next call.
 // Threads   A call needs the object to itself.
 #pragma once
 

@@ -24,7 +24,7 @@ TEST_P(TallyReplies, CreateTakesOptionsInAnyCaseAndOrder) {
 }
 
 TEST_P(TallyReplies, CreateSaysWhatIsAllowed) {
-  constexpr std::string_view kRange = "; allowed: above 0, below 1";
+  constexpr std::string_view kRange = "; allowed: 1e-12 or more, below 1";
   std::vector<Step> steps = {
       {"TALLY.CREATE", "-ERR wrong number of arguments for 'TALLY.CREATE' command"},
       {"TALLY.CREATE t WINDOW", "-ERR WINDOW needs a value"},
