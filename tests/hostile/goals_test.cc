@@ -41,6 +41,7 @@ rc::Gen<double> any_rate() {
                             1.0, 0.0, -0.0, limits.denorm_min(), -limits.denorm_min(), limits.min(),
                             limits.infinity(), -limits.infinity(), limits.quiet_NaN(), limits.max(),
                             0.5, 0.999999)},
+       {2, rc::gen::map(rc::gen::inRange(1, 17), [](int n) { return 1 - std::pow(10, -n); })},
        {1, rc::gen::map(rc::gen::arbitrary<std::uint64_t>(),
                         [](std::uint64_t bits) { return std::bit_cast<double>(bits); })}});
 }
