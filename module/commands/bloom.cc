@@ -200,9 +200,8 @@ void insert(Call& call) {
   Options options(call, 2);
   std::size_t items = 0;
   while (options.more()) {
-    if (options.rest("ITEMS", items)) {
-      break;
-    } else if (options.flag("NOCREATE")) {
+    if (options.rest("ITEMS", items)) continue;
+    if (options.flag("NOCREATE")) {
       create_missing = false;
     } else if (options.flag("NONSCALING")) {
       scaling = false;

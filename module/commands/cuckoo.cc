@@ -198,9 +198,8 @@ void insert_items(Call& call, bool unless_there) {
   std::size_t items = 0;
   Options options(call, 2);
   while (options.more()) {
-    if (options.rest("ITEMS", items)) {
-      break;
-    } else if (options.flag("NOCREATE")) {
+    if (options.rest("ITEMS", items)) continue;
+    if (options.flag("NOCREATE")) {
       create_missing = false;
     } else if (options.last()) {
       options.wrong_arity();
