@@ -81,6 +81,16 @@ void encodes(const T& value) {
   if (!again) RC_FAIL(again.error().what);
 }
 
+template <class W>
+void recognises(W& window) {
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    const Digest id = key(i);
+    if (window.insert(id) == Verdict::full) break;
+    RC_ASSERT(window.test(id) == Verdict::duplicate);
+  }
+  encodes(window);
+}
+
 TEST(Goals, OfAForgetfulFilterAreMadeOrRefused) {
   EXPECT_TRUE(rc::check([] {
     const ForgetfulFilter::Goal goal{
@@ -95,12 +105,7 @@ TEST(Goals, OfAForgetfulFilterAreMadeOrRefused) {
         .hash = kTestHash};
     auto filter = ForgetfulFilter::make(goal, kNow, *rc::gen::element(0.25, 0.5, 0.75));
     if (!made(filter, is_error_rate(goal.fpr))) return;
-    for (std::uint64_t i = 0; i < 100; ++i) {
-      const Digest id = key(i);
-      if (filter->insert(id) == Verdict::full) break;
-      RC_ASSERT(filter->test(id) == Verdict::duplicate);
-    }
-    encodes(*filter);
+    recognises(*filter);
   }));
 }
 
@@ -116,12 +121,7 @@ TEST(Goals, OfASlidingFilterAreMadeOrRefused) {
         .hash = kTestHash};
     auto filter = SlidingFilter::make(goal, kNow);
     if (!made(filter, is_error_rate(goal.fpr))) return;
-    for (std::uint64_t i = 0; i < 100; ++i) {
-      const Digest id = key(i);
-      if (filter->insert(id) == Verdict::full) break;
-      RC_ASSERT(filter->test(id) == Verdict::duplicate);
-    }
-    encodes(*filter);
+    recognises(*filter);
   }));
 }
 
