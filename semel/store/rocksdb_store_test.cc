@@ -771,7 +771,11 @@ TEST_F(RocksStoreTest, KeepsNoMoreOfTheLogThanItMay) {
   for (int n = 0; n < 1000; ++n) put(*store, key(n), value);
   ASSERT_TRUE(store->position());
   std::uint64_t bytes = 0;
-  for (const auto& log : fs::directory_iterator(path() + "/archive")) bytes += log.file_size();
+  for (const auto& log : fs::directory_iterator(path() + "/archive")) {
+    std::error_code gone;  // RocksDB removes logs in its own time, between our steps too
+    const std::uint64_t size = log.file_size(gone);
+    if (!gone) bytes += size;
+  }
   EXPECT_GT(bytes, 0u);
   EXPECT_LE(bytes, 2u << 20);
 }
