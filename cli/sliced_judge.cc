@@ -7,6 +7,7 @@
 
 #include "cli/serial_judge.h"
 #include "cli/windows.h"
+#include "semel/core/error_rate.h"
 #include "semel/sift/sliced_filter.h"
 #include "semel/sift/window_slice.h"
 
@@ -111,9 +112,9 @@ Result<std::unique_ptr<Judge>> make_sliced_judge(const Memory& memory,
     std::vector<W> windows;
     const double spread = placement->spread();
     for (std::size_t i = 0; i < placement->slices(); ++i) {
-      // Every function of an id has to err before the id does.
+      // Every function of an id has to err before the id does. A root of a rate just below 1 rounds to 1.
       auto window = maker(spread / static_cast<double>(placement->slices()),
-                          std::pow(memory.error, 1 / spread));
+                          std::min(std::pow(memory.error, 1 / spread), kMostErrorRate));
       if (!window) return window.error();
       windows.push_back(*std::move(window));
     }

@@ -182,7 +182,7 @@ void add_items(Call& call, BloomValue& value, std::size_t first) {
   const bool refused = done.second != Refusal::none;
   call.array(done.first + (refused ? 1 : 0));
   for (std::size_t i = 0; i < done.first; ++i) answer_added(call, answers[i]);
-  if (refused) call.error(text_of(done.second));
+  if (refused) call.refuse(text_of(done.second));
 }
 
 // BF.MADD key item...

@@ -1,4 +1,5 @@
 // CF.*: cuckoo filters that scale and merge, as clients of RedisBloom know them.
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <memory>
@@ -28,9 +29,10 @@ using host::statistics;
 constexpr const char* kNotFound = "ERR not found";
 constexpr const char* kSmallCapacity = "Capacity must be at least (BucketSize * 2)";
 
+// The capacity is one that CF.RESERVE takes, whatever the settings are: the key is made by it elsewhere.
 CuckooValue::Goal default_goal() {
   return {.error = defaults.cf_error,
-          .capacity = defaults.cf_initial_size,
+          .capacity = std::max(defaults.cf_initial_size, 2 * defaults.cf_bucket_size),
           .bucket_size = static_cast<std::uint32_t>(defaults.cf_bucket_size),
           .max_iterations = static_cast<std::uint32_t>(defaults.cf_max_iterations),
           .expansion = static_cast<std::uint32_t>(defaults.cf_expansion)};

@@ -129,10 +129,10 @@ SiftValue* sift_to_write(Call& call, const OpenKey& key) {
 
 using ReadSift = ReadKey<SiftValue>;
 
-// A refusal leaves its time in the sift, and so is sent to replicas: they take it without complaint.
+// A refusal leaves its time in the sift, and so is sent to replicas.
 void refuse(Call& call, const char* error) {
   ++statistics.sift_refused;
-  call.replayed() ? call.null() : call.error(error);
+  call.refuse(error);
 }
 
 void answer_one(Call& call, Sighting sighting) {

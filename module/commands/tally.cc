@@ -139,10 +139,9 @@ const char* parse_id(Call& call, std::size_t at, const Hasher& hasher, Operation
 // Whether it left something in the table: one for which there was no room has left its time.
 bool changes(Outcome outcome) { return outcome == Outcome::applied || outcome == Outcome::full; }
 
-// A replica that meets a refusal among what was applied takes it without complaint.
 void refuse(Call& call, const char* error) {
   ++statistics.tally_refused;
-  call.replayed() ? call.null() : call.error(error);
+  call.refuse(error);
 }
 
 void answer_one(Call& call, const Answer& answer) {

@@ -150,6 +150,9 @@ class Call {
     api::ReplyWithError(ctx_, text);
   }
   void error(const std::string& text) { error(text.c_str()); }
+  // An error that belongs to what happened: an effect meets it again, and a replica that answered its
+  // primary with an error would log that, or end itself (propagation-error-behavior). It gives null.
+  void refuse(const char* text) { replayed_ ? null() : error(text); }
   void wrong_type();
   void wrong_arity() {
     owe(0);

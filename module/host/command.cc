@@ -181,7 +181,7 @@ std::string load_one(api::Ctx* ctx, const LoadedCommand& loaded) {
   if (api::CreateCommand(ctx, loaded.name.c_str(), row.entry, flags_of(row).c_str(), keys.first,
                          keys.first == 0 ? 0 : keys.last, keys.first == 0 ? 0 : 1) != api::kOk) {
     return "the command " + loaded.name +
-           " exists already, of another module; load this one with another prefix for it, such as "
+           " exists already; load this module with another prefix for it, such as "
            "`bf-prefix MYBF`, or without it: `bf-prefix off`";
   }
   api::Command* const command = api::GetCommand(ctx, loaded.name.c_str());

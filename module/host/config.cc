@@ -53,6 +53,9 @@ std::string load_settings(api::Ctx* ctx, std::span<Setting> settings,
                           std::span<const std::string_view> arguments) {
   if (arguments.size() % 2 != 0) return "load arguments are pairs: name value [name value ...]";
   for (std::size_t i = 0; i < arguments.size(); i += 2) {
+    for (std::size_t j = 0; j < i; j += 2) {
+      if (arguments[j] == arguments[i]) return std::string(arguments[i]).append(" is given twice");
+    }
     const auto setting = std::find_if(settings.begin(), settings.end(), [&](const Setting& known) {
       return known.name == arguments[i];
     });

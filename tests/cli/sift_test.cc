@@ -349,6 +349,15 @@ TEST(Sift, RefusesBadOptions) {
 TEST(Sift, AcceptsTheWholeRangeOfErrors) {
   for (const char* error : {"0.9999999999999999", "1e-12"}) {
     EXPECT_EQ(run_semel({"sift", "-q", "--error", error}, "a\na\n").out, "a\n");
+    for (const char* layout : {"horizontal", "vertical", "diced", "diced-vh"}) {
+      for (const char* window : {"1h", "100d"}) {
+        EXPECT_EQ(run_semel({"sift", "-q", "-e", error, "-L", layout, "-w", window}, "a\na\n").out,
+                  "a\n")
+            << layout;
+      }
+      EXPECT_EQ(run_semel({"sift", "-q", "-e", error, "-L", layout}, "a\na\n").out, "a\n")
+          << layout;
+    }
   }
 }
 

@@ -210,6 +210,8 @@ TEST(Config, RefusesBadLoadArguments) {
            Case{{"tally-window"}, "load arguments are pairs: name value [name value ...]"},
            Case{{"tally-window", "0"}, "tally-window: allowed: milliseconds, 1 or more"},
            Case{{"colour", "red"}, "no setting 'colour'; there are: tally-window, tally-error"},
+           Case{{"bf-error-rate", "0.1", "cf-error", "0.1", "bf-error-rate", "0.2"},
+                "bf-error-rate is given twice"},
            Case{{"secret", "abc"}, "secret: allowed: 64 hexadecimal digits"},
            Case{{"bf-prefix", "a b"}, "bf-prefix: allowed: off, or up to 32 letters"},
        }) {

@@ -102,6 +102,38 @@ TEST_P(Replication, EndsInTheSameDigests) {
 }
 
 // The chain of replication and the AOF file of a replica carry the same.
+// A command that is refused in part, or a key made with settings at their ends, is an effect like others.
+// A replica that answers one with an error may be told to end itself.
+TEST(Replication, SendsNothingThatAReplicaAnswersWithAnError) {
+  const RedisServer primary(serving({"--appendonly", "yes", "--aof-use-rdb-preamble", "no"}));
+  const RedisServer replica(with_module({"--propagation-error-behavior", "panic-on-replicas"}));
+  follow(replica, primary);
+  expect_in_step(primary, replica);
+  Talk talk(primary);
+  for (const std::string_view line :
+       {"BF.RESERVE full 0.01 2 NONSCALING", "BF.MADD full 1 2 3 4",
+        "BF.INSERT inserted CAPACITY 2 NONSCALING ITEMS 1 2 3 4", "CF.RESERVE cf 4 EXPANSION 0",
+        "CF.INSERT cf ITEMS 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20",
+        "TALLY.CREATE t EXACT", "TALLY.MINCRBY t IDS a 1 x a 2 x b 9223372036854775807 y b 1 z",
+        "SIFT.RESERVE s WINDOW 1s", "SIFT.INSERT s TIMED ITEMS old 1 new 9223372036854775807",
+        "CONFIG SET semel.cf-initial-size 2", "CF.ADD small a",
+        "CONFIG SET semel.cf-initial-size 3", "CF.ADDNX odd a",
+        "CONFIG SET semel.cf-bucket-size 255", "CF.INSERT wide ITEMS a",
+        "CONFIG SET semel.bf-initial-size 1", "CONFIG SET semel.bf-expansion 0",
+        "BF.MADD one a b c"}) {
+    ASSERT_NE(talk(line), "lost") << line;
+  }
+  expect_in_step(primary, replica);
+  Talk there(replica);
+  expect_equal(digests(there), digests(talk));
+  expect_no_failed_effect(replica);
+  const Digests before = digests(talk);
+  ASSERT_EQ(talk("DEBUG LOADAOF"), "+OK");
+  expect_equal(digests(talk), before);
+  expect_no_failed_effect(primary);
+  EXPECT_EQ(primary.log().find("CRITICAL"), std::string::npos) << primary.log();
+}
+
 TEST(Replication, GoesOnBehindAReplica) {
   Workload workload(7);
   const RedisServer primary(serving());
