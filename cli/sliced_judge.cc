@@ -112,7 +112,8 @@ Result<std::unique_ptr<Judge>> make_sliced_judge(const Memory& memory,
     std::vector<W> windows;
     const double spread = placement->spread();
     for (std::size_t i = 0; i < placement->slices(); ++i) {
-      // Every function of an id has to err before the id does. A root of a rate just below 1 rounds to 1.
+      // Every function of an id has to err before the id does. The root of a rate just below 1 may
+      // round to 1.
       auto window = maker(spread / static_cast<double>(placement->slices()),
                           std::min(std::pow(memory.error, 1 / spread), kMostErrorRate));
       if (!window) return window.error();

@@ -36,9 +36,9 @@ std::optional<TimeMs> parse_duration(std::string_view text);
 //   }
 //   if (options.refused()) return;   // the caller has been told
 //
-// Contract  The first refusal is the answer to the call. After it there are no more arguments: every
-//           question below says no, and further refusals change nothing. So a loop may ask on, as long
-//           as it looks at arguments and answers through Options alone.
+// Contract  The first refusal is the answer to the call. After it there are no more arguments:
+//           every question below says no, and further refusals change nothing. So a loop may ask
+//           on, as long as it looks at arguments and answers through Options alone.
 class Options {
  public:
   // From argument `next` on.
@@ -65,8 +65,8 @@ class Options {
   void wrong_arity();
   bool refused() const { return refused_; }
 
-  // These take a word and its value into `out`, if the word is the next argument, and refuse what is
-  // not within its range.
+  // These take a word and its value into `out`, if the word is the next argument, and refuse what
+  // is not within its range.
   bool duration(std::string_view word, TimeMs& out);
   bool error_rate(std::string_view word, double& out);
   bool count(std::string_view word, std::uint64_t least, std::uint64_t most, std::uint64_t& out);

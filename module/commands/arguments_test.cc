@@ -92,8 +92,8 @@ TEST(Options, TheRestBelongsToItsWord) {
   EXPECT_FALSE(options.refused());
 }
 
-// After the first refusal nothing is taken, nothing is read, and nothing more is said: whatever a loop
-// goes on to ask.
+// After the first refusal nothing is taken, nothing is read, and nothing more is said: whatever a
+// loop goes on to ask.
 TEST(Options, TheFirstRefusalIsTheLastWord) {
   Random random(fresh_seed());
   constexpr std::array kWords = {"A", "B", "ITEMS", "5", "0.5", "x"};

@@ -29,7 +29,8 @@ using host::statistics;
 constexpr const char* kNotFound = "ERR not found";
 constexpr const char* kSmallCapacity = "Capacity must be at least (BucketSize * 2)";
 
-// The capacity is one that CF.RESERVE takes, whatever the settings are: the key is made by it elsewhere.
+// The capacity is one that CF.RESERVE takes, whatever the settings are: the key is made by it
+// elsewhere.
 CuckooValue::Goal default_goal() {
   return {.error = defaults.cf_error,
           .capacity = std::max(defaults.cf_initial_size, 2 * defaults.cf_bucket_size),

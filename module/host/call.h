@@ -10,8 +10,9 @@
 // Answers   One, of any shape; an array of n takes n further answers, a map of n takes 2n. In RESP2 a
 //           map is an array, a boolean 0 or 1.
 // Mistakes  A client gets one answer whatever a handler does. An argument that is not there and an
-//           answer that is not owed throw std::logic_error, and reach the server in no build; answers
-//           that are missing at the end are filled in with an error. A handler that errs fails alone.
+//           answer that is not owed throw std::logic_error, and reach the server in no build;
+//           answers that are missing at the end are filled in with an error. A handler that errs
+//           fails alone.
 #pragma once
 
 #include <concepts>
@@ -150,8 +151,9 @@ class Call {
     api::ReplyWithError(ctx_, text);
   }
   void error(const std::string& text) { error(text.c_str()); }
-  // An error that belongs to what happened: an effect meets it again, and a replica that answered its
-  // primary with an error would log that, or end itself (propagation-error-behavior). It gives null.
+  // An error that belongs to what happened: an effect meets it again, and a replica that answered
+  // its primary with an error would log that, or end itself (propagation-error-behavior). It gives
+  // null.
   void refuse(const char* text) { replayed_ ? null() : error(text); }
   void wrong_type();
   void wrong_arity() {

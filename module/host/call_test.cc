@@ -1,4 +1,5 @@
-// Call: whatever a handler does, its client gets one answer, and no argument is read that is not there.
+// Call: whatever a handler does, its client gets one answer, and no argument is read that is not
+// there.
 #include "module/host/call.h"
 
 #include <gtest/gtest.h>

@@ -76,8 +76,8 @@ class CommandTable {
 
   // Runs a command the way that the server calls it.
   static int run(const LoadedCommand& command, api::Ctx* ctx, std::span<api::String* const> args);
-  // Returns whether so many arguments can be the effect of this command. The server does not hold an
-  // AOF file that was damaged to that.
+  // Returns whether so many arguments can be the effect of this command. The server does not hold
+  // an AOF file that was damaged to that.
   static bool replays(const LoadedCommand& command, std::size_t args);
   // Runs the effect of a command at a primary: `args` are its name in the table and its arguments.
   // Returns whether it changed something. REQUIRES: replays(command, args.size()).

@@ -1,9 +1,9 @@
 // The error rates that may be asked for: one range for the library, the command and the module.
 //
-// The lower end is what every structure of the command and the module can keep while it grows: the parts
-// of a cuckoo filter have shares of down to a thousandth of it, and their longest fingerprints, of 56
-// bits, err by 1e-16. Filters that serve as parts (BloomShape, CuckooShape, BloomSeries) take every rate
-// above 0 and below 1, and refuse what they cannot keep.
+// The lower end is what every structure of the command and the module can keep while it grows: the
+// parts of a cuckoo filter have shares of down to a thousandth of it, and their longest
+// fingerprints, of 56 bits, err by 1e-16. Filters that serve as parts (BloomShape, CuckooShape,
+// BloomSeries) take every rate above 0 and below 1, and refuse what they cannot keep.
 #pragma once
 
 #include "semel/core/result.h"

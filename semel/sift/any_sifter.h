@@ -59,9 +59,9 @@ class AnySifter {
   // As the time of an event: that of the call.
   static constexpr TimeMs kAtCall = std::numeric_limits<TimeMs>::max();
 
-  // Errc::invalid for a window or ids of zero or less, an error rate that is none, or other than 0 for
-  // exact, or a negative keep_ms; Errc::limit where the window would be impossible, or larger than its
-  // part of max_bytes.
+  // Errc::invalid for a window or ids of zero or less, an error rate that is none, or other than 0
+  // for exact, or a negative keep_ms; Errc::limit where the window would be impossible, or larger
+  // than its part of max_bytes.
   static Result<AnySifter> make(const SiftGoal& goal, TimeMs now_ms);
 
   // REQUIRES, of all that take an id: the digest was made by goal().hash.

@@ -71,9 +71,9 @@ class ForgetfulFilter {
     bool operator==(const Goal&) const = default;
   };
 
-  // Errc::invalid for a window of zero or less, an error rate that is none, no ids, or lanes, a rule and
-  // a layout that do not go together; Errc::limit where the first table would be impossible or larger
-  // than max_bytes.
+  // Errc::invalid for a window of zero or less, an error rate that is none, no ids, or lanes, a
+  // rule and a layout that do not go together; Errc::limit where the first table would be
+  // impossible or larger than max_bytes.
   // `first_share` of the error is for the first table, the rest for those that may follow.
   // REQUIRES: 0 < first_share < 1.
   static Result<ForgetfulFilter> make(const Goal& goal, TimeMs now_ms, double first_share = 0.5);

@@ -7,7 +7,6 @@
 
 #include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
-#include "semel/core/error_rate.h"
 #include "semel/core/limits.h"
 #include "semel/filter/bloom_math.h"
 
@@ -144,8 +143,7 @@ Result<LaneShape> shape_for(BloomLayout layout, std::uint32_t lanes, LaneRule ru
   if (layout != BloomLayout::plain) {
     SEMEL_ASSERT(rule == LaneRule::newest);
     const double lane_fpr = -std::expm1(std::log1p(-fpr) / lanes);
-    // A root of a rate just below 1 rounds to 1.
-    const double line_fpr = std::min(std::pow(lane_fpr, 1.0 / best.lines()), kMostErrorRate);
+    const double line_fpr = std::pow(lane_fpr, 1.0 / best.lines());
     if (line_fpr < bloom_math::kLeastBlockedFpr) {
       return Error{Errc::limit, "so low an error needs more lines, or the plain layout"};
     }

@@ -94,8 +94,8 @@ struct SlidingShape {
   HashId hash;              // what made the digests
 
   // Filters one of which is enough for `ids` in a window. Errc::invalid unless window_ms > 0,
-  // is_error_rate(fpr), ids > 0 and the other fields are as above; Errc::limit where a filter would be
-  // larger than max_bytes or limits::kFilterBits.
+  // is_error_rate(fpr), ids > 0 and the other fields are as above; Errc::limit where a filter would
+  // be larger than max_bytes or limits::kFilterBits.
   static Result<SlidingShape> for_goal(const Goal& goal);
 
   static constexpr std::uint64_t kMostLines = limits::kFilterBits / (8 * kLineBytes);

@@ -1,4 +1,5 @@
-// Goals of any kind: a structure is made or refused, never half made, and never the end of a process.
+// Goals of any kind: a structure is made or refused, never half made, and never the end of a
+// process.
 //
 // Error rates, numbers of ids and windows are drawn from the ends of what they can be, and from
 // everywhere between. What is made keeps an id, and its encoding is decoded again: so a server that

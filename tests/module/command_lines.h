@@ -1,8 +1,8 @@
 // CommandLines: lines of one command, after the syntax that COMMAND DOCS tells of it.
 //
-// A line is built from groups: an argument, or an option with its values. Damage works on whole groups
-// (an option twice, options in another order) and on words (lost, doubled, swapped, cut off), because
-// a parser of options fails at other places than a parser of words.
+// A line is built from groups: an argument, or an option with its values. Damage works on whole
+// groups (an option twice, options in another order) and on words (lost, doubled, swapped, cut
+// off), because a parser of options fails at other places than a parser of words.
 #pragma once
 
 #include <string>

@@ -97,7 +97,7 @@ TEST(Config, IsWhatNewKeysAreMadeWith) {
          "\"Error rate\", \"0.0625\", [...]]");
 }
 
-// What a setting allows can be made, saved and loaded; what it refuses does not come back with a restart.
+// What a setting allows can be made, saved and loaded.
 TEST(Config, ErrorRatesAreThoseThatKeysCanBeMadeWith) {
   RedisServer server(with_module({"--appendonly", "yes", "--aof-use-rdb-preamble", "no"}));
   struct Case {
@@ -209,6 +209,7 @@ TEST(Config, RefusesBadLoadArguments) {
   for (const Case& step : {
            Case{{"tally-window"}, "load arguments are pairs: name value [name value ...]"},
            Case{{"tally-window", "0"}, "tally-window: allowed: milliseconds, 1 or more"},
+           Case{{"sift-error", "5e-324"}, "sift-error: allowed: 1e-12 or more, below 1"},
            Case{{"colour", "red"}, "no setting 'colour'; there are: tally-window, tally-error"},
            Case{{"bf-error-rate", "0.1", "cf-error", "0.1", "bf-error-rate", "0.2"},
                 "bf-error-rate is given twice"},

@@ -1,9 +1,9 @@
 // Whatever clients send: the server answers, and lives.
 //
-// Lines of commands follow the syntax that COMMAND DOCS tells, with options doubled, moved and cut off,
-// and with arguments that are good, almost good, or any bytes. Each gets one answer. Payloads of
-// RESTORE and chunks of LOADCHUNK are damaged, and then their checksums are made right again, the outer
-// ones and those inside.
+// Lines of commands follow the syntax that COMMAND DOCS tells, with options doubled, moved and cut
+// off, and with arguments that are good, almost good, or any bytes. Each gets one answer. Payloads
+// of RESTORE and chunks of LOADCHUNK are damaged, and then their checksums are made right again,
+// the outer ones and those inside.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -83,7 +83,8 @@ TEST_F(HostileLines, EveryOptionTwiceMovedOrCutOffIsAnsweredOnce) {
   }
 }
 
-// SEMEL_LINES sets how many for each family; `make hostile` takes many, in a server with sanitizers.
+// SEMEL_LINES sets how many for each family; `make hostile` takes many, in a server with
+// sanitizers.
 TEST_F(HostileLines, RandomLinesAreAnsweredOnce) {
   const std::uint64_t lines = setting("SEMEL_LINES", 5000);
   Random random(fresh_seed());

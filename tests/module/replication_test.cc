@@ -102,8 +102,8 @@ TEST_P(Replication, EndsInTheSameDigests) {
 }
 
 // The chain of replication and the AOF file of a replica carry the same.
-// A command that is refused in part, or a key made with settings at their ends, is an effect like others.
-// A replica that answers one with an error may be told to end itself.
+// A command that is refused in part, or a key made with settings at their ends, is an effect like
+// others. A replica that answers one with an error may be told to end itself.
 TEST(Replication, SendsNothingThatAReplicaAnswersWithAnError) {
   const RedisServer primary(serving({"--appendonly", "yes", "--aof-use-rdb-preamble", "no"}));
   const RedisServer replica(with_module({"--propagation-error-behavior", "panic-on-replicas"}));

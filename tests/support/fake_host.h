@@ -1,8 +1,8 @@
 // FakeHost: the few functions of a server that commands need, for tests of what handlers may do.
 //
-// Contract  While one lives, arguments are its words and answers are written down: `5`, `"a"`, `+OK`,
-//           `-ERR x`, `nil`, `*2` for an array of two, `%1` for a map of one pair, `%?` for one whose
-//           length is told at the end as `=1`. At most one at a time.
+// Contract  While one lives, arguments are its words and answers are written down: `5`, `"a"`,
+//           `+OK`, `-ERR x`, `nil`, `*2` for an array of two, `%1` for a map of one pair, `%?` for
+//           one whose length is told at the end as `=1`. At most one at a time.
 #pragma once
 
 #include <cstdint>
