@@ -83,6 +83,8 @@ class MergeJob final : public host::Job {
         event_(event),
         max_bytes_(max_bytes) {}
 
+  std::string_view key() const override { return destination_; }
+
   bool step(host::Call& call) override {
     if (source_ == sources_.size()) return false;
     const host::OpenKey from = call.open(sources_[source_], host::Access::read);

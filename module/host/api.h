@@ -23,6 +23,7 @@ struct InfoCtx;
 struct BlockedClient;
 struct Command;
 struct ServerInfo;
+struct CallReply;
 
 inline constexpr int kOk = 0, kErr = 1;
 inline constexpr int kApiVersion = 1;
@@ -33,8 +34,11 @@ inline constexpr int kRead = 1 << 0, kWrite = 1 << 1;
 inline constexpr int kKeyEmpty = 0;
 // Of GetContextFlags.
 inline constexpr int kFlagLua = 1 << 0, kFlagMulti = 1 << 1, kFlagReplica = 1 << 3;
+inline constexpr int kFlagEvicts = 1 << 9, kFlagOutOfMemory = 1 << 10;
 inline constexpr int kFlagReplicated = 1 << 12, kFlagLoading = 1 << 13;
 inline constexpr int kFlagDenyBlocking = 1 << 21, kFlagResp3 = 1 << 22;
+// Of CallReplyType.
+inline constexpr int kReplyError = 1;
 // Of NotifyKeyspaceEvent.
 inline constexpr int kNotifyModule = 1 << 13;
 // Of SetModuleOptions.
@@ -202,6 +206,11 @@ using ApplyFn = int (*)(Ctx*, void* data, String** error);
   X(int, NotifyKeyspaceEvent, (Ctx*, int type, const char* event, String* key))                  \
   X(int, Replicate, (Ctx*, const char* command, const char* format, ...))                        \
   X(int, ReplicateVerbatim, (Ctx*))                                                              \
+  X(int, AvoidReplicaTraffic, ())                                                                \
+  X(CallReply*, Call, (Ctx*, const char* command, const char* format, ...))                      \
+  X(int, CallReplyType, (CallReply*))                                                            \
+  X(const char*, CallReplyStringPtr, (CallReply*, std::size_t*))                                 \
+  X(void, FreeCallReply, (CallReply*))                                                           \
   X(void, EmitAOF, (Io*, const char* command, const char* format, ...))                          \
   X(void, SaveUnsigned, (Io*, std::uint64_t))                                                    \
   X(std::uint64_t, LoadUnsigned, (Io*))                                                          \

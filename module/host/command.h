@@ -110,7 +110,10 @@ Command command(Command row) {
   return row;
 }
 
-// SEMEL.AT, which carries effects, and SEMEL.LOAD, which carries values in an AOF file.
+// By which the module asks the server whether a write to a key would be allowed.
+inline constexpr const char* kWritable = "SEMEL.WRITABLE";
+
+// SEMEL.AT, which carries effects; SEMEL.LOAD, which carries values in an AOF file; and kWritable.
 std::span<const Command> effect_commands();
 
 }  // namespace semel::host

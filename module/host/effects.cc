@@ -1,4 +1,5 @@
-// The two commands that carry what happened at a primary, or before a restart.
+// The two commands that carry what happened at a primary, or before a restart; and one that asks
+// whether anything may happen now.
 #include <array>
 #include <charconv>
 #include <optional>
@@ -92,6 +93,9 @@ class EffectCommands {
     call.ok();
   }
 
+  // SEMEL.WRITABLE key: the server has let it through.
+  static void writable(Call& call) { call.ok(); }
+
  private:
   struct Staged {
     std::string key;
@@ -123,6 +127,13 @@ std::span<const Command> effect_commands() {
           .summary = "A part of a value; for AOF files",
           .complexity = "O(N) with the length of the value, for its last part",
           .reply = "OK",
+      }),
+      command<EffectCommands::writable>({
+          .name = kWritable,
+          .syntax = "key",
+          .effect = Effect::writes,
+          .summary = "Whether a write would be allowed now; long commands ask it before each step",
+          .reply = "OK, or the error that a write would get",
       }),
   };
   return kCommands;

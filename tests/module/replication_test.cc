@@ -7,6 +7,7 @@
 #include "tests/module/module_server.h"
 #include "tests/module/samples.h"
 #include "tests/module/workload.h"
+#include "tests/support/redis_cluster.h"
 
 namespace semel {
 namespace {
@@ -255,6 +256,143 @@ TEST(Jobs, GoOnWithoutTheirClient) {
   for (int i = 0; i < 4000 && talk("BF.EXISTS d item:b") == "0"; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
+  EXPECT_EQ(talk("BF.MEXISTS d item:a item:b"), "[1, 1]");
+}
+
+// Whether it becomes true, on a machine that may be busy with other things.
+template <class Condition>
+bool eventually(Condition condition) {
+  for (int i = 0; i < 12'000; ++i) {
+    if (condition()) return true;
+    if (i < 100) continue;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return false;
+}
+
+// Has the server meet a merge of large filters and another command at once, in this order: while it
+// stands still, both arrive. Returns the answer to the second.
+std::string during_merge(const RedisServer& server, const Talk& merging, Talk& talk,
+                         std::string_view command) {
+  server.pause();
+  merging.send(words_of("BF.MERGE d a b"));
+  talk.send(words_of(command));
+  server.resume();
+  return talk.read().shown();
+}
+
+// A server that hands over to another must not change any more: it would end itself.
+TEST(Jobs, WaitWhileWritesArePaused) {
+  const RedisServer server(serving()), replica(serving());
+  follow(replica, server);
+  expect_in_step(server, replica);
+  for (const char* const what : {"WRITE", "ALL"}) {
+    Talk talk(server), waiting(server);
+    talk("FLUSHALL");
+    ASSERT_NO_FATAL_FAILURE(make_large_filters(talk));
+    const std::string pause = std::string("CLIENT PAUSE 200 ").append(what);
+    ASSERT_EQ(during_merge(server, waiting, talk, pause), "+OK");
+    EXPECT_EQ(waiting.read().shown(), "+OK");
+    expect_in_step(server, replica);
+    Talk there(replica);
+    EXPECT_EQ(there("BF.MEXISTS d item:a item:b"), "[1, 1]");
+    expect_no_failed_effect(replica);
+  }
+}
+
+TEST(Jobs, EndWithAPlannedFailover) {
+  const RedisServer first(serving()), second(serving());
+  follow(second, first);
+  expect_in_step(first, second);
+  Talk talk(first), there(second);
+  {
+    Talk waiting(first);
+    ASSERT_NO_FATAL_FAILURE(make_large_filters(talk));
+    ASSERT_EQ(during_merge(first, waiting, talk, "FAILOVER"), "+OK");
+    const Answer answer = waiting.read();
+    EXPECT_TRUE(answer.is_error() || answer.lost() || answer.shown() == "+OK") << answer.shown();
+  }
+  ASSERT_TRUE(eventually([&] { return there.call({"ROLE"}).parts.at(0).text == "master"; }))
+      << first.log();
+  Talk again(first);
+  expect_in_step(second, first);
+  expect_equal(digests(again), digests(there));
+  expect_no_failed_effect(first);
+  // What was not merged is merged by another try.
+  EXPECT_EQ(there("BF.MERGE d a b"), "+OK");
+  EXPECT_EQ(there("BF.MEXISTS d item:a item:b"), "[1, 1]");
+}
+
+TEST(Jobs, EndWithAFailoverOfACluster) {
+  RedisCluster cluster(3, serving());
+  const std::size_t primary = cluster.primary_of(RedisCluster::kSlots - 1);
+  // Keys of one slot of this primary.
+  std::string tag = "x";
+  Talk talk(cluster.node(primary));
+  while (talk("SET {" + tag + "} 1") != "+OK") tag += 'x';
+  for (const char* const key : {"a", "b"}) {
+    ASSERT_EQ(talk("BF.RESERVE {" + tag + "}" + key + " 0.001 70000000"), "+OK");
+    ASSERT_EQ(talk("BF.ADD {" + tag + "}" + key + " item:" + key), "1");
+  }
+  const Talk waiting(cluster.node(primary));
+  std::string merge = "BF.MERGE {" + tag + "}d";
+  for (int i = 0; i < 8; ++i) merge += " {" + tag + "}a {" + tag + "}b";  // as long as it takes
+  waiting.send(words_of(merge));
+  ASSERT_TRUE(eventually([&] { return info(talk, "semel", "semel_jobs") != 0; }));
+  cluster.fail_over(primary);
+  cluster.wait_until_ok();
+  EXPECT_EQ(cluster.node(primary).log().find("ASSERTION"), std::string::npos);
+  std::vector<Digests> found;
+  for (std::size_t node = 0; node < cluster.size(); ++node) {
+    Talk there(cluster.node(node));
+    if (Digests some = digests(there); !some.empty()) found.push_back(std::move(some));
+  }
+  ASSERT_EQ(found.size(), 2u);
+  expect_equal(found[0], found[1]);
+}
+
+// What the server would not let a client write, a step does not write either.
+struct Denial {
+  const char* name;
+  const char* cause;
+  const char* end;
+  const char* error;
+};
+
+class JobsDenied : public ::testing::TestWithParam<Denial> {};
+INSTANTIATE_TEST_SUITE_P(
+    Jobs, JobsDenied,
+    ::testing::Values(Denial{"OutOfMemory", "CONFIG SET maxmemory 1mb", "CONFIG SET maxmemory 0",
+                             "-OOM "},
+                      Denial{"FewReplicas", "CONFIG SET min-replicas-to-write 1",
+                             "CONFIG SET min-replicas-to-write 0", "-NOREPLICAS "},
+                      Denial{"DiskErrors", "CONFIG SET stop-writes-on-bgsave-error yes",
+                             "CONFIG SET stop-writes-on-bgsave-error no", "-MISCONF "}),
+    [](const auto& instance) { return std::string(instance.param.name); });
+
+TEST_P(JobsDenied, Stop) {
+  const Denial& denial = GetParam();
+  const RedisServer server(
+      serving({"--save", "3600", "1000000", "--stop-writes-on-bgsave-error", "no"}));
+  std::filesystem::create_directories(server.directory() / "dump.rdb" / "in the way");
+  Talk talk(server), waiting(server);
+  ASSERT_FALSE(talk("BGSAVE").starts_with('-'));
+  ASSERT_TRUE(eventually([&] {
+    return talk.call({"INFO", "persistence"}).text.find("bgsave_status:err") != std::string::npos;
+  }));
+  ASSERT_NO_FATAL_FAILURE(make_large_filters(talk));
+  std::string answer = "+OK";
+  for (int tries = 0; tries < 20 && answer == "+OK"; ++tries) {  // a merge may be the quicker one
+    talk("DEL d");
+    const std::int64_t jobs = info(talk, "semel", "semel_jobs");
+    waiting.send(words_of("BF.MERGE d a b"));
+    ASSERT_TRUE(eventually([&] { return info(talk, "semel", "semel_jobs") != jobs; }));
+    ASSERT_EQ(talk(denial.cause), "+OK");
+    answer = waiting.read().shown();
+    ASSERT_EQ(talk(denial.end), "+OK");
+  }
+  EXPECT_TRUE(answer.starts_with(denial.error)) << answer;
+  EXPECT_EQ(talk("BF.MERGE d a b"), "+OK");
   EXPECT_EQ(talk("BF.MEXISTS d item:a item:b"), "[1, 1]");
 }
 
