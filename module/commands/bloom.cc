@@ -286,13 +286,14 @@ constexpr std::array kFields = {
           }},
 };
 
-// BF.INFO key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]
+// BF.INFO key [ALL | CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]
 void info(Call& call) {
   if (call.size() > 3) return call.wrong_arity();
   const OpenKey key = call.open(1, Access::read);
   const BloomValue* const value = filter_to_read(call, key);
   if (value == nullptr) return;
-  if (call.size() == 3) {
+  const bool all = call.size() == 3 && is_word(call[2], "ALL");
+  if (call.size() == 3 && !all) {
     for (const Field& field : kFields) {
       if (!is_word(call[2], field.word)) continue;
       if (call.resp3()) {
@@ -305,11 +306,12 @@ void info(Call& call) {
     }
     return call.error("Invalid information value");
   }
-  call.map(kFields.size() + 4);
+  call.map(kFields.size() + (all ? 4 : 0));
   for (const Field& field : kFields) {
     call.text(field.name);
     field.answer(call, *value);
   }
+  if (!all) return;  // there are clients that fail on a field which RedisBloom does not have
   call.text("Error rate");
   call.number(value->goal().error);
   call.text("Error bound");
@@ -364,6 +366,7 @@ void load(Call& call) {
     }
   }
   if (*changed) call.changed();
+  if (is_further_piece(call)) call.silent();
   call.ok();
 }
 
@@ -436,10 +439,10 @@ std::span<const host::Command> bloom_commands() {
       }),
       command<info>({
           .name = "BF.INFO",
-          .syntax = "key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]",
+          .syntax = "key [ALL | CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]",
           .effect = Effect::reads,
-          .summary = "What a filter was made for, and how it stands: size, items, and the bound of "
-                     "its error now",
+          .summary = "What a filter was made for, and how it stands: size and items; with ALL also "
+                     "its error, the bound of that, and the bound now",
           .reply = "map; with one field an array of its value, in RESP3 a map of one",
       }),
       command<dump>({

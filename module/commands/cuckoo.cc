@@ -289,8 +289,10 @@ const CuckooValue* filter_to_read(Call& call, const OpenKey& key) {
   return value;
 }
 
-// CF.INFO key
+// CF.INFO key [ALL]
 void info(Call& call) {
+  const bool all = call.size() == 3 && is_word(call[2], "ALL");
+  if (call.size() > 2 && !all) return call.wrong_arity();
   const OpenKey key = call.open(1, Access::read);
   const CuckooValue* const value = filter_to_read(call, key);
   if (value == nullptr) return;
@@ -302,7 +304,7 @@ void info(Call& call) {
     call.text(name);
     call.number(rate);
   };
-  call.map(12);
+  call.map(all ? 12 : 8);
   number("Size", value->bytes());
   number("Number of buckets", value->buckets());
   number("Number of filters", value->filters());
@@ -311,6 +313,7 @@ void info(Call& call) {
   number("Bucket size", value->goal().bucket_size);
   number("Expansion rate", value->goal().expansion);
   number("Max iterations", value->goal().max_iterations);
+  if (!all) return;  // as in BF.INFO
   real("Error rate", value->goal().error);
   real("Error bound", value->error_bound());
   real("Error bound now", value->error_now());
@@ -354,6 +357,7 @@ void load(Call& call) {
   const Result<bool> changed = value->load(bytes, max_filter_bytes(call));
   if (!changed) return call.error("Couldn't load chunk!");
   if (*changed) call.changed();
+  if (is_further_piece(call)) call.silent();
   call.ok();
 }
 
@@ -438,10 +442,10 @@ std::span<const host::Command> cuckoo_commands() {
       }),
       command<info>({
           .name = "CF.INFO",
-          .syntax = "key",
+          .syntax = "key [ALL]",
           .effect = Effect::reads,
-          .summary = "What a filter was made for, and how it stands: size, items, and the bound of "
-                     "its error now",
+          .summary = "What a filter was made for, and how it stands: size and items; with ALL also "
+                     "its error, the bound of that, and the bound now",
           .reply = "map",
       }),
       command<dump>({

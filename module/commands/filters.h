@@ -67,20 +67,29 @@ void exist_many(host::Call& call) {
   }
 }
 
+// As the iterator of LOADCHUNK in effects of a merge.
+inline constexpr const char* kFirstPiece = "2";
+inline constexpr const char* kFurtherPiece = "3";
+inline bool is_further_piece(const host::Call& load) {
+  return load.replayed() && load[2] == kFurtherPiece;
+}
+
 inline constexpr const char* kCannotMerge =
     "ERR filters merge if they have the same error rate, capacity, expansion and secret";
 
 // Loads dumps of the sources into the destination, a piece at a time. Every piece that changed
-// something is an effect of its own: kFamily LOADCHUNK.
+// something is an effect of its own: FAMILY.LOADCHUNK, of which the first alone is told as an event
+// at replicas (kFurtherPiece).
 template <class Value>
 class MergeJob final : public host::Job {
  public:
   MergeJob(std::string destination, std::vector<std::string> sources, const char* load_command,
-           const char* event, std::uint64_t max_bytes)
+           const char* event, bool made, std::uint64_t max_bytes)
       : destination_(std::move(destination)),
         sources_(std::move(sources)),
         load_command_(load_command),
         event_(event),
+        changed_(made),
         max_bytes_(max_bytes) {}
 
   std::string_view key() const override { return destination_; }
@@ -104,10 +113,16 @@ class MergeJob final : public host::Job {
     const Result<bool> changed = destination->load(chunk.bytes, max_bytes_);
     if (!changed) return fail(std::string("ERR ").append(changed.error().what));
     if (*changed) {
-      call.effect({load_command_, destination_, "2", semel::text_of(ByteView(chunk.bytes))});
-      call.signal(destination_, event_);
+      call.effect({load_command_, destination_, changed_ ? kFurtherPiece : kFirstPiece,
+                   semel::text_of(ByteView(chunk.bytes))});
+      call.signal(destination_);
+      changed_ = true;
     }
     return true;
+  }
+
+  void end(host::Call& call) override {
+    if (changed_) call.notify(destination_, event_);
   }
 
   void answer(host::Call& call) override { error_.empty() ? call.ok() : call.error(error_); }
@@ -122,6 +137,7 @@ class MergeJob final : public host::Job {
   std::vector<std::string> sources_;
   const char* load_command_;
   const char* event_;
+  bool changed_;  // the destination, until now
   std::uint64_t max_bytes_;
   std::size_t source_ = 0;
   std::uint64_t position_ = 1;  // behind the header
@@ -151,9 +167,10 @@ void merge_filters(host::Call& call, const char* load_command, const char* event
     }
     sources.emplace_back(call[i]);
   }
-  if (destination == nullptr && make(to, *first) == nullptr) return;
+  const bool made = destination == nullptr;
+  if (made && make(to, *first) == nullptr) return;
   call.start(std::make_unique<MergeJob<Value>>(std::string(call[1]), std::move(sources),
-                                               load_command, event, max_filter_bytes(call)));
+                                               load_command, event, made, max_filter_bytes(call)));
 }
 
 }  // namespace semel::module

@@ -49,13 +49,18 @@ void Call::effect(std::span<const std::string_view> command) {
                  words.size());
 }
 
-void Call::signal(std::string_view key, const char* event) {
+void Call::signal(std::string_view key) {
   const HeldString name(ctx_, key);
   api::SignalModifiedKey(ctx_, name.get());
+}
+
+void Call::notify(std::string_view key, const char* event) {
+  const HeldString name(ctx_, key);
   api::NotifyKeyspaceEvent(ctx_, api::kNotifyModule, event, name.get());
 }
 
 void Call::number(double value) {
+  value += 0.0;  // which makes -0 a plain 0
   if (resp3()) {
     owe(0);
     api::ReplyWithDouble(ctx_, value);

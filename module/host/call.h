@@ -105,8 +105,12 @@ class Call {
   void effect(std::span<const std::string_view> command);
   // The command itself does not go to replicas and AOF: its effect() says it all.
   void only_effects() { only_effects_ = true; }
-  // Tells those who watch, track or listen that a key has changed, other than the first one.
-  void signal(std::string_view key, const char* event);
+  // No keyspace event tells of this call: one of another tells of both.
+  void silent() { silent_ = true; }
+  // For a job, whose call has no arguments: tells those who watch or track a key that it has changed,
+  // and those who listen to events.
+  void signal(std::string_view key);
+  void notify(std::string_view key, const char* event);
 
   // Random bytes, for what must differ between keys and servers: secrets and tags.
   static void random(std::span<std::uint8_t> bytes) {
@@ -208,6 +212,7 @@ class Call {
   bool changed_ = false;
   bool only_effects_ = false;
   bool sent_effects_ = false;
+  bool silent_ = false;
   std::size_t owed_ = 1;  // answers, or within an open map those of its current part
   std::optional<std::size_t> map_parts_;  // of a map that is open: keys and values so far
 };

@@ -196,11 +196,13 @@ std::string load_one(api::Ctx* ctx, const LoadedCommand& loaded) {
 }
 
 // What a call that changed something leaves to be done.
-void tell(const LoadedCommand& command, api::Ctx* ctx, std::span<api::String* const> args) {
+void tell(const LoadedCommand& command, api::Ctx* ctx, std::span<api::String* const> args,
+          bool notifies) {
   const int first = command.row->keys.first;
   if (first == 0) return;
   api::String* const key = args[static_cast<std::size_t>(first)];
   api::SignalModifiedKey(ctx, key);
+  if (!notifies) return;
   api::NotifyKeyspaceEvent(ctx, api::kNotifyModule, command.event.c_str(), key);
 }
 
@@ -258,7 +260,7 @@ int CommandTable::run(const LoadedCommand& command, api::Ctx* ctx,
                       std::span<api::String* const> args) {
   Call call(ctx, args);
   handle(command, call);
-  if (call.changed_ || call.sent_effects_) tell(command, ctx, args);
+  if (call.changed_ || call.sent_effects_) tell(command, ctx, args, !call.silent_);
   if (!call.changed_) return api::kOk;
   if (!someone_listens()) {
     api::ReplicateVerbatim(ctx);  // counts as a change, for `save`
@@ -278,7 +280,7 @@ bool CommandTable::replay(const LoadedCommand& command, api::Ctx* ctx,
   SEMEL_ASSERT(replays(command, args.size()));
   Call call(ctx, args, at_ms);
   handle(command, call);
-  if (call.changed_) tell(command, ctx, args);
+  if (call.changed_) tell(command, ctx, args, !call.silent_);
   return call.changed_;
 }
 

@@ -47,6 +47,7 @@ class JobRunner {
   static void run_at_once(Call& call, Job& job) {
     while (job.step(call)) {
     }
+    job.end(call);
     job.answer(call);
   }
 
@@ -67,6 +68,8 @@ class JobRunner {
     } else if (runner->step(ctx)) {
       api::CreateTimer(ctx, 0, tick, runner);
     } else {
+      Call call(ctx, {});
+      runner->job_->end(call);
       api::UnblockClient(runner->client_, runner);
     }
   }
@@ -114,6 +117,7 @@ class JobRunner {
 
 void Call::start(std::unique_ptr<Job> job) {
   only_effects();
+  silent();
   const int flags = api::GetContextFlags(ctx_);
   constexpr int kCannotWait = api::kFlagLua | api::kFlagMulti | api::kFlagDenyBlocking |
                               api::kFlagReplicated | api::kFlagLoading;

@@ -23,7 +23,8 @@ class Job {
   virtual std::string_view key() const = 0;
   // Does a part of the work; false when all is done, or there is no going on. Does not answer.
   virtual bool step(Call& call) = 0;
-  // After the last step.
+  // After the last step, however the job ended: tells of what it changed, once.
+  virtual void end(Call& call) = 0;
   virtual void answer(Call& call) = 0;
 };
 

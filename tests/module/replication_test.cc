@@ -351,6 +351,47 @@ TEST(Jobs, EndWithAFailoverOfACluster) {
   expect_equal(found[0], found[1]);
 }
 
+// However many pieces it takes, at the primary and at its replica.
+TEST(Jobs, TellOneEventForAMerge) {
+  const RedisServer server(serving({"--notify-keyspace-events", "Ed"}));
+  const RedisServer replica(serving({"--notify-keyspace-events", "Ed"}));
+  follow(replica, server);
+  expect_in_step(server, replica);
+  Talk talk(server);
+  ASSERT_NO_FATAL_FAILURE(make_large_filters(talk));
+  talk("CF.ADD ca x");
+  expect_in_step(server, replica);
+  const auto events_of = [](Talk& listener) {  // until the end that is published, here and there
+    std::string events;
+    while (true) {
+      const std::string event = listener.read().parts.at(2).text;
+      if (event.ends_with(":end")) return events;
+      events += event.substr(event.find(':') + 1) + ' ';
+    }
+  };
+  Talk here(server), there(replica);
+  here.call({"PSUBSCRIBE", "__keyevent@0__:*"});
+  there.call({"PSUBSCRIBE", "__keyevent@0__:*"});
+  struct Case {
+    const char *line, *told, *told_there;
+  };
+  for (const Case& merge :
+       {Case{"BF.MERGE d a", "bf.merge ", "bf.reserve "},
+        Case{"BF.MERGE d b a", "bf.merge ", "bf.loadchunk "}, Case{"BF.MERGE d b", "", ""},
+        Case{"CF.MERGE cd ca", "cf.merge ", "cf.reserve "}}) {
+    ASSERT_EQ(talk(merge.line), "+OK");
+    talk("PUBLISH __keyevent@0__:end d");
+    EXPECT_EQ(events_of(here), merge.told) << merge.line;
+    EXPECT_EQ(events_of(there), merge.told_there) << merge.line;
+  }
+  talk("BF.RESERVE e 0.001 70000000");
+  talk("MULTI");
+  talk("BF.MERGE e a b");
+  ASSERT_EQ(talk("EXEC"), "[+OK]");
+  talk("PUBLISH __keyevent@0__:end d");
+  EXPECT_EQ(events_of(here), "bf.reserve bf.merge ");
+}
+
 // What the server would not let a client write, a step does not write either.
 struct Denial {
   const char* name;
