@@ -17,7 +17,7 @@ namespace semel::host {
 
 struct LoadedCommand {
   const Command* row;
-  std::string name;   // under which the server knows it
+  std::string name;   // under which the server knows it, unless its family is off
   std::string event;  // of keyspace notifications
   std::size_t least;  // arguments, its name included
 };
@@ -218,7 +218,10 @@ std::string CommandTable::load(api::Ctx* ctx, std::span<const Renaming> renaming
       for (const Renaming& renaming : renamings) {
         if (renaming.family == as) as = renaming.as;
       }
-      if (as.empty()) continue;
+      // A family that is off has no commands, but effects of it may come all the same: from a
+      // primary that has it, or from an AOF file of the time when it was on.
+      const bool off = as.empty();
+      if (off) as = family_of(row);
       const std::string_view verb = std::string_view(row.name).substr(family_of(row).size());
       LoadedCommand loaded{&row, std::string(as).append(verb), "",
                            static_cast<std::size_t>(Syntax::parse(row.syntax).least()) + 1};
@@ -226,6 +229,7 @@ std::string CommandTable::load(api::Ctx* ctx, std::span<const Renaming> renaming
       const auto [entry, added] = loaded_commands().emplace(row.name, std::move(loaded));
       SEMEL_ASSERT(added);
       *row.slot = &entry->second;
+      if (off) continue;
       if (api::AddACLCategory != nullptr) {
         api::AddACLCategory(ctx, lower(family_of(row)).c_str());  // fails if it is there
       }

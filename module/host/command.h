@@ -60,10 +60,10 @@ struct Command {
 
 class CommandTable {
  public:
-  // A family is loaded under another name, or not at all.
+  // A family is loaded under another name, or has no commands at all.
   struct Renaming {
     std::string_view family;  // as in the table: "BF"
-    std::string_view as;      // empty: not at all
+    std::string_view as;      // empty: no commands; effects of them are still run
   };
 
   // REQUIRES: the rows live as long as the process; loaded once.
@@ -83,7 +83,7 @@ class CommandTable {
   // Returns whether it changed something. REQUIRES: replays(command, args.size()).
   static bool replay(const LoadedCommand& command, api::Ctx* ctx,
                      std::span<api::String* const> args, TimeMs at_ms);
-  // By its name in the table; null if it is not loaded.
+  // By its name in the table, whether the server has it or not; null if there is none.
   static const LoadedCommand* find(std::string_view name);
 
  private:

@@ -452,6 +452,46 @@ TEST(Replication, IsReadOnlyThere) {
   EXPECT_EQ(there("TALLY.INCRBY t a 1 ID x"), "[1, \"duplicate\"]");
 }
 
+// A server may have a family under another name, or not at all: its keys are there all the same.
+const Words kWithoutFilters = {"bf-prefix", "off", "cf-prefix", "off"};
+const Words kOtherNames = {"bf-prefix", "MYBF", "cf-prefix", "MYCF"};
+
+TEST(Replication, KeepsFiltersWhereTheirCommandsAreOff) {
+  Workload workload(21);
+  const RedisServer primary(serving());
+  const RedisServer replica(with_module({"--repl-diskless-sync-delay", "0"}, kWithoutFilters));
+  const RedisServer renamed(with_module({}, kOtherNames));
+  Talk talk(primary), there(replica);
+  run(talk, workload, 1000);
+  follow(replica, primary);
+  follow(renamed, replica);  // which hands on what it cannot be asked
+  expect_in_step(primary, replica);
+  expect_in_step(replica, renamed);
+  run(talk, workload, 2000);
+  let_expire(talk);
+  expect_in_step(primary, replica);
+  expect_in_step(replica, renamed);
+  const Digests expected = digests(talk);
+  expect_equal(digests(there), expected);
+  Talk last(renamed);
+  expect_equal(digests(last), expected);
+  expect_no_failed_effect(replica);
+  expect_no_failed_effect(renamed);
+
+  // The other way round: it becomes the primary of the one that it followed.
+  ASSERT_EQ(there("REPLICAOF NO ONE"), "+OK");
+  ASSERT_NO_FATAL_FAILURE(follow(primary, replica));
+  expect_in_step(replica, primary);
+  for (const Answer& key : there.call({"KEYS", "*"}).parts) {
+    ASSERT_EQ(there.call({"COPY", key.text, "copy:" + key.text}).shown(), "1");
+  }
+  run(there, workload, 500);  // of filters it knows no command
+  let_expire(there);
+  expect_in_step(replica, primary);
+  expect_equal(digests(talk), digests(there));
+  expect_no_failed_effect(primary);
+}
+
 struct Keeping {
   const char* name;
   Words arguments;
@@ -485,6 +525,49 @@ TEST_P(Reload, EndsInTheSameDigests) {
     Talk talk(server);
     expect_equal(digests(talk), expected);
     expect_no_failed_effect(server);
+  }
+}
+
+TEST_P(Reload, KeepsFiltersWhereTheirCommandsAreOff) {
+  Workload workload(12);
+  Words arguments = GetParam().arguments;
+  arguments.insert(arguments.end(), {"--appendonly", "yes"});
+  RedisServer server(with_module(arguments));
+  Digests expected;
+  {
+    Talk talk(server);
+    run(talk, workload, 1000);
+    ASSERT_FALSE(talk("BGREWRITEAOF").starts_with('-'));
+    while (info(talk, "persistence", "aof_rewrite_in_progress") > 0) run(talk, workload, 10);
+    run(talk, workload, 1000);
+    let_expire(talk);
+    expected = digests(talk);
+  }
+  for (const Words& load : {kWithoutFilters, kOtherNames, Words()}) {
+    server.stop();
+    server.start(with_module(arguments, load));
+    Talk talk(server);
+    expect_equal(digests(talk), expected);
+    expect_no_failed_effect(server);
+  }
+}
+
+TEST(Rdb, KeepsFiltersWhereTheirCommandsAreOff) {
+  Workload workload(13);
+  const Words arguments = {"--save", "3600", "1000000"};
+  RedisServer server(with_module(arguments));
+  Digests expected;
+  {
+    Talk talk(server);
+    run(talk, workload, 1000);
+    let_expire(talk);
+    expected = digests(talk);
+  }
+  for (const Words& load : {kWithoutFilters, kOtherNames, Words()}) {
+    server.stop();
+    server.start(with_module(arguments, load));
+    Talk talk(server);
+    expect_equal(digests(talk), expected);
   }
 }
 

@@ -175,6 +175,19 @@ void RedisServer::start() {
   wait_until_ready();
 }
 
+void RedisServer::start(std::vector<std::string> arguments) {
+  arguments_ = std::move(arguments);
+  start();
+}
+
+bool RedisServer::try_start() {
+  spawn();
+  while (running() && !answers()) std::this_thread::sleep_for(kPoll);
+  if (running()) return true;
+  reap();
+  return false;
+}
+
 void RedisServer::pause() const {
   SEMEL_ASSERT(running());
   ::kill(pid_, SIGSTOP);

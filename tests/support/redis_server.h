@@ -37,6 +37,10 @@ class RedisServer {
   void stop();
   // Again, on the same port and directory. REQUIRES: it does not run.
   void start();
+  // The same, with other arguments from now on.
+  void start(std::vector<std::string> arguments);
+  // Starts it again, and returns whether it runs: it may refuse its data. REQUIRES: it does not run.
+  [[nodiscard]] bool try_start();
   // Waits until it answers, past loading. REQUIRES: it runs.
   void wait_until_ready() const;
   // SIGSTOP and SIGCONT: there, but silent. REQUIRES: it runs.
