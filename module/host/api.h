@@ -48,6 +48,7 @@ inline constexpr unsigned kConfigImmutable = 1u << 0, kConfigSensitive = 1u << 1
 // Of SubscribeToServerEvent.
 inline constexpr std::uint64_t kEventRole = 0, kEventLoading = 3, kEventReplica = 6, kEventCron = 8;
 inline constexpr std::uint64_t kEventForkChild = 13;
+inline constexpr std::uint64_t kLoadingEnded = 3;  // of kEventLoading
 // Of ReplyWithArray and ReplyWithMap: the length is told at the end.
 inline constexpr long kPostponed = -1;
 
@@ -217,6 +218,8 @@ using ApplyFn = int (*)(Ctx*, void* data, String** error);
   X(void, SaveStringBuffer, (Io*, const char*, std::size_t))                                     \
   X(char*, LoadStringBuffer, (Io*, std::size_t*))                                                \
   X(Ctx*, GetContextFromIO, (Io*))                                                               \
+  X(int, GetDbIdFromIO, (Io*))                                                                   \
+  X(int, GetSelectedDb, (Ctx*))                                                                  \
   X(int, IsIOError, (Io*))                                                                       \
   X(void, LogIOError, (Io*, const char* level, const char* format, ...))                         \
   X(void, DigestAddStringBuffer, (Digest*, const char*, std::size_t))                            \

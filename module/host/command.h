@@ -115,5 +115,7 @@ inline constexpr const char* kWritable = "SEMEL.WRITABLE";
 
 // SEMEL.AT, which carries effects; SEMEL.LOAD, which carries values in an AOF file; and kWritable.
 std::span<const Command> effect_commands();
+// Ends the server, with a reason in its log, if the file that it has loaded lacks a part of a value.
+void loading_ended(api::Ctx* ctx);
 
 }  // namespace semel::host

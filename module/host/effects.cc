@@ -2,6 +2,8 @@
 // whether anything may happen now.
 #include <array>
 #include <charconv>
+#include <cstdlib>
+#include <exception>
 #include <optional>
 #include <string>
 
@@ -58,56 +60,99 @@ class EffectCommands {
     }
   }
 
-  // SEMEL.LOAD key type offset length bytes
+  // SEMEL.LOAD key type offset length bytes checksum
   static void load(Call& call) {
     if ((api::GetContextFlags(call.ctx_) & api::kFlagLoading) == 0) {
       call.error("ERR SEMEL.LOAD is for AOF files");
       return;
     }
-    static Staged staged;
-    const TypeSpec* const type = type_named(call[2]);
-    const std::optional<std::int64_t> offset = number_of(call[3]);
-    const std::optional<std::int64_t> length = number_of(call[4]);
-    const std::string_view chunk = call[5];
-    if (type == nullptr || !offset || !length || *offset < 0 || *length < 0) {
-      call.error("ERR SEMEL.LOAD key type offset length bytes");
-      return;
+    const char* wrong = nullptr;
+    try {
+      wrong = take_piece(call);
+    } catch (const std::exception& error) {
+      wrong = error.what();
     }
-    if (*offset == 0) staged = {.key = std::string(call[1]), .bytes = {}};
-    if (staged.key != call[1] || staged.bytes.size() != static_cast<std::uint64_t>(*offset) ||
-        chunk.size() > static_cast<std::uint64_t>(*length - *offset)) {
-      fail(call, "a chunk that does not follow the one before");
-      return;
-    }
-    staged.bytes.insert(staged.bytes.end(), chunk.begin(), chunk.end());
-    if (staged.bytes.size() == static_cast<std::uint64_t>(*length)) {
-      const Bytes all = std::exchange(staged.bytes, {});
-      Result<std::unique_ptr<Value>> value = type->decode(all);
-      if (!value) {
-        fail(call, value.error().what);
-        return;
-      }
-      tell_loaded(**value);
-      call.open(1, Access::write).set(*type, std::move(*value));
-    }
+    if (wrong != nullptr) end_server(call.ctx_, wrong);
     call.ok();
   }
 
   // SEMEL.WRITABLE key: the server has let it through.
   static void writable(Call& call) { call.ok(); }
 
- private:
-  struct Staged {
-    std::string key;
-    Bytes bytes;
-  };
+  static void loading_ended(api::Ctx* ctx) {
+    if (staged()) end_server(ctx, "its last value is not complete");
+  }
 
-  static void fail(Call& call, const char* why) {
-    ++statistics.effects_failed;
-    api::Log(call.ctx_, "warning", "SEMEL.LOAD: %s", why);
-    call.error(std::string("ERR SEMEL.LOAD: ").append(why));
+ private:
+  // The value that is being put together, and where it belongs.
+  struct Staged {
+    int database;
+    std::string key;
+    std::string type;
+    std::uint64_t length;
+    Bytes bytes;
+
+    bool goes_on_with(const Piece& piece) const {
+      return piece.database == database && piece.key == key && piece.type == type &&
+             piece.length == length && piece.offset == bytes.size();
+    }
+  };
+  static std::optional<Staged>& staged() {
+    static std::optional<Staged> value;
+    return value;
+  }
+
+  // Returns what is wrong with a piece; null if nothing. The server does not count the arguments of
+  // what it finds in an AOF file.
+  static const char* take_piece(Call& call) {
+    if (call.size() != 7) return "a part of a value has 6 arguments";
+    const TypeSpec* const type = type_named(call[2]);
+    const std::optional<std::int64_t> offset = number_of(call[3]);
+    const std::optional<std::int64_t> length = number_of(call[4]);
+    const std::optional<std::int64_t> checksum = number_of(call[6]);
+    if (!offset || !length || !checksum) return "a number of a part of a value is none";
+    const Piece piece{api::GetSelectedDb(call.ctx_),
+                      call[1],
+                      call[2],
+                      static_cast<std::uint64_t>(*offset),
+                      static_cast<std::uint64_t>(*length),
+                      bytes_of(call[5])};
+    if (static_cast<std::uint64_t>(*checksum) != piece.checksum()) {
+      return "a part of a value has another checksum than it should";
+    }
+    if (type == nullptr) return "a value is of a type that this module does not have";
+    if (!staged() && piece.offset == 0) {
+      staged() = {
+          piece.database, std::string(piece.key), std::string(piece.type), piece.length, {}};
+    }
+    if (!staged() || !staged()->goes_on_with(piece) ||
+        piece.bytes.size() > piece.length - piece.offset) {
+      return "a part of a value does not follow the one before";
+    }
+    Bytes& all = staged()->bytes;
+    all.insert(all.end(), piece.bytes.begin(), piece.bytes.end());
+    if (all.size() < piece.length) return nullptr;
+    Result<std::unique_ptr<Value>> value = type->decode(all);
+    if (!value) return value.error().what;
+    staged().reset();
+    tell_loaded(**value);
+    call.open(1, Access::write).set(*type, std::move(*value));
+    return nullptr;
+  }
+
+  // An error would be ignored by the server, which would start without the value, and write the
+  // loss into its next file.
+  [[noreturn]] static void end_server(api::Ctx* ctx, const char* why) {
+    api::Log(
+        ctx, "warning",
+        "the AOF file is damaged: %s. The server ends, so that no data are lost. Start it with "
+        "a copy of the file from a backup, or as a replica of a server that has the data",
+        why);
+    std::_Exit(1);
   }
 };
+
+void loading_ended(api::Ctx* ctx) { EffectCommands::loading_ended(ctx); }
 
 std::span<const Command> effect_commands() {
   static const std::array kCommands = {
@@ -121,7 +166,7 @@ std::span<const Command> effect_commands() {
       }),
       command<EffectCommands::load>({
           .name = "SEMEL.LOAD",
-          .syntax = "key type offset length bytes",
+          .syntax = "key type offset length bytes checksum",
           .effect = Effect::server,
           .pace = Pace::slow,
           .summary = "A part of a value; for AOF files",

@@ -2,6 +2,8 @@
 
 #include <initializer_list>
 
+#include "module/host/command.h"
+
 namespace semel::host {
 namespace {
 
@@ -31,6 +33,12 @@ void begin(api::Ctx* /*ctx*/, api::Event /*event*/, std::uint64_t /*subevent*/, 
   listening = true;
 }
 
+// A module has one function for an event: this one is for two.
+void load(api::Ctx* ctx, api::Event event, std::uint64_t subevent, void* data) {
+  begin(ctx, event, subevent, data);
+  if (subevent == api::kLoadingEnded) loading_ended(ctx);
+}
+
 // Ten times a second, as a rule.
 void tick(api::Ctx* ctx, api::Event /*event*/, std::uint64_t /*subevent*/, void* /*data*/) {
   constexpr unsigned kTicks = 10;
@@ -43,11 +51,11 @@ void tick(api::Ctx* ctx, api::Event /*event*/, std::uint64_t /*subevent*/, void*
 bool someone_listens() { return listening; }
 
 bool watch_listeners(api::Ctx* ctx) {
-  for (const std::uint64_t event :
-       {api::kEventRole, api::kEventLoading, api::kEventReplica, api::kEventForkChild}) {
+  for (const std::uint64_t event : {api::kEventRole, api::kEventReplica, api::kEventForkChild}) {
     if (api::SubscribeToServerEvent(ctx, {event}, begin) != api::kOk) return false;
   }
-  return api::SubscribeToServerEvent(ctx, {api::kEventCron}, tick) == api::kOk;
+  return api::SubscribeToServerEvent(ctx, {api::kEventLoading}, load) == api::kOk &&
+         api::SubscribeToServerEvent(ctx, {api::kEventCron}, tick) == api::kOk;
 }
 
 }  // namespace semel::host

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "semel/core/assert.h"
+#include "semel/core/codec.h"
+#include "semel/hash/digest.h"
 
 namespace semel::host {
 namespace {
@@ -94,10 +96,13 @@ void save(api::Io* io, void* value) noexcept {
 void rewrite(api::Io* io, api::String* key, const TypeSpec& spec, void* value) noexcept {
   Bytes all;
   value_at(value).encode(all);
+  std::size_t size = 0;
+  const char* const name = api::StringPtrLen(key, &size);
   for_each_chunk(all, [&](std::size_t offset, ByteView chunk) {
-    api::EmitAOF(io, "SEMEL.LOAD", "scllb", key, spec.name, static_cast<long long>(offset),
+    const Piece piece{api::GetDbIdFromIO(io), {name, size}, spec.name, offset, all.size(), chunk};
+    api::EmitAOF(io, "SEMEL.LOAD", "scllbl", key, spec.name, static_cast<long long>(offset),
                  static_cast<long long>(all.size()), reinterpret_cast<const char*>(chunk.data()),
-                 chunk.size());
+                 chunk.size(), static_cast<long long>(piece.checksum()));
   });
 }
 
@@ -169,6 +174,18 @@ api::TypeMethods methods_of(std::size_t index, std::index_sequence<kIndex...> /*
 }
 
 }  // namespace
+
+std::uint64_t Piece::checksum() const {
+  Bytes all;
+  Writer w(all);
+  w.u64(static_cast<std::uint64_t>(database));
+  w.text(key);
+  w.text(type);
+  w.u64(offset);
+  w.u64(length);
+  w.u64(semel::checksum(bytes));
+  return semel::checksum(all);
+}
 
 void tell_loaded(const Value& value) { on_loaded(value); }
 

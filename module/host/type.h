@@ -2,11 +2,12 @@
 //
 // Saved     An RDB entry is the length of the encoding, then its bytes in strings of at most
 //           kChunkBytes. DUMP, RESTORE and MIGRATE carry the same. docs/formats/module_values.md.
-// Rewritten into an AOF file as SEMEL.LOAD key type offset length bytes, a chunk each.
+// Rewritten into an AOF file as SEMEL.LOAD key type offset length bytes checksum, a chunk each.
 // Damaged   bytes are refused, with the reason in the server's log; nothing is allocated on the word
 //           of a length that has not come true yet.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,19 @@ using LoadedFn = void (*)(const Value& value);
 // What went wrong; empty if nothing. REQUIRES: the specs live as long as the process.
 std::string load_types(api::Ctx* ctx, std::span<const TypeSpec* const> types, LoadedFn loaded);
 void tell_loaded(const Value& value);
+
+// A part of an encoding on its way through an AOF file, and all that says where it belongs.
+struct Piece {
+  int database;
+  std::string_view key;
+  std::string_view type;
+  std::uint64_t offset;  // of the first byte in the encoding
+  std::uint64_t length;  // of the whole encoding
+  ByteView bytes;
+
+  // Of all fields: a value must not come back under another name either.
+  std::uint64_t checksum() const;
+};
 
 // Null if the type is not loaded.
 inline api::Type* handle_of(const TypeSpec& type) { return static_cast<api::Type*>(type.handle); }

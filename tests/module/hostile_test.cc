@@ -335,5 +335,162 @@ TEST(HostileAof, AnEffectWithTooFewArgumentsOrWithinAnotherIsCountedAndChangesNo
   EXPECT_EQ(talk("TALLY.GET t c"), "1");
 }
 
+// A base file of commands, without a preamble in the format of RDB files.
+class HostileBase : public ::testing::Test {
+ protected:
+  static constexpr std::array kDatabases = {"0", "3"};
+
+  // Writes the base file anew, and ends the server.
+  void SetUp() override {
+    {
+      Talk talk(server_);
+      for (const char* const database : kDatabases) {
+        talk.call({"SELECT", database});
+        for (const Sample& sample : samples()) {
+          ASSERT_TRUE(make_sample(talk, sample, std::string("key-of-a-").append(sample.name)));
+        }
+      }
+    }
+    rewrite();
+  }
+
+  void rewrite() {
+    {
+      Talk talk(server_);
+      ASSERT_FALSE(talk("BGREWRITEAOF").starts_with('-'));
+      while (info(talk, "persistence", "aof_rewrite_in_progress") +
+                 info(talk, "persistence", "aof_rewrite_scheduled") >
+             0) {
+      }
+      expected_ = digests_of_all();
+    }
+    server_.stop();
+    for (const auto& file :
+         std::filesystem::directory_iterator(server_.directory() / "appendonlydir")) {
+      if (file.path().string().find(".base.") != std::string::npos) path_ = file.path();
+    }
+    std::ifstream file(path_, std::ios::binary);
+    base_.assign(std::istreambuf_iterator<char>(file), {});
+  }
+
+  std::vector<Digests> digests_of_all() const {
+    Talk talk(server_);
+    std::vector<Digests> all;
+    for (int database = 0; database < 16; ++database) {
+      talk("SELECT " + std::to_string(database));
+      all.push_back(digests(talk));
+    }
+    return all;
+  }
+
+  // Starts the server with such a base. It has all data, or refuses them and says why. Returns
+  // whether it started.
+  bool expect_all_or_a_refusal(const std::string& base) {
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << base;
+    const std::size_t logged = server_.log().size();
+    if (server_.try_start()) {
+      EXPECT_EQ(digests_of_all(), expected_);
+      server_.stop();
+      return true;
+    }
+    const std::string log = server_.log().substr(logged);
+    EXPECT_TRUE(std::any_of(kReasons.begin(), kReasons.end(), [&](const char* reason) {
+      return log.find(reason) != std::string::npos;
+    })) << log;
+    return false;
+  }
+
+  // The server's own and ours.
+  static constexpr std::array kReasons = {
+      "Bad file format reading the append only file",
+      "Unknown command",
+      "Unexpected end of file reading the append only file",
+      "the truncated file is not the last file",
+      "the AOF file is damaged",
+  };
+
+  RedisServer server_{with_module({"--appendonly", "yes", "--aof-use-rdb-preamble", "no",
+                                   "--auto-aof-rewrite-percentage", "0"})};
+  std::vector<Digests> expected_;
+  std::filesystem::path path_;
+  std::string base_;
+};
+
+// SEMEL_FLIPS sets how many. Half of them are near the beginning of a command, where its key, type
+// and lengths are: most bytes are of values.
+TEST_F(HostileBase, AFlippedBitIsFoundOrDoesNotMatter) {
+  Random random(fresh_seed());
+  std::vector<std::size_t> commands;
+  for (std::size_t at = base_.find('*'); at != std::string::npos;
+       at = base_.find("\r\n*", at + 1)) {
+    commands.push_back(at);
+  }
+  ASSERT_GT(commands.size(), kDatabases.size() * samples().size());
+  ASSERT_TRUE(expect_all_or_a_refusal(base_));
+  for (std::uint64_t flips = setting("SEMEL_FLIPS", 60); flips > 0 && !HasFailure(); --flips) {
+    constexpr std::size_t kBeginning = 120;
+    std::size_t at = random.below(base_.size());
+    if (flips % 2 == 0) at = commands[random.below(commands.size())] + random.below(kBeginning);
+    if (at >= base_.size()) continue;
+    const auto bit = static_cast<int>(random.below(8));
+    SCOPED_TRACE("bit " + std::to_string(bit) + " of byte " + std::to_string(at));
+    std::string damaged = base_;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1 << bit);
+    expect_all_or_a_refusal(damaged);
+  }
+}
+
+// What flips seldom meet.
+TEST_F(HostileBase, WordsThatAreOthersAreFound) {
+  struct Change {
+    const char* from;
+    const char* to;
+  };
+  for (const Change& change :
+       {Change{"key-of-a-Tally\r", "key-of-b-Tally\r"},
+        Change{"SELECT\r\n$1\r\n3", "SELECT\r\n$1\r\n2"},
+        Change{"SELECT\r\n$1\r\n3", "SELECT\r\n$1\r\nx"}, Change{"SMLtally-", "SMLsift--"},
+        Change{"SMLtally-", "SMLtallyx"}}) {
+    SCOPED_TRACE(change.to);
+    std::string changed = base_;
+    const std::size_t at = changed.find(change.from);
+    ASSERT_NE(at, std::string::npos);
+    changed.replace(at, std::string_view(change.from).size(), change.to);
+    EXPECT_FALSE(expect_all_or_a_refusal(changed));
+  }
+}
+
+// A value of several pieces.
+TEST_F(HostileBase, MissingDoubledAndSwappedPiecesAreFound) {
+  server_.start();
+  {
+    Talk talk(server_);
+    ASSERT_EQ(talk("BF.RESERVE large 0.01 30000000"), "+OK");
+    ASSERT_EQ(talk("BF.ADD large a"), "1");
+  }
+  rewrite();
+  const std::string name = "SEMEL.LOAD\r\n$5\r\nlarge\r\n";
+  std::vector<std::size_t> begins;
+  for (std::size_t at = base_.find(name); at != std::string::npos; at = base_.find(name, at + 1)) {
+    begins.push_back(base_.rfind('*', at));
+  }
+  ASSERT_GE(begins.size(), 3u);
+  // The last piece may be the last command of the file, or not.
+  const std::size_t next = base_.find("\r\n*", begins[2]);
+  const std::size_t end = next == std::string::npos ? base_.size() : next + 2;
+  const std::string before = base_.substr(0, begins[0]), after = base_.substr(end);
+  std::vector<std::string> pieces;
+  for (std::size_t i = 0; i < 3; ++i) {
+    pieces.push_back(base_.substr(begins[i], (i < 2 ? begins[i + 1] : end) - begins[i]));
+  }
+  EXPECT_TRUE(expect_all_or_a_refusal(before + pieces[0] + pieces[1] + pieces[2] + after));
+  EXPECT_FALSE(expect_all_or_a_refusal(before + pieces[1] + pieces[2] + after));
+  EXPECT_FALSE(expect_all_or_a_refusal(before + pieces[0] + pieces[2] + after));
+  EXPECT_FALSE(expect_all_or_a_refusal(before + pieces[0] + pieces[1] + after));
+  EXPECT_FALSE(expect_all_or_a_refusal(before + after + pieces[0] + pieces[1]));
+  EXPECT_FALSE(expect_all_or_a_refusal(before + pieces[0] + pieces[2] + pieces[1] + after));
+  expect_all_or_a_refusal(before + pieces[0] + pieces[1] + pieces[1] + pieces[2] + after);
+}
+
 }  // namespace
 }  // namespace semel
