@@ -468,7 +468,7 @@ std::span<const host::Command> bloom_commands() {
           .syntax = "destination source ...",
           .effect = Effect::writes,
           .pace = Pace::slow,
-          .keys = {1, -1},
+          .sources = {2, -1},
           .summary = "Adds to a filter all that is in others; it is made if it is missing. Their "
                      "errors add up, unless they are copies of one",
           .complexity =

@@ -471,7 +471,7 @@ std::span<const host::Command> cuckoo_commands() {
           .syntax = "destination source ...",
           .effect = Effect::writes,
           .pace = Pace::slow,
-          .keys = {1, -1},
+          .sources = {2, -1},
           .summary =
               "Adds to a filter all that is in others; it is made if it is missing. What was "
               "removed from a copy of one chain is removed",

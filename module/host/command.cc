@@ -64,16 +64,8 @@ std::string flags_of(const Command& row) {
 class Documentation {
  public:
   explicit Documentation(const Command& row) : row_(row), syntax_(Syntax::parse(row.syntax)) {
-    if (row.keys.first > 0) {
-      const bool writes = row.effect != Effect::reads;
-      keys_[0].flags =
-          writes ? api::kKeyRw | api::kKeyAccess | api::kKeyUpdate : api::kKeyRo | api::kKeyAccess;
-      keys_[0].begin_search_type = api::kSearchIndex;
-      keys_[0].bs.index.pos = row.keys.first;
-      keys_[0].find_keys_type = api::kFindRange;
-      const int last = row.keys.last;
-      keys_[0].fk.range = {last < 0 ? last : last - row.keys.first, 1, 0};
-    }
+    if (!row.keys.empty()) keys_[0] = key_spec(row.keys, row.effect != Effect::reads);
+    if (!row.sources.empty()) keys_[1] = key_spec(row.sources, false);
     info_.version = &version_;
     info_.summary = row.summary;
     info_.complexity = row.complexity;
@@ -86,6 +78,17 @@ class Documentation {
   const api::CommandInfo* info() const { return &info_; }
 
  private:
+  static api::CommandKeySpec key_spec(const KeyRange& keys, bool writes) {
+    api::CommandKeySpec out;
+    out.flags =
+        writes ? api::kKeyRw | api::kKeyAccess | api::kKeyUpdate : api::kKeyRo | api::kKeyAccess;
+    out.begin_search_type = api::kSearchIndex;
+    out.bs.index.pos = keys.first;
+    out.find_keys_type = api::kFindRange;
+    out.fk.range = {keys.last < 0 ? keys.last : keys.last - keys.first, 1, 0};
+    return out;
+  }
+
   int arity() const {
     const int least = syntax_.least() + 1;  // the name of the command
     return syntax_.varies() ? -least : least;
@@ -122,7 +125,7 @@ class Documentation {
       case Syntax::Kind::word:
         out.name = text(part.text);
         out.type = type_of(part.text);
-        if (out.type == api::ArgumentType::key) out.key_spec_index = 0;
+        if (out.type == api::ArgumentType::key) out.key_spec_index = part.text == "source" ? 1 : 0;
         break;
       case Syntax::Kind::sequence:
         if (part.parts.size() == 2 && part.parts[0].kind == Syntax::Kind::token &&
@@ -161,25 +164,28 @@ class Documentation {
   const Command& row_;
   Syntax syntax_;
   api::CommandInfoVersion version_;
-  std::array<api::CommandKeySpec, 2> keys_ = {};
+  std::array<api::CommandKeySpec, 3> keys_ = {};  // the last one of zeros
   std::list<std::string> texts_;
   std::list<std::vector<api::CommandArgument>> lists_;
   api::CommandInfo info_;
 };
 
-// Servers after Redis 7.0 take categories of ours; before, flags alone say @read, @write, @fast, ...
+// In Redis 7.0 commands of modules are in no category but @all. Redis 7.2 takes the server's own
+// categories for them, later servers also one for each family.
 std::string categories_of(const Command& row) {
   std::string out = row.effect == Effect::reads ? "read" : "write";
   if (row.effect == Effect::server) out += " admin dangerous";
   out += row.pace == Pace::fast ? " fast" : " slow";
-  return out + ' ' + lower(family_of(row));
+  return api::AddACLCategory == nullptr ? out : out + ' ' + lower(family_of(row));
 }
 
 std::string load_one(api::Ctx* ctx, const LoadedCommand& loaded) {
   const Command& row = *loaded.row;
-  const KeyRange keys = row.keys;
-  if (api::CreateCommand(ctx, loaded.name.c_str(), row.entry, flags_of(row).c_str(), keys.first,
-                         keys.first == 0 ? 0 : keys.last, keys.first == 0 ? 0 : 1) != api::kOk) {
+  // For servers and clients that know no key specs: one range for all.
+  const int first = row.keys.first;
+  const int last = row.sources.empty() ? row.keys.last : row.sources.last;
+  if (api::CreateCommand(ctx, loaded.name.c_str(), row.entry, flags_of(row).c_str(), first,
+                         first == 0 ? 0 : last, first == 0 ? 0 : 1) != api::kOk) {
     return "the command " + loaded.name +
            " exists already; load this module with another prefix for it, such as "
            "`bf-prefix MYBF`, or without it: `bf-prefix off`";
@@ -188,7 +194,7 @@ std::string load_one(api::Ctx* ctx, const LoadedCommand& loaded) {
   if (command == nullptr || api::SetCommandInfo(command, Documentation(row).info()) != api::kOk) {
     return "the server does not take the description of " + loaded.name;
   }
-  if (api::SetCommandACLCategories != nullptr && api::AddACLCategory != nullptr &&
+  if (api::SetCommandACLCategories != nullptr &&
       api::SetCommandACLCategories(command, categories_of(row).c_str()) != api::kOk) {
     return "the server does not take the ACL categories of " + loaded.name;
   }

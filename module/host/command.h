@@ -38,6 +38,8 @@ enum class Pace : std::uint8_t { fast, slow };  // ACL category @fast or @slow
 struct KeyRange {
   int first = 1;  // 0: there are none
   int last = 1;
+
+  bool empty() const { return first == 0; }
 };
 
 // A command as the server knows it.
@@ -48,7 +50,8 @@ struct Command {
   const char* syntax;  // of the arguments
   Effect effect;
   Pace pace = Pace::fast;
-  KeyRange keys = {};
+  KeyRange keys = {};               // read or written, as `effect` says
+  KeyRange sources = {.first = 0};  // read alone, behind the others; in `syntax`: source
   const char* summary;
   const char* complexity = "O(1)";
   const char* reply;  // for docs/commands.md: what it answers

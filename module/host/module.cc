@@ -33,6 +33,11 @@ std::string load_all(api::Ctx* ctx, std::span<const std::string_view> arguments,
   if (std::string wrong = load_types(ctx, spec.types, spec.loaded); !wrong.empty()) return wrong;
   CommandTable table(spec.families);
   if (std::string wrong = table.load(ctx, spec.renamings()); !wrong.empty()) return wrong;
+  if (api::SetCommandACLCategories == nullptr) {
+    api::Log(ctx, "notice",
+             "commands of modules are in no ACL category of this server but @all: a rule such as "
+             "-@write does not cover them. Give rights by keys, such as %%R~*, or by command");
+  }
   if (!watch_listeners(ctx)) return "the server does not tell its events";
   if (api::RegisterInfoFunc(ctx, tell_statistics) != api::kOk) return "no INFO section";
   return "";

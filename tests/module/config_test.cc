@@ -375,6 +375,52 @@ TEST_F(Commands, ObeyAclRules) {
   EXPECT_TRUE(reader("BF.MERGE source1 key1").starts_with("-NOPERM"));
 }
 
+// In Redis 7.0 they are in no category: then the log says so.
+TEST_F(Commands, ThatNoCategoryCoversAreToldOfInTheLog) {
+  ASSERT_EQ(talk_("ACL SETUSER idler on nopass +@all -@write ~*"), "+OK");
+  Talk idler(server());
+  idler("AUTH idler x");
+  const bool covered = idler("TALLY.INCRBY key1 a 1").starts_with("-NOPERM");
+  EXPECT_EQ(server().log().find("in no ACL category") == std::string::npos, covered);
+}
+
+// Sources are read: whoever may read them and write the destination may merge.
+TEST_F(Commands, NeedOnlyReadTheirSources) {
+  ASSERT_EQ(talk_("ACL SETUSER merger on nopass +@all %R~from* %RW~to* %W~drop*"), "+OK");
+  Talk merger(server());
+  merger("AUTH merger x");
+  for (const std::string family : {"BF", "CF"}) {
+    SCOPED_TRACE(family);
+    const std::string shape = family == "BF" ? " 0.01 100" : " 100";
+    talk_("FLUSHALL");
+    ASSERT_EQ(talk_(family + ".RESERVE from1" + shape), "+OK");
+    ASSERT_EQ(talk_(family + ".RESERVE other" + shape), "+OK");
+    ASSERT_EQ(talk_("COPY from1 from2"), "1");
+    ASSERT_EQ(talk_(family + ".ADD from2 a"), "1");
+    EXPECT_EQ(merger(family + ".MERGE to1 from1 from2"), "+OK");
+    EXPECT_EQ(merger(family + ".EXISTS to1 a"), "1");
+    for (const char* const keys : {"from1 from2", "to1 other", "to1 from1 other", "other from1",
+                                   "drop from1", "to1 drop", "to1 from1 to2 drop"}) {
+      const std::string answer = merger(family + ".MERGE " + keys);
+      EXPECT_TRUE(answer.starts_with("-NOPERM")) << keys << ' ' << answer;
+    }
+  }
+}
+
+// Key permissions hold at every server, also where commands of modules have no categories.
+TEST_F(Commands, ThatWriteAreRefusedToWhomMayReadAlone) {
+  ASSERT_EQ(talk_("ACL SETUSER looker on nopass +@all %R~*"), "+OK");
+  Talk looker(server());
+  looker("AUTH looker x");
+  for (const std::string& name : names()) {
+    SCOPED_TRACE(name);
+    const Answer info = info_of(name);
+    Words words(static_cast<std::size_t>(std::abs(info.parts[1].integer())), "1");
+    words[0] = name;
+    EXPECT_EQ(looker.call(words).shown().starts_with("-NOPERM"), has_flag(info, "write"));
+  }
+}
+
 TEST_F(Commands, AreRefusedWithoutMemory) {
   const RedisServer server(with_module({"--maxmemory", "1"}));
   Talk talk(server);
