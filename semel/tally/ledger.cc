@@ -106,6 +106,16 @@ void Ledger::raise_bound(std::int64_t delta) {
   if (__builtin_add_overflow(bound_, magnitude(delta), &bound_)) bound_ = ~std::uint64_t{0};
 }
 
+// Used for one piece of a batch after the other, and given back with it.
+struct Ledger::Buffers {
+  std::vector<Recogniser::Query> queries;
+  std::vector<Recognised> recognised;
+  std::vector<Counters::Addition> folds;
+  std::vector<int128> sums;
+  std::vector<std::string_view> read;
+  std::vector<std::optional<int128>> before;
+};
+
 Result<void> Ledger::add(std::span<const Addition> additions, std::span<Answer> answers,
                          bool values, Base& base) {
   SEMEL_ASSERT(additions.size() == answers.size());
@@ -115,8 +125,19 @@ Result<void> Ledger::add(std::span<const Addition> additions, std::span<Answer> 
   const Result<void> may = log_.may_take(additions.size());
   if (!may && may.error().code != Errc::full) return may;
   const bool quick = may && log_.alone() && (!values || base.tells_sums());
-  return quick && !might_overflow(additions) ? add_at_once(additions, answers, values, base)
-                                             : add_one_by_one(additions, answers, values, base);
+  const bool at_once = quick && !might_overflow(additions);
+  // A base that may fail to read is read before anything changes: the batch is one piece then.
+  const std::size_t most = at_once || base.tells_sums() ? kPiece : additions.size();
+  Buffers buffers;
+  for (std::size_t first = 0; first < additions.size(); first += most) {
+    const std::size_t size = std::min(most, additions.size() - first);
+    const auto piece = additions.subspan(first, size);
+    const auto said = answers.subspan(first, size);
+    const Result<void> added = at_once ? add_at_once(piece, said, values, base, buffers)
+                                       : add_one_by_one(piece, said, values, base);
+    if (!added) return added;
+  }
+  return {};
 }
 
 Result<bool> Ledger::answer_refused(std::span<const Addition> additions, std::span<Answer> answers,
@@ -168,44 +189,45 @@ Outcome Ledger::add_alone(const Addition& addition, Dot dot) {
 }
 
 Result<void> Ledger::add_at_once(std::span<const Addition> additions, std::span<Answer> answers,
-                                 bool values, Base& base) {
-  queries_.clear();
+                                 bool values, Base& base, Buffers& buffers) {
+  auto& [queries, recognised, folds, sums, read, before] = buffers;
+  queries.clear();
   for (const Addition& addition : additions) {
-    queries_.push_back(query(addition.id, Operation::Kind::add, addition.counter, addition.delta));
+    queries.push_back(query(addition.id, Operation::Kind::add, addition.counter, addition.delta));
   }
-  recognised_.resize(additions.size());
-  recogniser_.test_and_insert(queries_, recognised_);
+  recognised.resize(additions.size());
+  recogniser_.test_and_insert(queries, recognised);
 
-  folds_.clear();
+  folds.clear();
   for (std::size_t i = 0; i < additions.size(); ++i) {
-    answers[i] = {outcome_of(recognised_[i])};
-    if (recognised_[i] != Recognised::fresh) continue;
+    answers[i] = {outcome_of(recognised[i])};
+    if (recognised[i] != Recognised::fresh) continue;
     const Addition& addition = additions[i];
-    folds_.push_back({addition.counter, {log_.site(), 0, 1, addition.delta}});
+    folds.push_back({addition.counter, {log_.site(), 0, 1, addition.delta}});
     raise_bound(addition.delta);
-    if (addition.id.kind != OperationId::Kind::none) base.remember(queries_[i]);
+    if (addition.id.kind != OperationId::Kind::none) base.remember(queries[i]);
   }
-  std::uint64_t number = log_.count(folds_.size()).counter - folds_.size();
-  for (Counters::Addition& fold : folds_) fold.shard.clock = ++number;
+  std::uint64_t number = log_.count(folds.size()).counter - folds.size();
+  for (Counters::Addition& fold : folds) fold.shard.clock = ++number;
 
   // What is not applied is answered with the value of its turn: that of before, unless one that is
   // applied came first.
-  std::vector<std::string_view> read;
+  read.clear();
   for (std::size_t i = 0; values && i < additions.size(); ++i) {
-    if (recognised_[i] != Recognised::fresh) read.push_back(additions[i].counter);
+    if (recognised[i] != Recognised::fresh) read.push_back(additions[i].counter);
   }
-  std::vector<std::optional<int128>> before(read.size());
-  if (const Result<void> sums = base.sums_of(read, before); !sums) return sums;
+  before.resize(read.size());
+  if (const Result<void> known = base.sums_of(read, before); !known) return known;
 
-  sums_.resize(values ? folds_.size() : 0);
-  base.fold_all(folds_, sums_);
+  sums.resize(values ? folds.size() : 0);
+  base.fold_all(folds, sums);
   if (!values) return {};
   std::unordered_map<std::string_view, int128> now;
   std::size_t folded = 0, known = 0;
   for (std::size_t i = 0; i < additions.size(); ++i) {
     if (answers[i].outcome == Outcome::applied) {
-      answers[i].value = narrowed(sums_[folded]);
-      if (known < read.size()) now[additions[i].counter] = sums_[folded];
+      answers[i].value = narrowed(sums[folded]);
+      if (known < read.size()) now[additions[i].counter] = sums[folded];
       ++folded;
     } else {
       const auto changed = now.find(additions[i].counter);
@@ -402,10 +424,6 @@ Result<RangeSum> Ledger::with_overlays(RangeSum folded, const NameRange& range,
   return folded;
 }
 
-std::uint64_t Ledger::bytes() const {
-  const auto held = [](const auto& buffer) { return buffer.capacity() * sizeof(buffer.front()); };
-  return recogniser_.bytes() + log_.bytes() + held(queries_) + held(recognised_) + held(folds_) +
-         held(sums_);
-}
+std::uint64_t Ledger::bytes() const { return recogniser_.bytes() + log_.bytes(); }
 
 }  // namespace semel::tally

@@ -87,6 +87,9 @@ class Ledger {
   // As it was.
   Ledger(Recogniser recogniser, OperationLog log, std::uint64_t bound);
 
+  // How many additions of a batch are worked on at once: no buffer grows with the batch.
+  static constexpr std::size_t kPiece = 256;
+
   // Answers each in order. An error refuses all: Errc::limit for a name that is too long, and what
   // OperationLog::may_take() says of this site. REQUIRES: the spans are of equal size.
   Result<void> add(std::span<const Addition> additions, std::span<Answer> answers, bool values,
@@ -135,8 +138,9 @@ class Ledger {
   std::uint64_t bytes() const;  // of memory, nearly
 
  private:
+  struct Buffers;
   Result<void> add_at_once(std::span<const Addition> additions, std::span<Answer> answers,
-                           bool values, Base& base);
+                           bool values, Base& base, Buffers& buffers);
   Result<void> add_one_by_one(std::span<const Addition> additions, std::span<Answer> answers,
                               bool values, Base& base);
   void raise_bound(std::int64_t delta);
@@ -150,11 +154,6 @@ class Ledger {
   Recogniser recogniser_;
   OperationLog log_;
   std::uint64_t bound_ = 0;
-  // Of one call of add_at_once().
-  std::vector<Recogniser::Query> queries_;
-  std::vector<Recognised> recognised_;
-  std::vector<Counters::Addition> folds_;
-  std::vector<int128> sums_;
 };
 
 }  // namespace semel::tally
