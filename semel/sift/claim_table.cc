@@ -1,6 +1,7 @@
 #include "semel/sift/claim_table.h"
 
 #include <algorithm>
+#include <new>
 
 #include "semel/core/assert.h"
 #include "semel/window/digest_table.h"
@@ -16,6 +17,9 @@ constexpr std::size_t kTrailerSize = 8;
 // Below this many, it does not pay to rid the heap of entries that have gone.
 constexpr std::size_t kFewDue = 64;
 
+// Room for more than this is given back: twice what entries take while they grow.
+constexpr std::size_t most_room(std::size_t entries) { return 4 * kFewDue + 8 * entries; }
+
 }  // namespace
 
 ClaimTable::ClaimTable(TimeMs keep_ms, TimeMs now_ms) : keep_ms_(keep_ms), time_(now_ms) {
@@ -29,16 +33,33 @@ ClaimTable::Entry* ClaimTable::claimed_by(Digest id, std::uint64_t owner) {
   return entry.owner == owner && !entry.committed ? &entry : nullptr;
 }
 
+// Makes the heap anew, of the entries that there are.
+void ClaimTable::list_due() {
+  std::vector<Due> due;
+  due.reserve(entries_.size() + 1);
+  for (const auto& [held, entry] : entries_) due.push_back({entry.time_ms, held});
+  std::make_heap(due.begin(), due.end(), later);
+  due_ = std::move(due);
+}
+
 // Called before an entry gets this time: if memory runs out, nothing has changed. The heap is made
 // anew when most of it is of entries that have gone, which costs O(1) a call on average.
 void ClaimTable::look_again(Digest id, TimeMs time_ms) {
-  if (due_.size() >= kFewDue + 2 * entries_.size()) {
-    due_.clear();
-    for (const auto& [held, entry] : entries_) due_.push_back({entry.time_ms, held});
-    std::make_heap(due_.begin(), due_.end(), later);
-  }
+  if (due_.size() >= kFewDue + 2 * entries_.size()) list_due();
   due_.push_back({time_ms, id});
   std::push_heap(due_.begin(), due_.end(), later);
+}
+
+// Called after entries have gone: gives back the room that a peak of claims has left. That takes a
+// little memory first; without it everything stays as it is.
+void ClaimTable::trim() {
+  const std::size_t most = most_room(entries_.size());
+  try {
+    if (due_.capacity() > most) list_due();
+    if (entries_.bucket_count() > most) entries_.rehash(0);
+  } catch (const std::bad_alloc&) {
+    return;
+  }
 }
 
 void ClaimTable::extend(Digest id, Entry& entry, TimeMs until_ms) {
@@ -109,7 +130,10 @@ bool ClaimTable::commit(Digest id, std::uint64_t owner) {
 }
 
 bool ClaimTable::release(Digest id, std::uint64_t owner) {
-  return claimed_by(id, owner) != nullptr && entries_.erase(id) == 1;
+  if (claimed_by(id, owner) == nullptr) return false;
+  entries_.erase(id);
+  trim();
+  return true;
 }
 
 bool ClaimTable::forget(Digest id, std::uint64_t owner) {
@@ -118,6 +142,7 @@ bool ClaimTable::forget(Digest id, std::uint64_t owner) {
   if (!found->second.committed || found->second.owner != owner) return false;
   entries_.erase(found);
   --commits_;
+  trim();
   return true;
 }
 
@@ -133,6 +158,7 @@ void ClaimTable::advance(TimeMs now_ms) {
     ++counts_.dropped;
     entries_.erase(found);
   }
+  trim();
 }
 
 ClaimCounts ClaimTable::counts() const {

@@ -12,7 +12,8 @@
 //           now(): the next one who claims the id gets it.
 // Cost      A call is one lookup in a hash table. An entry is dropped in O(log n), once; advance()
 //           looks at what is due, and at nothing else.
-// Memory    About 100 bytes for an entry. There is no cap: whoever hands out claims limits them.
+// Memory    About 100 bytes for an entry; what a peak took is given back as its entries go. There is no
+//           cap: whoever hands out claims limits them.
 // Limits    Whoever chooses digests can make all of them meet in one bucket: ids from outside take the
 //           keyed hash.
 // Threads   const members may run at once; any other call needs the object to itself.
@@ -107,7 +108,9 @@ class ClaimTable {
   static bool later(const Due& a, const Due& b) { return a.time_ms > b.time_ms; }
   const Entry* find(Digest id, TimeMs now_ms) const;
   Entry* claimed_by(Digest id, std::uint64_t owner);
+  void list_due();
   void look_again(Digest id, TimeMs time_ms);
+  void trim();
   void extend(Digest id, Entry& entry, TimeMs until_ms);
 
   TimeMs keep_ms_;

@@ -10,6 +10,7 @@
 #include "semel/core/random.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
+#include "tests/support/allocation.h"
 #include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 
@@ -262,6 +263,22 @@ TEST(ClaimTable, TakesMemoryForTheClaimsThatAreOnAlone) {
     ASSERT_EQ(table.claim(key(n), kAnn, kNow + 1'000'000), Claim::granted);
   }
   EXPECT_LT(table.bytes(), 1000 * 160u);
+}
+
+TEST(ClaimTable, GivesBackWhatAPeakTook) {
+  for (const bool released : {true, false}) {
+    const LiveAllocation live;
+    ClaimTable table(kKeep, kNow);
+    for (std::uint64_t n = 0; n < 100'000; ++n) {
+      ASSERT_EQ(table.claim(key(n), kAnn, kNow + 1), Claim::granted);
+    }
+    EXPECT_GT(table.bytes(), 100'000 * 50u);
+    for (std::uint64_t n = 0; released && n < 100'000; ++n) table.release(key(n), kAnn);
+    if (!released) table.advance(kNow + 2 + kKeep);
+    EXPECT_EQ(table.size(), 0u);
+    EXPECT_LT(table.bytes(), 10'000u);
+    EXPECT_LT(live.bytes(), 10'000u);
+  }
 }
 
 TEST(ClaimTable, RefusesBytesThatNoTableWrites) {
