@@ -2,12 +2,21 @@
 
 #include <sys/mman.h>
 
+#include <atomic>
 #include <cstdint>
 
 namespace semel {
+namespace {
+
+constinit std::atomic<bool> huge_pages_allowed = true;
+
+}  // namespace
+
+void allow_huge_pages(bool allowed) { huge_pages_allowed = allowed; }
 
 // What is before the first whole page and beyond the last may belong to somebody else.
 void advise_huge_pages(void* memory, std::size_t bytes) {
+  if (!huge_pages_allowed) return;
   const std::size_t skip = -reinterpret_cast<std::uintptr_t>(memory) & (kHugePageBytes - 1);
   if (bytes < skip + kHugePageBytes) return;
   (void)::madvise(static_cast<std::byte*>(memory) + skip,

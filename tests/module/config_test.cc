@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -95,6 +96,34 @@ TEST(Config, IsWhatNewKeysAreMadeWith) {
   expect("CF.INFO c ALL",
          "[[...]\"Bucket size\", 4, \"Expansion rate\", 5, \"Max iterations\", 6, "
          "\"Error rate\", \"0.0625\", [...]]");
+}
+
+// Bytes of huge pages that a process has.
+std::int64_t huge_page_bytes(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/smaps_rollup");
+  for (std::string word; file >> word;) {
+    std::int64_t kilobytes = 0;
+    if (word == "AnonHugePages:" && file >> kilobytes) return 1024 * kilobytes;
+  }
+  ADD_FAILURE() << "the system does not tell";
+  return -1;
+}
+
+// 200 ids in a table of some 200 MB, each in a few lines anywhere.
+std::int64_t huge_pages_of_a_sparse_sift(const Words& load) {
+  const RedisServer server(with_module({}, load));
+  Talk talk(server);
+  EXPECT_EQ(talk("SIFT.RESERVE s CAPACITY 30000000"), "+OK");
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(talk("SIFT.ADD s " + std::to_string(i)), "1");
+  return huge_page_bytes(server.pid());
+}
+
+TEST(Config, HugePagesAreUsedOnlyIfAskedFor) {
+  EXPECT_EQ(huge_pages_of_a_sparse_sift({}), 0);
+  EXPECT_EQ(huge_pages_of_a_sparse_sift({"huge-pages", "no"}), 0);
+  if (huge_pages_of_a_sparse_sift({"huge-pages", "YES"}) == 0) {
+    GTEST_SKIP() << "this system has no huge pages to give";
+  }
 }
 
 // What a setting allows can be made, saved and loaded.
@@ -214,6 +243,7 @@ TEST(Config, RefusesBadLoadArguments) {
            Case{{"bf-error-rate", "0.1", "cf-error", "0.1", "bf-error-rate", "0.2"},
                 "bf-error-rate is given twice"},
            Case{{"secret", "abc"}, "secret: allowed: 64 hexadecimal digits"},
+           Case{{"huge-pages", "maybe"}, "huge-pages: allowed: yes or no"},
            Case{{"bf-prefix", "a b"}, "bf-prefix: allowed: off, or up to 32 letters"},
        }) {
     EXPECT_NE(refusal(step.load).find(step.says), std::string::npos) << refusal(step.load);
