@@ -60,9 +60,9 @@ BloomValue* create(Call& call, const OpenKey& key, const BloomValue::Goal& goal,
     call.error("ERR could not create filter");
     return nullptr;
   }
-  if (const std::uint64_t most = max_filter_bytes(call);
+  if (const std::uint64_t most = max_value_bytes(call);
       most != 0 && (*made)->first_bytes() > most) {
-    call.error(kTooLarge);
+    call.error(filter_too_large());
     return nullptr;
   }
   BloomValue& value = key.set(std::move(*made));
@@ -139,12 +139,12 @@ void answer_added(Call& call, bool added) {
   call.boolean(added);
 }
 
-const char* text_of(Refusal refusal) {
+std::string text_of(Refusal refusal) {
   switch (refusal) {
     case Refusal::full:
       return "ERR non scaling filter is full";
     case Refusal::memory:
-      return kTooLarge;
+      return filter_too_large();
     default:
       return "ERR problem inserting into filter";
   }
@@ -160,7 +160,7 @@ void add(Call& call) {
     if (value->contains(digest)) return answer_added(call, false);
     if (!begin_chain(call, *value, fresh_tag(value->chains()))) return;
   }
-  const BloomValue::Added added = value->add(digest, max_filter_bytes(call));
+  const BloomValue::Added added = value->add(digest, max_value_bytes(call));
   if (added.refusal != Refusal::none) return call.error(text_of(added.refusal));
   answer_added(call, added.added);
 }
@@ -178,11 +178,11 @@ void add_items(Call& call, BloomValue& value, std::size_t first) {
     std::fill(answers.begin(), answers.end(), false);
     if (some_new && !begin_chain(call, value, fresh_tag(value.chains()))) return;
   }
-  if (some_new) done = value.add(keys, answers, max_filter_bytes(call));
+  if (some_new) done = value.add(keys, answers, max_value_bytes(call));
   const bool refused = done.second != Refusal::none;
   call.array(done.first + (refused ? 1 : 0));
   for (std::size_t i = 0; i < done.first; ++i) answer_added(call, answers[i]);
-  if (refused) call.refuse(text_of(done.second));
+  if (refused) call.refuse(text_of(done.second).c_str());
 }
 
 // BF.MADD key item...
@@ -354,13 +354,15 @@ void load(Call& call) {
     return call.ok();
   }
   if (value == nullptr) return call.error(kNotFound);
-  const Result<bool> changed = value->load(bytes, max_filter_bytes(call));
+  const Result<bool> changed = value->load(bytes, max_value_bytes(call));
   if (!changed) {
     switch (changed.error().code) {
       case Errc::invalid:
         return call.error("ERR invalid offset - no link found");
       case Errc::limit:
         return call.error("ERR invalid chunk - Too big for current filter");
+      case Errc::full:
+        return call.error(filter_too_large());
       default:
         return call.error(kBad);
     }

@@ -53,8 +53,26 @@ bool take_tag(Options& options, const host::Call& call, std::optional<std::uint6
   return true;
 }
 
-std::string refusal(const char* what, const Error& error) {
-  return std::string("ERR could not create ").append(what).append(": ").append(error.what);
+bool take_limit(host::Call& call, std::uint64_t& max_bytes) {
+  const std::uint64_t limit = max_value_bytes(call);
+  if (limit == 0) return true;
+  if (max_bytes == kNoCap) max_bytes = limit;
+  if (max_bytes <= limit) return true;
+  call.error("ERR MAXBYTES is more than semel.max-value-bytes, " + std::to_string(limit));
+  return false;
+}
+
+std::string refusal(const host::Call& call, const char* what, const Error& error) {
+  std::string text = std::string("ERR could not create ").append(what).append(": ");
+  text += error.what;
+  const std::uint64_t limit = max_value_bytes(call);
+  if (limit != 0) text += " (semel.max-value-bytes is " + std::to_string(limit) + ")";
+  return text;
+}
+
+std::string too_large(const char* what) {
+  return std::string("ERR ").append(what).append(" would take more memory than ") +
+         "semel.max-value-bytes allows, " + std::to_string(host::value_limit()) + " bytes";
 }
 
 }  // namespace semel::module

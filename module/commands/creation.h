@@ -10,6 +10,7 @@
 
 #include "module/commands/arguments.h"
 #include "module/commands/defaults.h"
+#include "module/host/value_limit.h"
 #include "semel/core/result.h"
 #include "semel/window/window.h"
 
@@ -34,7 +35,18 @@ bool take_secret(Options& options, const host::Call& call, std::optional<Secret>
 // TAG of a chain, in effects alone.
 bool take_tag(Options& options, const host::Call& call, std::optional<std::uint64_t>& out);
 
-// "ERR could not create ...: the reason."
-std::string refusal(const char* what, const Error& error);
+// The limit of the configuration, which effects are not held to; 0: none.
+inline std::uint64_t max_value_bytes(const host::Call& call) {
+  return call.replayed() ? 0 : host::value_limit();
+}
+
+// Makes the limit the MAXBYTES of a key that has none: effects carry it, so that all copies of the key
+// are bounded alike. False if MAXBYTES is beyond the limit, which was answered with an error.
+bool take_limit(host::Call& call, std::uint64_t& max_bytes);
+
+// "ERR could not create ...: the reason (the limit)."
+std::string refusal(const host::Call& call, const char* what, const Error& error);
+// Where a value would be larger than the limit.
+std::string too_large(const char* what);
 
 }  // namespace semel::module

@@ -67,9 +67,9 @@ CuckooValue* create(Call& call, const OpenKey& key, const CuckooValue::Goal& goa
     call.error("ERR Insufficient memory to create filter");
     return nullptr;
   }
-  if (const std::uint64_t most = max_filter_bytes(call);
+  if (const std::uint64_t most = max_value_bytes(call);
       most != 0 && (*made)->first_bytes() > most) {
-    call.error(kTooLarge);
+    call.error(filter_too_large());
     return nullptr;
   }
   CuckooValue& value = key.set(std::move(*made));
@@ -156,12 +156,12 @@ void reserve(Call& call) {
   call.ok();
 }
 
-const char* text_of(Refusal refusal) {
+std::string text_of(Refusal refusal) {
   switch (refusal) {
     case Refusal::full:
       return "Filter is full";
     case Refusal::memory:
-      return kTooLarge;
+      return filter_too_large();
     default:
       return "Maximum expansions reached";
   }
@@ -183,7 +183,7 @@ void add_one(Call& call, bool unless_there) {
     return call.boolean(false);
   }
   if (!ensure_chain(call, *value)) return;
-  const Refusal refusal = value->add(digest, max_filter_bytes(call));
+  const Refusal refusal = value->add(digest, max_value_bytes(call));
   if (refusal != Refusal::none) return call.error(text_of(refusal));
   ++statistics.filter_added;
   call.changed();
@@ -232,7 +232,7 @@ void insert_items(Call& call, bool unless_there) {
       answer = Inserted::known;
     } else if (!ensure_chain(call, *value)) {
       return;
-    } else if (value->add(digest, max_filter_bytes(call)) == Refusal::none) {
+    } else if (value->add(digest, max_value_bytes(call)) == Refusal::none) {
       ++statistics.filter_added;
       call.changed();
       answer = Inserted::added;
@@ -354,8 +354,11 @@ void load(Call& call) {
     return call.ok();
   }
   if (value == nullptr) return call.error(kNotFound);
-  const Result<bool> changed = value->load(bytes, max_filter_bytes(call));
-  if (!changed) return call.error("Couldn't load chunk!");
+  const Result<bool> changed = value->load(bytes, max_value_bytes(call));
+  if (!changed) {
+    return changed.error().code == Errc::full ? call.error(filter_too_large())
+                                              : call.error("Couldn't load chunk!");
+  }
   if (*changed) call.changed();
   if (is_further_piece(call)) call.silent();
   call.ok();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "module/commands/arguments.h"
+#include "module/host/value_limit.h"
 #include "module/types/secret_frame.h"
 #include "semel/bits/huge_pages.h"
 #include "semel/core/error_rate.h"
@@ -67,6 +68,19 @@ Setting prefix(const char* name, std::string& value, const char* summary) {
             value = is_word(text, "OFF") ? std::string() : std::string(text);
             return static_cast<const char*>(nullptr);
           }};
+}
+
+Setting max_value_bytes() {
+  return {
+      "max-value-bytes", SettingKind::changeable, "auto",
+      "the most memory that a client may have one key take; `auto`: half of maxmemory, or of the "
+      "machine or its container if there is none; 0: no limit",
+      [](std::string_view text) {
+        const std::optional<std::uint64_t> bytes = parse_count(text);
+        if (!bytes && !is_word(text, "AUTO")) return "allowed: auto, 0 (no limit) or bytes";
+        host::set_value_limit(bytes);
+        return static_cast<const char*>(nullptr);
+      }};
 }
 
 // The server hands in the default as well.
@@ -138,8 +152,7 @@ std::vector<Setting> make_settings() {
       count("cf-expansion", 0, 32768, "allowed: 0 (does not scale) to 32768", d.cf_expansion,
             "by how much a cuckoo filter grows; 0: not at all"),
       error_rate("cf-error", "0.001", d.cf_error, "of a cuckoo filter"),
-      count("max-filter-bytes", 0, UINT64_MAX, "allowed: 0 (no limit) or more", d.max_filter_bytes,
-            "of one Bloom or cuckoo filter; 0: no limit"),
+      max_value_bytes(),
       huge_pages(),
       prefix("bf-prefix", d.bf_prefix, "at load alone: the name of this family, or `off`"),
       prefix("cf-prefix", d.cf_prefix, "at load alone: the name of this family, or `off`"),

@@ -31,8 +31,6 @@ struct Defaults {
   std::uint64_t cf_expansion = 1;
   double cf_error = 0.001;
 
-  std::uint64_t max_filter_bytes = 0;  // 0: as many as there are
-
   std::string bf_prefix = "BF";  // empty: no such commands
   std::string cf_prefix = "CF";
 };

@@ -22,13 +22,7 @@
 
 namespace semel::module {
 
-// The limit of the configuration, which effects are not held to.
-inline std::uint64_t max_filter_bytes(const host::Call& call) {
-  return call.replayed() ? 0 : defaults.max_filter_bytes;
-}
-
-inline constexpr const char* kTooLarge =
-    "ERR the filter would take more memory than semel.max-filter-bytes allows";
+inline std::string filter_too_large() { return too_large("the filter"); }
 
 // A tag that no chain of the filter has.
 inline std::uint64_t fresh_tag(const ChainTags& chains) {
@@ -111,7 +105,11 @@ class MergeJob final : public host::Job {
     }
     position_ = chunk.next;
     const Result<bool> changed = destination->load(chunk.bytes, max_bytes_);
-    if (!changed) return fail(std::string("ERR ").append(changed.error().what));
+    if (!changed) {
+      return fail(changed.error().code == Errc::full
+                      ? filter_too_large()
+                      : std::string("ERR ").append(changed.error().what));
+    }
     if (*changed) {
       call.effect({load_command_, destination_, changed_ ? kFurtherPiece : kFirstPiece,
                    semel::text_of(ByteView(chunk.bytes))});
@@ -170,7 +168,7 @@ void merge_filters(host::Call& call, const char* load_command, const char* event
   const bool made = destination == nullptr;
   if (made && make(to, *first) == nullptr) return;
   call.start(std::make_unique<MergeJob<Value>>(std::string(call[1]), std::move(sources),
-                                               load_command, event, made, max_filter_bytes(call)));
+                                               load_command, event, made, max_value_bytes(call)));
 }
 
 }  // namespace semel::module

@@ -60,11 +60,15 @@ SiftGoal default_goal() {
           .ids = defaults.sift_capacity};
 }
 
-// Makes the sift, and tells the replicas all that it was made of.
-Result<SiftValue*> create(Call& call, const OpenKey& key, const SiftGoal& goal,
-                          const Secret& secret) {
+// Makes the sift, and tells the replicas all that it was made of. Null if that was answered with an
+// error.
+SiftValue* create(Call& call, const OpenKey& key, SiftGoal goal, const Secret& secret) {
+  if (!take_limit(call, goal.max_bytes)) return nullptr;
   Result<std::unique_ptr<SiftValue>> made = SiftValue::make(secret, goal, call.now_ms());
-  if (!made) return made.error();
+  if (!made) {
+    call.error(refusal(call, "the sift", made.error()));
+    return nullptr;
+  }
   const std::string window = std::to_string(goal.window_ms);
   const std::string error = text_of(goal.fpr);
   const std::string ids = std::to_string(goal.ids);
@@ -107,8 +111,7 @@ void reserve(Call& call) {
   if (!key.empty()) {
     return key.get<SiftValue>() != nullptr ? call.error("ERR the sift exists") : call.wrong_type();
   }
-  const Result<SiftValue*> made = create(call, key, goal, secret ? *secret : server_secret());
-  if (!made) return call.error(refusal("the sift", made.error()));
+  if (create(call, key, goal, secret ? *secret : server_secret()) == nullptr) return;
   call.changed();
   call.only_effects();
   call.ok();
@@ -121,10 +124,7 @@ SiftValue* sift_to_write(Call& call, const OpenKey& key) {
     call.wrong_type();
     return nullptr;
   }
-  const Result<SiftValue*> made = create(call, key, default_goal(), server_secret());
-  if (made) return *made;
-  call.error(refusal("the sift", made.error()));
-  return nullptr;
+  return create(call, key, default_goal(), server_secret());
 }
 
 using ReadSift = ReadKey<SiftValue>;

@@ -43,11 +43,15 @@ Recogniser::Goal default_goal() {
   return goal;
 }
 
-// Makes the table, and tells the replicas all that it was made of.
-Result<TallyValue*> create(Call& call, const OpenKey& key, const Recogniser::Goal& goal,
-                           const Secret& secret) {
+// Makes the table, and tells the replicas all that it was made of. Null if that was answered with an
+// error.
+TallyValue* create(Call& call, const OpenKey& key, Recogniser::Goal goal, const Secret& secret) {
+  if (!take_limit(call, goal.max_bytes)) return nullptr;
   Result<std::unique_ptr<TallyValue>> made = TallyValue::make(secret, goal, call.now_ms());
-  if (!made) return made.error();
+  if (!made) {
+    call.error(refusal(call, "the table", made.error()));
+    return nullptr;
+  }
   const std::string window = std::to_string(goal.window_ms);
   const std::string error = text_of(goal.fpr);
   const std::string ids = std::to_string(goal.ids);
@@ -93,8 +97,7 @@ void create_table(Call& call) {
     return key.get<TallyValue>() != nullptr ? call.error("ERR the table exists")
                                             : call.wrong_type();
   }
-  const Result<TallyValue*> made = create(call, key, goal, secret ? *secret : server_secret());
-  if (!made) return call.error(refusal("the table", made.error()));
+  if (create(call, key, goal, secret ? *secret : server_secret()) == nullptr) return;
   call.changed();
   call.only_effects();
   call.ok();
@@ -107,10 +110,7 @@ TallyValue* table_to_write(Call& call, const OpenKey& key) {
     call.wrong_type();
     return nullptr;
   }
-  const Result<TallyValue*> made = create(call, key, default_goal(), server_secret());
-  if (made) return *made;
-  call.error(refusal("the table", made.error()));
-  return nullptr;
+  return create(call, key, default_goal(), server_secret());
 }
 
 using ReadTable = ReadKey<TallyValue>;

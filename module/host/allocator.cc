@@ -4,7 +4,8 @@
 //
 // Before the server's functions are known (static initialisers), a small buffer stands in, which is
 // never given back. Memory that the server does not have is std::bad_alloc. So is a block that is
-// larger than the machine: the system would promise it, and end the server once it is used.
+// larger than the machine or its container: the system would promise it, and end the server once it is
+// used.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include <new>
 
 #include "module/host/api.h"
+#include "module/host/machine_memory.h"
 #include "semel/core/assert.h"
 #include "semel/core/zeroed.h"
 
@@ -45,8 +47,7 @@ bool is_early(const void* block) {
 bool beyond_the_machine(std::size_t size) {
   constexpr std::size_t kSmall = std::size_t{1} << 30;
   if (size <= kSmall) return false;
-  static const std::size_t kAll = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
-                                  static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  static const std::size_t kAll = semel::host::machine_memory();
   return size > kAll;
 }
 

@@ -47,7 +47,7 @@ inline constexpr int kHandleIoErrors = 1 << 0, kNoImplicitSignal = 1 << 1;
 inline constexpr unsigned kConfigImmutable = 1u << 0, kConfigSensitive = 1u << 1;
 // Of SubscribeToServerEvent.
 inline constexpr std::uint64_t kEventRole = 0, kEventLoading = 3, kEventReplica = 6, kEventCron = 8;
-inline constexpr std::uint64_t kEventForkChild = 13;
+inline constexpr std::uint64_t kEventForkChild = 13, kEventConfig = 16;
 inline constexpr std::uint64_t kLoadingEnded = 3;  // of kEventLoading
 // Of ReplyWithArray and ReplyWithMap: the length is told at the end.
 inline constexpr long kPostponed = -1;

@@ -5,11 +5,12 @@
 #include "module/host/listeners.h"
 #include "module/host/statistics.h"
 #include "module/host/type.h"
+#include "module/host/value_limit.h"
 
 namespace semel::host {
 namespace {
 
-void tell_statistics(api::InfoCtx* ctx, int /*for_crash_report*/) noexcept {
+void tell_info(api::InfoCtx* ctx, int /*for_crash_report*/) noexcept {
   if (api::InfoAddSection(ctx, "statistics") != api::kOk) return;
   const Statistics& s = statistics;
   const std::pair<const char*, std::uint64_t> fields[] = {
@@ -21,6 +22,8 @@ void tell_statistics(api::InfoCtx* ctx, int /*for_crash_report*/) noexcept {
       {"effects_applied", s.effects_applied}, {"effects_failed", s.effects_failed},
   };
   for (const auto& [name, value] : fields) api::InfoAddFieldULongLong(ctx, name, value);
+  if (api::InfoAddSection(ctx, "memory") != api::kOk) return;
+  api::InfoAddFieldULongLong(ctx, "max_value_bytes", value_limit());
 }
 
 std::string load_all(api::Ctx* ctx, std::span<const std::string_view> arguments,
@@ -38,8 +41,8 @@ std::string load_all(api::Ctx* ctx, std::span<const std::string_view> arguments,
              "commands of modules are in no ACL category of this server but @all: a rule such as "
              "-@write does not cover them. Give rights by keys, such as %%R~*, or by command");
   }
-  if (!watch_listeners(ctx)) return "the server does not tell its events";
-  if (api::RegisterInfoFunc(ctx, tell_statistics) != api::kOk) return "no INFO section";
+  if (!watch_listeners(ctx) || !watch_memory(ctx)) return "the server does not tell its events";
+  if (api::RegisterInfoFunc(ctx, tell_info) != api::kOk) return "no INFO section";
   return "";
 }
 

@@ -5,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "module/host/value_limit.h"
 #include "semel/core/assert.h"
 #include "semel/core/codec.h"
 #include "semel/hash/digest.h"
@@ -36,10 +37,13 @@ class ServerBuffer {
   char* data_;
 };
 
+constexpr Error kTooLarge{Errc::limit, "more memory than semel.max-value-bytes allows"};
+
 // The pieces of an encoding, put together again.
-Result<Bytes> read_chunks(api::Io* io) {
+Result<Bytes> read_chunks(api::Io* io, std::uint64_t limit) {
   const std::uint64_t size = api::LoadUnsigned(io);
   if (api::IsIOError(io) != 0) return Error{Errc::truncated, "no length"};
+  if (limit != 0 && size > limit) return kTooLarge;
   Bytes all;
   while (all.size() < size) {
     const ServerBuffer chunk(io);
@@ -53,18 +57,24 @@ Result<Bytes> read_chunks(api::Io* io) {
   return all;
 }
 
-Result<std::unique_ptr<Value>> read_value(api::Io* io, const TypeSpec& spec, int version) {
+// 0 as the limit: none.
+Result<std::unique_ptr<Value>> read_value(api::Io* io, const TypeSpec& spec, int version,
+                                          std::uint64_t limit) {
   if (version > spec.version) return Error{Errc::unsupported, "a version from the future"};
-  Result<Bytes> bytes = read_chunks(io);
+  Result<Bytes> bytes = read_chunks(io, limit);
   if (!bytes) return bytes.error();
-  return spec.decode(*bytes);
+  Result<std::unique_ptr<Value>> value = spec.decode(*bytes);
+  if (value && limit != 0 && (*value)->bytes() > limit) return kTooLarge;
+  return value;
 }
 
 void* load(api::Io* io, const TypeSpec& spec, int version) {
   try {
-    Result<std::unique_ptr<Value>> value = read_value(io, spec, version);
+    const int flags = api::GetContextFlags(api::GetContextFromIO(io));
+    const bool from_a_client = (flags & (api::kFlagLoading | api::kFlagReplica)) == 0;
+    Result<std::unique_ptr<Value>> value =
+        read_value(io, spec, version, from_a_client ? value_limit() : 0);
     if (value) {
-      const int flags = api::GetContextFlags(api::GetContextFromIO(io));
       if ((flags & api::kFlagLoading) != 0) tell_loaded(**value);
       return value->release();
     }

@@ -263,7 +263,7 @@ Result<bool> BloomValue::load(ByteView chunk, std::uint64_t max_bytes) {
   const auto mine = series_.links().find(id);
   const bool fresh = mine == series_.links().end();
   if (fresh && max_bytes != 0 && series_.bytes() + shape->bits / 8 > max_bytes) {
-    return Error{Errc::limit, "a link that is larger than allowed"};
+    return Error{Errc::full, "a link that is larger than allowed"};
   }
   std::vector<std::uint64_t> words(size);
   for (std::uint64_t& word : words) word = r.u64();

@@ -70,8 +70,8 @@ class BloomValue final : public host::Value {
   // The value of a header: empty, and without an own chain.
   static Result<std::unique_ptr<BloomValue>> load_header(ByteView chunk);
   // True if it changed anything. Errc::mismatch if the goals differ; Errc::invalid if there is no
-  // such link; Errc::limit if it would have to be larger than max_bytes allows, or there are too
-  // many chains; Errc::corrupt; and no change then. `chunk` may come from an enemy.
+  // such link; Errc::full if it would have to be larger than max_bytes allows; Errc::limit if there
+  // are too many chains; Errc::corrupt; and no change then. `chunk` may come from an enemy.
   Result<bool> load(ByteView chunk, std::uint64_t max_bytes);
 
   const Secret& secret() const override { return secret_; }

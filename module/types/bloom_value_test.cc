@@ -264,7 +264,7 @@ TEST(BloomValue, RefusesPiecesThatItCannotHave) {
   const Bytes piece = pieces_of(*source)[0];
   EXPECT_EQ(refusal_of(*value_of({0.02, 4, 2}, 4), piece), Errc::mismatch);
   EXPECT_EQ(refusal_of(*value_of(kSmall, 4, 9), piece), Errc::mismatch);
-  EXPECT_EQ(refusal_of(*value, piece, 10), Errc::limit);
+  EXPECT_EQ(refusal_of(*value, piece, 10), Errc::full);
   EXPECT_EQ(refusal_of(*value, value->dump(0).bytes), Errc::corrupt);
   const auto changed = [&](std::size_t at, std::uint8_t to) {
     Bytes bytes = piece;

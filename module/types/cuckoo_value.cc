@@ -258,7 +258,7 @@ Result<bool> CuckooValue::load(ByteView chunk, std::uint64_t max_bytes) {
   }
   if (max_bytes != 0 &&
       series_.bytes() + entries * (shape->fingerprint_bits + Dot::kBits) / 8 > max_bytes) {
-    return Error{Errc::limit, "a piece that takes more memory than allowed"};
+    return Error{Errc::full, "a piece that takes more memory than allowed"};
   }
   const Result<bool> merged = series_.merge_part(id, id.chain, part);
   if (!merged) return merged.error();

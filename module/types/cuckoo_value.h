@@ -66,9 +66,9 @@ class CuckooValue final : public host::Value {
   // The value of a header: empty, and without an own chain.
   static Result<std::unique_ptr<CuckooValue>> load_header(ByteView chunk);
   // True if it changed anything. Errc::mismatch if the goals differ; Errc::gap if a piece before it
-  // is missing; Errc::invalid if somebody else added to the own chain; Errc::limit if a link would
-  // have to be larger than max_bytes allows, or there are too many chains; Errc::corrupt; and no
-  // change then. `chunk` may come from an enemy.
+  // is missing; Errc::invalid if somebody else added to the own chain; Errc::full if it takes
+  // more memory than max_bytes allows; Errc::limit if there are too many chains; Errc::corrupt; and
+  // no change then. `chunk` may come from an enemy.
   Result<bool> load(ByteView chunk, std::uint64_t max_bytes);
 
   const Secret& secret() const override { return secret_; }

@@ -287,7 +287,7 @@ TEST(CuckooValue, RefusesPiecesThatItCannotHave) {
   const Bytes piece = pieces_of(*source)[0];
   EXPECT_EQ(refusal_of(*value_of(goal_of(11, 1), 4), piece), Errc::mismatch);
   EXPECT_EQ(refusal_of(*value_of(goal_of(10, 1), 4, 9), piece), Errc::mismatch);
-  EXPECT_EQ(refusal_of(*value, piece, 10), Errc::limit);
+  EXPECT_EQ(refusal_of(*value, piece, 10), Errc::full);
   EXPECT_EQ(refusal_of(*value, value->dump(0).bytes), Errc::corrupt);
   for (std::size_t size = 0; size < piece.size(); ++size) {
     ASSERT_EQ(refusal_of(*value, ByteView(piece).first(size)), Errc::corrupt);

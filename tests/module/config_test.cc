@@ -43,7 +43,7 @@ constexpr std::array kSettings = {
     Setting{"cf-max-iterations", "20", "10", "65536", "allowed: 1 to 65535"},
     Setting{"cf-expansion", "1", "2", "-1", "allowed: 0 (does not scale) to 32768"},
     Setting{"cf-error", "0.001", "0.01", "1e400", kRate},
-    Setting{"max-filter-bytes", "0", "1000000", "-1", "allowed: 0 (no limit) or more"},
+    Setting{"max-value-bytes", "auto", "1000000", "-1", "allowed: auto, 0 (no limit) or bytes"},
 };
 
 std::string shown(const char* name, const char* value) {
@@ -171,9 +171,9 @@ TEST(Config, ErrorRatesAreThoseThatKeysCanBeMadeWith) {
 TEST(Config, LimitsTheMemoryOfFilters) {
   const RedisServer server(with_module());
   Talk talk(server);
-  talk("CONFIG SET semel.max-filter-bytes 2000");
+  talk("CONFIG SET semel.max-value-bytes 2000");
   constexpr std::string_view kRefused =
-      "-ERR the filter would take more memory than semel.max-filter-bytes allows";
+      "-ERR the filter would take more memory than semel.max-value-bytes allows, 2000 bytes";
   EXPECT_EQ(talk("BF.RESERVE b 0.01 1000000"), kRefused);
   EXPECT_EQ(talk("CF.RESERVE c 1000000"), kRefused);
   EXPECT_EQ(talk("DBSIZE"), "0");

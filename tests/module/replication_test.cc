@@ -53,14 +53,14 @@ void expect_no_failed_effect(const RedisServer& server) {
   EXPECT_EQ(info(talk, "semel", "semel_effects_failed"), 0) << server.log();
 }
 
-// Their settings differ: effects say all.
+// Their settings differ: effects say all, and no limit is judged again.
 Words other_settings() {
   return with_module({},
                      {"tally-window",     "1s",  "tally-error",     "0.5", "tally-capacity", "7",
                       "sift-window",      "1s",  "sift-error",      "0.5", "sift-capacity",  "7",
                       "bf-error-rate",    "0.5", "bf-initial-size", "7",   "bf-expansion",   "1",
                       "cf-initial-size",  "7",   "cf-bucket-size",  "1",   "cf-error",       "0.1",
-                      "max-filter-bytes", "1"});
+                      "max-value-bytes", "1"});
 }
 
 class Replication : public ::testing::TestWithParam<std::uint64_t> {};

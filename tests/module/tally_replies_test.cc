@@ -240,12 +240,14 @@ TEST_P(TallyReplies, InfoIsAMap) {
       {"TALLY.INFO t",
        "[\"Counters\", 0, \"Window\", 10000, \"Recognition\", \"filter\", \"Error rate\", \"0.5\", "
        "\"Error rate now\", \"0\", \"Expected under-count\", \"0\", \"Capacity\", 100, "
-       "\"Max bytes\", nil, \"On full\", \"refuse\", \"Size\", [...], \"Recogniser size\", [...], "
+       "\"Max bytes\", [...], \"On full\", \"refuse\", \"Size\", [...], \"Recogniser size\", "
+       "[...], "
        "\"Last change\", [...], \"Recognised since\", [...], \"Refused\", 0, "
        "\"Forgotten early\", 0]",
        "{\"Counters\": 0, \"Window\": 10000, \"Recognition\": \"filter\", \"Error rate\": ,0.5, "
        "\"Error rate now\": ,0, \"Expected under-count\": ,0, \"Capacity\": 100, "
-       "\"Max bytes\": null, \"On full\": \"refuse\", \"Size\": [...], \"Recogniser size\": [...], "
+       "\"Max bytes\": [...], \"On full\": \"refuse\", \"Size\": [...], \"Recogniser size\": "
+       "[...], "
        "\"Last change\": [...], \"Recognised since\": [...], \"Refused\": 0, "
        "\"Forgotten early\": 0}"},
       {"TALLY.CREATE u EXACT MAXBYTES 100000 ONFULL forget", "+OK"},

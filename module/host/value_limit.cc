@@ -1,0 +1,39 @@
+#include "module/host/value_limit.h"
+
+#include <algorithm>
+
+#include "module/host/machine_memory.h"
+
+namespace semel::host {
+namespace {
+
+constinit std::optional<std::uint64_t> configured;
+constinit std::uint64_t available = 0;  // of the machine, or maxmemory
+
+void look(api::Ctx* ctx) {
+  static const std::uint64_t kMachine = machine_memory();
+  api::ServerInfo* const info = api::GetServerInfo(ctx, "memory");
+  int error = api::kOk;
+  const std::uint64_t most = api::ServerInfoGetFieldUnsigned(info, "maxmemory", &error);
+  api::FreeServerInfo(ctx, info);
+  available = error != api::kOk || most == 0 ? kMachine : std::min(most, kMachine);
+}
+
+void changed(api::Ctx* ctx, api::Event /*event*/, std::uint64_t /*subevent*/, void* /*data*/) {
+  look(ctx);
+}
+
+}  // namespace
+
+std::uint64_t value_limit() {
+  return configured ? *configured : std::max(kLeastValueLimit, available / 2);
+}
+
+void set_value_limit(std::optional<std::uint64_t> bytes) { configured = bytes; }
+
+bool watch_memory(api::Ctx* ctx) {
+  look(ctx);
+  return api::SubscribeToServerEvent(ctx, {api::kEventConfig}, changed) == api::kOk;
+}
+
+}  // namespace semel::host

@@ -1,0 +1,193 @@
+// The memory of keys: what they take, what they tell of it, and what they are refused.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "tests/cli/wildcard.h"
+#include "tests/module/module_server.h"
+
+namespace semel {
+namespace {
+
+// Each would take far more than 50 MiB at once.
+constexpr std::array kTooLarge = {
+    "BF.RESERVE new 0.001 300000000",
+    "BF.INSERT new CAPACITY 300000000 ITEMS a",
+    "CF.RESERVE new 100000000",
+    "CF.INSERT new CAPACITY 100000000 ITEMS a",
+    "SIFT.RESERVE new CAPACITY 3000000000",
+    "SIFT.RESERVE new CAPACITY 300000000 WINDOW 1h ERROR 0.01 ONFULL forget",
+    "SIFT.RESERVE new STRUCTURE timers CAPACITY 300000000",
+    "TALLY.CREATE new CAPACITY 300000000",
+};
+
+class Memory : public ::testing::Test {
+ protected:
+  std::int64_t used() { return info(talk, "memory", "used_memory"); }
+  std::int64_t limit() { return info(talk, "semel", "semel_max_value_bytes"); }
+  // A field of the INFO of a key.
+  std::int64_t told(const std::string& command, const std::string& key, const std::string& field) {
+    const Answer answer = talk.call({command, key});
+    for (std::size_t i = 0; i + 1 < answer.parts.size(); i += 2) {
+      if (answer.parts[i].text == field) return answer.parts[i + 1].integer();
+    }
+    ADD_FAILURE() << answer.shown();
+    return -1;
+  }
+
+  const RedisServer server{with_module({"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru",
+                                        "--enable-debug-command", "yes"})};
+  Talk talk{server};
+};
+
+TEST_F(Memory, NothingIsMadeOrEvictedForAKeyThatIsTooLarge) {
+  ASSERT_EQ(talk("DEBUG POPULATE 1000 other 20000"), "+OK");
+  const std::int64_t before = used();
+  for (const char* const line : kTooLarge) {
+    const std::string answer = talk(line);
+    EXPECT_TRUE(matches_wildcard("-ERR [...]semel.max-value-bytes[...]52428800[...]", answer))
+        << line << ": " << answer;
+  }
+  EXPECT_LT(used() - before, 1 << 20);
+  EXPECT_EQ(talk("DBSIZE"), "1000");
+  EXPECT_EQ(info(talk, "stats", "evicted_keys"), 0);
+}
+
+TEST_F(Memory, KeysThatAreMadeByTheWayAreBoundedToo) {
+  talk("CONFIG SET semel.bf-initial-size 3000000000 semel.cf-initial-size 3000000000");
+  talk("CONFIG SET semel.sift-capacity 3000000000 semel.tally-capacity 3000000000");
+  for (const char* const line : {"BF.ADD new a", "BF.MADD new a", "CF.ADD new a", "CF.ADDNX new a",
+                                 "SIFT.ADD new a", "SIFT.MADD new a", "SIFT.CLAIM new a o 10",
+                                 "TALLY.INCRBY new a 1", "TALLY.MINCRBY new NOID a 1"}) {
+    const std::string answer = talk(line);
+    EXPECT_TRUE(matches_wildcard("-ERR [...]semel.max-value-bytes[...]52428800[...]", answer))
+        << line << ": " << answer;
+  }
+  EXPECT_EQ(talk("DBSIZE"), "0");
+}
+
+TEST_F(Memory, ByDefaultAKeyMayTakeHalfOfIt) {
+  EXPECT_EQ(limit(), 50 << 20);
+  EXPECT_EQ(talk("CONFIG SET maxmemory 64mb"), "+OK");
+  EXPECT_EQ(limit(), 32 << 20);
+  EXPECT_EQ(talk("CONFIG SET maxmemory 0"), "+OK");
+  EXPECT_GT(limit(), 50 << 20);  // of the machine
+  EXPECT_EQ(talk("CONFIG SET semel.max-value-bytes 0"), "+OK");
+  EXPECT_EQ(limit(), 0);
+  EXPECT_EQ(talk("CONFIG SET semel.max-value-bytes 12345678"), "+OK");
+  EXPECT_EQ(limit(), 12'345'678);
+  EXPECT_EQ(talk("CONFIG SET semel.max-value-bytes AUTO maxmemory 1mb"), "+OK");
+  EXPECT_EQ(limit(), 1 << 20);  // no less
+}
+
+TEST_F(Memory, AKeyWithoutMaxBytesHasTheLimitOfItsDay) {
+  EXPECT_EQ(talk("SIFT.RESERVE s"), "+OK");
+  EXPECT_EQ(talk("TALLY.CREATE t"), "+OK");
+  EXPECT_EQ(talk("CONFIG SET semel.max-value-bytes 9000000"), "+OK");
+  talk("SIFT.ADD later a");
+  talk("TALLY.INCRBY count a 1");
+  EXPECT_EQ(talk("SIFT.RESERVE given MAXBYTES 8000000"), "+OK");
+  EXPECT_EQ(talk("SIFT.RESERVE more MAXBYTES 9000001"),
+            "-ERR MAXBYTES is more than semel.max-value-bytes, 9000000");
+  EXPECT_EQ(talk("TALLY.CREATE more MAXBYTES 9000001"),
+            "-ERR MAXBYTES is more than semel.max-value-bytes, 9000000");
+  EXPECT_EQ(talk("CONFIG SET semel.max-value-bytes 0"), "+OK");
+  EXPECT_EQ(talk("SIFT.RESERVE free"), "+OK");
+  EXPECT_EQ(told("SIFT.INFO", "s", "Max bytes"), 50 << 20);
+  EXPECT_EQ(told("TALLY.INFO", "t", "Max bytes"), 50 << 20);
+  EXPECT_EQ(told("SIFT.INFO", "later", "Max bytes"), 9'000'000);
+  EXPECT_EQ(told("TALLY.INFO", "count", "Max bytes"), 9'000'000);
+  EXPECT_EQ(told("SIFT.INFO", "given", "Max bytes"), 8'000'000);
+  EXPECT_TRUE(matches_wildcard("[[...]\"Max bytes\", nil, [...]]", talk("SIFT.INFO free")));
+}
+
+// A command of a thousand ids from `first` on.
+Words many(Words words, int first) {
+  for (int i = 0; i < 1000; ++i) words.push_back(std::to_string(first + i));
+  return words;
+}
+
+TEST_F(Memory, GrowsUpToTheLimitAndNoFurther) {
+  talk("CONFIG SET semel.max-value-bytes 1000000");
+  struct Case {
+    Words add;
+    const char* full;
+    const char* info;
+  };
+  for (const Case& one : {
+           Case{{"BF.MADD", "b"}, "-ERR the filter would take more memory", "BF.INFO"},
+           Case{{"SIFT.MADD", "s"}, "-FULL the sift has no room for another id", "SIFT.INFO"},
+       }) {
+    std::string last;
+    for (int i = 0; i < 2000 && last.find(one.full) == std::string::npos; ++i) {
+      last = talk.call(many(one.add, 1000 * i)).shown();
+    }
+    EXPECT_NE(last.find(one.full), std::string::npos) << one.info;
+    const std::int64_t bytes = told(one.info, one.add[1], "Size");
+    EXPECT_GT(bytes, 300'000) << one.info;
+    EXPECT_LE(bytes, 1'010'000) << one.info;
+  }
+  std::string last;
+  for (int i = 0; i < 2000 && last.find("-1") == std::string::npos; ++i) {
+    last = talk.call(many({"CF.INSERT", "c", "ITEMS"}, 1000 * i)).shown();
+  }
+  EXPECT_NE(last.find("-1"), std::string::npos);
+  EXPECT_LE(told("CF.INFO", "c", "Size"), 1'010'000);
+}
+
+TEST_F(Memory, ARestoreIsHeldToTheLimitAndAReloadIsNot) {
+  struct Sample {
+    const char* make;
+    std::string key;
+  };
+  const std::array samples = {Sample{"BF.INSERT b CAPACITY 100000 ITEMS a", "b"},
+                              Sample{"SIFT.ADD s a", "s"}, Sample{"TALLY.INCRBY t a 1 ID x", "t"}};
+  std::vector<std::string> dumps;
+  for (const Sample& sample : samples) {
+    ASSERT_FALSE(talk(sample.make).starts_with('-'));
+    dumps.push_back(talk.call({"DUMP", sample.key}).text);
+  }
+  ASSERT_EQ(talk("CONFIG SET semel.max-value-bytes 50000"), "+OK");
+  const Digests before = digests(talk);
+  EXPECT_EQ(talk("DEBUG RELOAD"), "+OK") << server.log();
+  expect_equal(digests(talk), before);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    EXPECT_TRUE(talk.call({"RESTORE", "again", "0", dumps[i]}).is_error()) << samples[i].key;
+  }
+  EXPECT_NE(server.log().find("more memory than semel.max-value-bytes allows"), std::string::npos);
+  EXPECT_EQ(talk("EXISTS again"), "0");
+  ASSERT_EQ(talk("CONFIG SET semel.max-value-bytes auto"), "+OK");
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    EXPECT_EQ(talk.call({"RESTORE", "again" + std::to_string(i), "0", dumps[i]}).shown(), "+OK");
+  }
+}
+
+// Chunks of a dump, and merges.
+TEST_F(Memory, WhatIsLoadedInChunksIsHeldToTheLimit) {
+  talk("CONFIG SET semel.max-value-bytes 200000");
+  for (const std::string family : {"BF", "CF"}) {
+    const std::string from = family + "from", to = family + "to";
+    for (int i = 0; i < 20; ++i) {
+      talk.call(many({family + ".INSERT", from, "ITEMS"}, 1000 * i));
+    }
+    talk("CONFIG SET semel.max-value-bytes 10000");
+    std::string refused, position = "0";
+    for (;;) {
+      const Answer chunk = talk.call({family + ".SCANDUMP", from, position});
+      position = chunk.parts[0].shown();
+      if (position == "0") break;
+      const Answer answer = talk.call({family + ".LOADCHUNK", to, position, chunk.parts[1].text});
+      if (answer.is_error()) refused = answer.shown();
+    }
+    const std::string text =
+        "-ERR the filter would take more memory than semel.max-value-bytes "
+        "allows, 10000 bytes";
+    EXPECT_EQ(refused, text) << family;
+    EXPECT_LT(told(family + ".INFO", to, "Size"), 15'000) << family;
+    EXPECT_EQ(talk(family + ".MERGE " + to + " " + from), text);
+    talk("CONFIG SET semel.max-value-bytes 200000");
+  }
+}
+
+}  // namespace
+}  // namespace semel
