@@ -133,9 +133,9 @@ void reserve(Call& call) {
   call.ok();
 }
 
-void answer_added(Call& call, bool added) {
+void answer_added(Call& call, bool added, std::uint64_t place = 0) {
   ++(added ? statistics.filter_added : statistics.filter_known);
-  if (added) call.changed();
+  if (added) call.changed(1 + place);
   call.boolean(added);
 }
 
@@ -145,6 +145,8 @@ std::string text_of(Refusal refusal) {
       return "ERR non scaling filter is full";
     case Refusal::memory:
       return filter_too_large();
+    case Refusal::machine:
+      return host::kNoMemory;
     default:
       return "ERR problem inserting into filter";
   }
@@ -181,7 +183,8 @@ void add_items(Call& call, BloomValue& value, std::size_t first) {
   if (some_new) done = value.add(keys, answers, max_value_bytes(call));
   const bool refused = done.second != Refusal::none;
   call.array(done.first + (refused ? 1 : 0));
-  for (std::size_t i = 0; i < done.first; ++i) answer_added(call, answers[i]);
+  for (std::size_t i = 0; i < done.first; ++i) answer_added(call, answers[i], i);
+  if (refused) call.happened(first + done.first);
   if (refused) call.refuse(text_of(done.second).c_str());
 }
 

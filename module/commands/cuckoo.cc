@@ -162,6 +162,8 @@ std::string text_of(Refusal refusal) {
       return "Filter is full";
     case Refusal::memory:
       return filter_too_large();
+    case Refusal::machine:
+      return host::kNoMemory;
     default:
       return "Maximum expansions reached";
   }
@@ -234,7 +236,8 @@ void insert_items(Call& call, bool unless_there) {
       return;
     } else if (value->add(digest, max_value_bytes(call)) == Refusal::none) {
       ++statistics.filter_added;
-      call.changed();
+      call.changed(1 + place);
+      call.happened(items + place + 1);
       answer = Inserted::added;
     }
   }

@@ -1,6 +1,7 @@
 // SIFT.*: takes each event once.
 #include <algorithm>
 #include <array>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -136,6 +137,7 @@ void refuse(Call& call, const char* error) {
 }
 
 void answer_one(Call& call, Sighting sighting) {
+  if (sighting == kUnjudged) return call.refuse(host::kNoMemory);
   switch (sighting) {
     case Sighting::fresh:
       ++statistics.sift_fresh;
@@ -150,6 +152,11 @@ void answer_one(Call& call, Sighting sighting) {
       break;
   }
   refuse(call, "FULL the sift has no room for another id; see MAXBYTES and ONFULL");
+}
+
+// As a change, at its place among others.
+std::uint64_t what(Sighting sighting, std::size_t place) {
+  return 8 * place + static_cast<std::uint64_t>(sighting) + 1;
 }
 
 void answer_all(Call& call, std::span<const Sighting> sightings) {
@@ -171,7 +178,7 @@ void add(Call& call) {
   SiftValue* const value = sift_to_write(call, key);
   if (value == nullptr) return;
   const Sighting sighting = value->sifter().add(value->id_of(call[2]), call.now_ms(), at_ms);
-  if (changes(sighting)) call.changed();
+  if (changes(sighting)) call.changed(what(sighting, 0));
   answer_one(call, sighting);
 }
 
@@ -182,7 +189,17 @@ void add_from(Call& call, std::size_t first) {
   if (value == nullptr) return;
   const std::vector<Digest> ids = all_digests(call, value->hasher(), first);
   std::vector<Sighting> sightings(ids.size());
-  if (value->sifter().add(ids, call.now_ms(), sightings)) call.changed();
+  try {
+    value->sifter().add(ids, call.now_ms(), sightings);
+  } catch (const std::bad_alloc&) {
+    const auto end = std::find(sightings.begin(), sightings.end(), kUnjudged);
+    if (std::none_of(sightings.begin(), end, [](Sighting s) { return changes(s); })) throw;
+    std::fill(end, sightings.end(), kUnjudged);
+    call.happened(first + static_cast<std::size_t>(end - sightings.begin()));
+  }
+  for (std::size_t i = 0; i < sightings.size() && sightings[i] != kUnjudged; ++i) {
+    if (changes(sightings[i])) call.changed(what(sightings[i], i));
+  }
   answer_all(call, sightings);
 }
 
@@ -220,14 +237,21 @@ void insert(Call& call) {
   const OpenKey key = call.open(1, Access::write);
   SiftValue* const value = sift_to_write(call, key);
   if (value == nullptr) return;
-  std::vector<Sighting> sightings;
-  for (std::size_t i = first; i < call.size(); i += step) {
-    const TimeMs at_ms = timed ? times[(i - first) / step] : AnySifter::kAtCall;
-    const Digest id = value->id_of(call[i]);
-    const Sighting sighting = renew ? value->sifter().insert(id, call.now_ms(), at_ms)
-                                    : value->sifter().add(id, call.now_ms(), at_ms);
-    if (changes(sighting) || (renew && sighting == Sighting::seen)) call.changed();
-    sightings.push_back(sighting);
+  std::vector<Sighting> sightings((call.size() - first) / step, kUnjudged);
+  std::size_t place = 0;
+  try {
+    for (std::size_t i = first; i < call.size(); i += step, ++place) {
+      const TimeMs at_ms = timed ? times[place] : AnySifter::kAtCall;
+      const Digest id = value->id_of(call[i]);
+      const Sighting sighting = renew ? value->sifter().insert(id, call.now_ms(), at_ms)
+                                      : value->sifter().add(id, call.now_ms(), at_ms);
+      const bool changed = changes(sighting) || (renew && sighting == Sighting::seen);
+      if (changed) call.changed(what(sighting, place));
+      sightings[place] = sighting;
+    }
+  } catch (const std::bad_alloc&) {
+    if (!call.has_changed()) throw;
+    call.happened(first + place * step);
   }
   answer_all(call, sightings);
 }

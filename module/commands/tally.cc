@@ -1,6 +1,8 @@
 // TALLY.*: counters that count every operation once.
+#include <algorithm>
 #include <array>
 #include <limits>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -144,7 +146,14 @@ void refuse(Call& call, const char* error) {
   call.refuse(error);
 }
 
+// As a change, at its place among others.
+std::uint64_t what(const Answer& answer, std::size_t place) {
+  const auto value = static_cast<std::uint64_t>(answer.value.value_or(0));
+  return mix(value + place) + static_cast<std::uint64_t>(answer.outcome) + 1;
+}
+
 void answer_one(Call& call, const Answer& answer) {
+  if (answer.outcome == tally::kUnanswered) return refuse(call, host::kNoMemory);
   switch (answer.outcome) {
     case Outcome::applied:
     case Outcome::duplicate: {
@@ -190,7 +199,7 @@ void increment(Call& call) {
   if (!seek) seek = value->table().seek(counter);
   const Result<Answer> answer = value->table().add(addition, *seek, call.now_ms());
   if (!answer) return call.error(std::string("ERR ").append(answer.error().what));
-  if (changes(answer->outcome)) call.changed();
+  if (changes(answer->outcome)) call.changed(what(*answer, 0));
   answer_one(call, *answer);
 }
 
@@ -257,13 +266,24 @@ void increment_many(Call& call) {
   if (value == nullptr) return;
 
   std::vector<Answer> answers(additions.size());
-  const Result<void> added = value->table().add(additions, answers, call.now_ms());
-  if (!added) return call.error(std::string("ERR ").append(added.error().what));
-  call.array(answers.size());
-  for (const Answer& answer : answers) {
-    if (changes(answer.outcome)) call.changed();
-    answer_one(call, answer);
+  try {
+    const Result<void> added = value->table().add(additions, answers, call.now_ms());
+    if (!added) return call.error(std::string("ERR ").append(added.error().what));
+  } catch (const std::bad_alloc&) {
+    const auto end = std::find_if(answers.begin(), answers.end(), [](const Answer& answer) {
+      return answer.outcome == tally::kUnanswered;
+    });
+    const auto left_something = [](const Answer& answer) { return changes(answer.outcome); };
+    if (std::none_of(answers.begin(), end, left_something)) throw;
+    const std::size_t first = is_word(call[2], "OP") ? 5 : 3;
+    const std::size_t width = (call.size() - first) / answers.size();
+    call.happened(first + static_cast<std::size_t>(end - answers.begin()) * width);
   }
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (changes(answers[i].outcome)) call.changed(what(answers[i], i));
+  }
+  call.array(answers.size());
+  for (const Answer& answer : answers) answer_one(call, answer);
 }
 
 void answer_value(Call& call, const std::optional<std::int64_t>& value) {

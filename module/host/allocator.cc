@@ -18,6 +18,7 @@
 
 #include "module/host/api.h"
 #include "module/host/machine_memory.h"
+#include "module/host/reserve.h"
 #include "semel/core/assert.h"
 #include "semel/core/zeroed.h"
 
@@ -54,7 +55,10 @@ bool beyond_the_machine(std::size_t size) {
 void* allocate(std::size_t size) {
   if (size == 0) size = 1;
   if (beyond_the_machine(size)) throw std::bad_alloc();
-  void* const block = TryAlloc != nullptr ? TryAlloc(size) : allocate_early(size);
+  void* block = TryAlloc != nullptr ? TryAlloc(size) : allocate_early(size);
+  if (block == nullptr && size <= semel::limits::kSmallBlock && semel::host::spend_reserve()) {
+    block = TryAlloc(size);
+  }
   if (block == nullptr) throw std::bad_alloc();
   return block;
 }

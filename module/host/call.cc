@@ -11,6 +11,12 @@
 
 namespace semel::host {
 
+Value* OpenKey::any() const {
+  return key_ != nullptr && is_ours(api::ModuleTypeGetType(key_))
+             ? static_cast<Value*>(api::ModuleTypeGetValue(key_))
+             : nullptr;
+}
+
 Value* OpenKey::get(const TypeSpec& type) const {
   if (key_ == nullptr || api::ModuleTypeGetType(key_) != handle_of(type)) return nullptr;
   return static_cast<Value*>(api::ModuleTypeGetValue(key_));
@@ -45,8 +51,9 @@ void Call::effect(std::span<const std::string_view> command) {
     held.emplace_back(ctx_, word);
     words.push_back(held.back().get());
   }
-  api::Replicate(ctx_, "SEMEL.AT", "lv", static_cast<long long>(now_ms()), words.data(),
-                 words.size());
+  constexpr long long kOneChange = 1;  // the witness of whoever says changed() once
+  api::Replicate(ctx_, "SEMEL.AT", "llv", static_cast<long long>(now_ms()), kOneChange,
+                 words.data(), words.size());
 }
 
 void Call::signal(std::string_view key) {

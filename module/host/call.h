@@ -3,7 +3,10 @@
 // Contract  A handler reads the arguments, looks at the keys, changes values, and answers, in this
 //           order: nothing is changed before all arguments are found good, and nothing can fail once
 //           the answer has begun. It says changed() if it changed something: then, and only then, the
-//           command goes to replicas and AOF, with its time, and watchers of the key are told.
+//           command goes to replicas and AOF, with its time, and watchers of the key are told. What
+//           goes there is what happened: happened() leaves out what did not.
+// Memory    A handler that throws std::bad_alloc has changed nothing but the time of the value
+//           (module/host/reserve.h); replicas hear of that.
 // Time      now_ms() is the time of the call: that of this machine, or of the primary when the call
 //           is an effect that comes from a primary or an AOF file (replayed()). A replica therefore does
 //           the same as its primary did. Limits of the configuration are not checked again then.
@@ -37,6 +40,8 @@ class Job;
 
 // The answer to a client where a handler errs.
 inline constexpr const char* kInternal = "ERR internal error, see the log of the server";
+// And where the server has no memory for it.
+inline constexpr const char* kNoMemory = "OOM the server has no memory for this command";
 
 enum class Access : std::uint8_t { read, write };
 
@@ -56,6 +61,8 @@ class OpenKey {
   V* get() const {
     return static_cast<V*>(get(V::kType));
   }
+  // Of whichever of our types; null if there is none.
+  Value* any() const;
   // REQUIRES: opened to write.
   template <std::derived_from<Value> V>
   V& set(std::unique_ptr<V> value) const {
@@ -94,8 +101,12 @@ class Call {
   // By name, for a job, whose call has no arguments.
   OpenKey open(std::string_view key, Access access);
 
-  // Something changed. The key is the first one of the command.
-  void changed() { changed_ = true; }
+  // Something changed. The key is the first one of the command. `what` tells one change from another:
+  // a replica to which something else happens is not like its primary (SEMEL.AT).
+  void changed(std::uint64_t what = 1) {
+    changed_ = true;
+    witness_ = witness_ * kWitnessFactor + what;
+  }
   bool has_changed() const { return changed_; }
   // An effect of its own, before that of the command: a command with its arguments, the key first.
   // Something changed, then.
@@ -103,6 +114,9 @@ class Call {
     effect(std::span<const std::string_view>(command.begin(), command.size()));
   }
   void effect(std::span<const std::string_view> command);
+  // Only the first so many arguments, the name included, say what happened: the others were refused
+  // for a reason that is not in the value, such as a limit or want of memory.
+  void happened(std::size_t arguments) { happened_ = arguments; }
   // The command itself does not go to replicas and AOF: its effect() says it all.
   void only_effects() { only_effects_ = true; }
   // No keyspace event tells of this call: one of another tells of both.
@@ -178,6 +192,8 @@ class Call {
   friend class EffectCommands;
   friend class JobRunner;
 
+  static constexpr std::uint64_t kWitnessFactor = 0x9e37'79b9'7f4a'7c15;
+
   // The same, at a time that was handed in.
   Call(api::Ctx* ctx, std::span<api::String* const> arguments, TimeMs now_ms)
       : ctx_(ctx), args_(arguments), now_ms_(now_ms), replayed_(true) {}
@@ -213,6 +229,8 @@ class Call {
   bool only_effects_ = false;
   bool sent_effects_ = false;
   bool silent_ = false;
+  std::uint64_t witness_ = 0;
+  std::size_t happened_ = SIZE_MAX;
   std::size_t owed_ = 1;  // answers, or within an open map those of its current part
   std::optional<std::size_t> map_parts_;  // of a map that is open: keys and values so far
 };

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "module/host/listeners.h"
+#include "module/host/reserve.h"
 #include "module/host/string.h"
 #include "module/host/syntax.h"
 #include "semel/core/assert.h"
@@ -251,7 +252,7 @@ const LoadedCommand* CommandTable::find(std::string_view name) {
 }
 
 // Nothing that a handler throws gets past here. What was answered before stands.
-void CommandTable::handle(const LoadedCommand& command, Call& call) {
+CommandTable::Ending CommandTable::handle(const LoadedCommand& command, Call& call) {
   const auto fail = [&](const char* why, const char* error) {
     api::Log(call.ctx_, "warning", "%s: %s", command.name.c_str(), why);
     call.settle(error);
@@ -260,23 +261,39 @@ void CommandTable::handle(const LoadedCommand& command, Call& call) {
     command.row->handler(call);
     if (!call.complete()) fail("a handler that did not answer", kInternal);
   } catch (const std::bad_alloc&) {
-    fail("no memory", "OOM the server has no memory for this command");
+    fail("no memory", kNoMemory);
+    return Ending::no_memory;
   } catch (const std::exception& error) {
     fail(error.what(), kInternal);
   }
+  return Ending::regular;
+}
+
+// A command without memory may have let time pass before it failed: so it has, here and at replicas.
+void CommandTable::let_time_pass(const LoadedCommand& command, Call& call) {
+  if (command.row->effect == Effect::reads || command.row->keys.first == 0) return;
+  const auto index = static_cast<std::size_t>(command.row->keys.first);
+  Value* const value = call.open(index, Access::write).any();
+  if (value == nullptr || !value->advance(call.now_ms())) return;
+  call.effect({kTick, call[index]});
 }
 
 int CommandTable::run(const LoadedCommand& command, api::Ctx* ctx,
                       std::span<api::String* const> args) {
+  if (command.row->effect == Effect::writes && !keep_reserve()) {
+    return api::ReplyWithError(ctx, kNoMemory);
+  }
   Call call(ctx, args);
-  handle(command, call);
+  const Ending ending = handle(command, call);
+  if (ending == Ending::no_memory && !call.changed_) let_time_pass(command, call);
   if (call.changed_ || call.sent_effects_) tell(command, ctx, args, !call.silent_);
   if (!call.changed_) return api::kOk;
   if (!someone_listens()) {
     api::ReplicateVerbatim(ctx);  // counts as a change, for `save`
   } else if (!call.only_effects_) {
-    api::Replicate(ctx, "SEMEL.AT", "lcv", static_cast<long long>(call.now_ms()), command.row->name,
-                   args.data() + 1, args.size() - 1);
+    api::Replicate(ctx, "SEMEL.AT", "llcv", static_cast<long long>(call.now_ms()),
+                   static_cast<long long>(call.witness_), command.row->name, args.data() + 1,
+                   std::min(call.happened_, args.size()) - 1);
   }
   return api::kOk;
 }
@@ -285,13 +302,16 @@ bool CommandTable::replays(const LoadedCommand& command, std::size_t args) {
   return args >= command.least && command.row->effect != Effect::server;
 }
 
-bool CommandTable::replay(const LoadedCommand& command, api::Ctx* ctx,
-                          std::span<api::String* const> args, TimeMs at_ms) {
+std::optional<std::uint64_t> CommandTable::replay(const LoadedCommand& command, api::Ctx* ctx,
+                                                  std::span<api::String* const> args,
+                                                  TimeMs at_ms) {
   SEMEL_ASSERT(replays(command, args.size()));
+  (void)keep_reserve();  // without it an effect may fail, and is counted
   Call call(ctx, args, at_ms);
   handle(command, call);
-  if (call.changed_) tell(command, ctx, args, !call.silent_);
-  return call.changed_;
+  if (!call.changed_) return std::nullopt;
+  tell(command, ctx, args, !call.silent_);
+  return call.witness_;
 }
 
 }  // namespace semel::host

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -83,14 +84,17 @@ class CommandTable {
   // an AOF file that was damaged to that.
   static bool replays(const LoadedCommand& command, std::size_t args);
   // Runs the effect of a command at a primary: `args` are its name in the table and its arguments.
-  // Returns whether it changed something. REQUIRES: replays(command, args.size()).
-  static bool replay(const LoadedCommand& command, api::Ctx* ctx,
-                     std::span<api::String* const> args, TimeMs at_ms);
+  // Returns what it changed, as a number (Call::changed); nothing if it changed nothing.
+  // REQUIRES: replays(command, args.size()).
+  static std::optional<std::uint64_t> replay(const LoadedCommand& command, api::Ctx* ctx,
+                                             std::span<api::String* const> args, TimeMs at_ms);
   // By its name in the table, whether the server has it or not; null if there is none.
   static const LoadedCommand* find(std::string_view name);
 
  private:
-  static void handle(const LoadedCommand& command, Call& call);
+  enum class Ending : std::uint8_t { regular, no_memory };
+  static Ending handle(const LoadedCommand& command, Call& call);
+  static void let_time_pass(const LoadedCommand& command, Call& call);
 
   std::vector<std::span<const Command>> families_;
 };
@@ -115,8 +119,10 @@ Command command(Command row) {
 
 // By which the module asks the server whether a write to a key would be allowed.
 inline constexpr const char* kWritable = "SEMEL.WRITABLE";
+// An effect: time has passed for a key, and nothing else has happened.
+inline constexpr const char* kTick = "SEMEL.TICK";
 
-// SEMEL.AT, which carries effects; SEMEL.LOAD, which carries values in an AOF file; and kWritable.
+// SEMEL.AT, which carries effects; SEMEL.LOAD, which carries values in an AOF file; and these two.
 std::span<const Command> effect_commands();
 // Ends the server, with a reason in its log, if the file that it has loaded lacks a part of a value.
 void loading_ended(api::Ctx* ctx);

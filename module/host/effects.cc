@@ -26,7 +26,7 @@ std::optional<std::int64_t> number_of(std::string_view text) {
 // A friend of Call, to take it apart.
 class EffectCommands {
  public:
-  // SEMEL.AT ms command argument...
+  // SEMEL.AT ms witness command argument...
   static void at(Call& call) {
     const int flags = api::GetContextFlags(call.ctx_);
     if ((flags & (api::kFlagReplicated | api::kFlagLoading)) == 0) {
@@ -34,29 +34,34 @@ class EffectCommands {
       return;
     }
     const std::optional<std::int64_t> at_ms = number_of(call[1]);
-    const LoadedCommand* const command = CommandTable::find(call[2]);
-    const std::span<api::String* const> effect = call.args_.subspan(2);
-    if (!at_ms || command == nullptr || !CommandTable::replays(*command, effect.size())) {
+    const std::optional<std::int64_t> witness = number_of(call[2]);
+    const std::string_view name = call[3];
+    const LoadedCommand* const command = CommandTable::find(name);
+    const std::span<api::String* const> effect = call.args_.subspan(3);
+    if (!at_ms || !witness || command == nullptr ||
+        !CommandTable::replays(*command, effect.size())) {
       ++statistics.effects_failed;
       api::Log(call.ctx_, "warning", "an effect that no command of this module has: %.*s",
-               static_cast<int>(call[2].size()), call[2].data());
-      call.error("ERR SEMEL.AT ms command [argument ...]");
+               static_cast<int>(name.size()), name.data());
+      call.error("ERR SEMEL.AT ms witness command [argument ...]");
       return;
     }
-    const bool changed = CommandTable::replay(*command, call.ctx_, effect, *at_ms);
+    const std::optional<std::uint64_t> changed =
+        CommandTable::replay(*command, call.ctx_, effect, *at_ms);
     call.owes_nothing();  // the command has answered
     if (changed) {
       api::ReplicateVerbatim(call.ctx_);
       ++statistics.effects_applied;
-      return;
     }
-    // Only what changed something is sent. So here is another state than there.
+    if (changed == static_cast<std::uint64_t>(*witness)) return;
+    // Only what changed something is sent, with what it changed. So here is another state than there.
     if (statistics.effects_failed++ == 0) {
-      api::Log(call.ctx_, "warning",
-               "an effect of %.*s changed nothing here: this copy of the data is not the same as "
-               "that of its origin. Resynchronise this replica. Further ones are counted in INFO, "
-               "semel_effects_failed",
-               static_cast<int>(call[2].size()), call[2].data());
+      api::Log(
+          call.ctx_, "warning",
+          "an effect of %.*s did something else here: this copy of the data is not the same as "
+          "that of its origin. Resynchronise this replica. Further ones are counted in INFO, "
+          "semel_effects_failed",
+          static_cast<int>(name.size()), name.data());
     }
   }
 
@@ -78,6 +83,15 @@ class EffectCommands {
 
   // SEMEL.WRITABLE key: the server has let it through.
   static void writable(Call& call) { call.ok(); }
+
+  // SEMEL.TICK key, as an effect.
+  static void tick(Call& call) {
+    if (!call.replayed()) return call.error("ERR SEMEL.TICK is for replication and AOF files");
+    Value* const value = call.open(1, Access::write).any();
+    // The primary may have been at that time before: so no change is none either.
+    if (value != nullptr && value->advance(call.now_ms())) call.changed();
+    call.ok();
+  }
 
   static void loading_ended(api::Ctx* ctx) {
     if (staged()) end_server(ctx, "its last value is not complete");
@@ -158,9 +172,9 @@ std::span<const Command> effect_commands() {
   static const std::array kCommands = {
       command<EffectCommands::at>({
           .name = "SEMEL.AT",
-          .syntax = "ms command key [argument ...]",
+          .syntax = "ms witness command key [argument ...]",
           .effect = Effect::server,
-          .keys = {3, 3},
+          .keys = {4, 4},
           .summary = "What a command did at a primary, at its time; for replication and AOF files",
           .reply = "that of the command",
       }),
@@ -171,6 +185,13 @@ std::span<const Command> effect_commands() {
           .pace = Pace::slow,
           .summary = "A part of a value; for AOF files",
           .complexity = "O(N) with the length of the value, for its last part",
+          .reply = "OK",
+      }),
+      command<EffectCommands::tick>({
+          .name = kTick,
+          .syntax = "key",
+          .effect = Effect::frees,
+          .summary = "Time has passed for a key; for replication and AOF files",
           .reply = "OK",
       }),
       command<EffectCommands::writable>({

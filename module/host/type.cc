@@ -214,6 +214,12 @@ std::string load_types(api::Ctx* ctx, std::span<const TypeSpec* const> types, Lo
   return "";
 }
 
+bool is_ours(const api::Type* type) {
+  const auto loaded = std::span(loaded_types).first(loaded_count);
+  return std::any_of(loaded.begin(), loaded.end(),
+                     [&](const TypeSpec* spec) { return handle_of(*spec) == type; });
+}
+
 const TypeSpec* type_named(std::string_view name) {
   const auto loaded = std::span(loaded_types).first(loaded_count);
   const auto found = std::find_if(loaded.begin(), loaded.end(),

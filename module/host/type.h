@@ -45,4 +45,7 @@ inline api::Type* handle_of(const TypeSpec& type) { return static_cast<api::Type
 // By name; null if there is none.
 const TypeSpec* type_named(std::string_view name);
 
+// Whether a type of the server's is one of ours.
+bool is_ours(const api::Type* type);
+
 }  // namespace semel::host

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "semel/core/clock.h"
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/hash/keyed_digest.h"
@@ -26,6 +27,8 @@ class Value {
   // Appends the encoding, with its own magic, version and checksum. Equal states give equal bytes.
   virtual void encode(Bytes& out) const = 0;
   virtual std::uint64_t bytes() const = 0;  // all memory that it holds
+  // Lets time pass. False if the value has no time.
+  virtual bool advance(TimeMs /*now_ms*/) { return false; }
   // By which the ids of this key are hashed.
   virtual const Secret& secret() const = 0;
   // For COPY.

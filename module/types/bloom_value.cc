@@ -5,6 +5,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <new>
 #include <vector>
 
 #include "module/types/secret_frame.h"
@@ -71,19 +72,19 @@ BloomValue::Added BloomValue::add(Digest key, std::uint64_t max_bytes) {
   if (max_bytes != 0 && series_.room(*chains_.own()) == 0 && !may_extend(max_bytes)) {
     return {false, series_.contains(key) ? Refusal::none : Refusal::memory};
   }
-  const Result<bool> added = series_.add(key, *chains_.own());
-  if (!added) return {false, refusal(0)};
-  return {*added, Refusal::none};
+  try {
+    const Result<bool> added = series_.add(key, *chains_.own());
+    if (!added) return {false, refusal(0)};
+    return {*added, Refusal::none};
+  } catch (const std::bad_alloc&) {
+    return {false, Refusal::machine};
+  }
 }
 
 std::pair<std::size_t, Refusal> BloomValue::add(std::span<const Digest> keys, std::span<bool> added,
                                                 std::uint64_t max_bytes) {
   SEMEL_ASSERT(chains_.own());
   std::size_t done = 0;
-  if (max_bytes == 0) {
-    done = series_.add(keys, *chains_.own(), added);
-    return {done, done == keys.size() ? Refusal::none : refusal(0)};
-  }
   while (done < keys.size()) {
     // As many as open no link; then the one that may.
     const std::size_t some =

@@ -55,9 +55,10 @@ std::uint64_t name_of(const SeriesGoal& goal);
 // Why an addition was refused.
 enum class Refusal : std::uint8_t {
   none,
-  full,    // the filter does not grow
-  last,    // no further link is possible
-  memory,  // a further link would take more bytes than allowed
+  full,     // the filter does not grow
+  last,     // no further link is possible
+  memory,   // a further link would take more bytes than allowed
+  machine,  // or than there are
 };
 
 }  // namespace semel::module

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <iterator>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -92,7 +93,11 @@ Refusal CuckooValue::add(Digest key, std::uint64_t max_bytes) {
     const Result<CuckooShape> next = series_.next_shape(own);
     if (next && series_.bytes() + bytes_of(*next) > max_bytes) return Refusal::memory;
   }
-  if (series_.add(key, own)) return Refusal::none;
+  try {
+    if (series_.add(key, own)) return Refusal::none;
+  } catch (const std::bad_alloc&) {
+    return Refusal::machine;
+  }
   return goal_.expansion == 0 ? Refusal::full : Refusal::last;
 }
 

@@ -35,6 +35,10 @@ class SiftValue final : public host::Value {
   AnySifter& sifter() { return sifter_; }
   const AnySifter& sifter() const { return sifter_; }
 
+  bool advance(TimeMs now_ms) override {
+    sifter_.advance(now_ms);
+    return true;
+  }
   const Secret& secret() const override { return secret_; }
   void encode(Bytes& out) const override;
   std::uint64_t bytes() const override { return sizeof(*this) + sifter_.bytes(); }

@@ -29,6 +29,10 @@ class TallyValue final : public host::Value {
   const tally::Table& table() const { return table_; }
   const Hasher& hasher() const { return hasher_; }
 
+  bool advance(TimeMs now_ms) override {
+    table_.advance(now_ms);
+    return true;
+  }
   const Secret& secret() const override { return secret_; }
   void encode(Bytes& out) const override;
   std::uint64_t bytes() const override { return sizeof(*this) + table_.bytes(); }

@@ -16,4 +16,8 @@ inline constexpr std::uint32_t kPayloadBits = 64;    // beside a fingerprint
 inline constexpr std::uint32_t kOperationIdBytes = 1024;
 inline constexpr std::uint32_t kCounterNameBytes = 2048;
 
+// Memory that runs out: a structure asks for larger blocks than this before it changes anything, so that
+// whoever has so much in reserve never finds a change half done (module/host/reserve.h).
+inline constexpr std::uint64_t kSmallBlock = std::uint64_t{128} << 10;
+
 }  // namespace semel::limits

@@ -145,6 +145,7 @@ bool AnySifter::add(std::span<const Digest> ids, TimeMs now_ms, std::span<Sighti
           if (!any_change()) return false;
           sifter.advance(now_ms);
         }
+        std::fill(sightings.begin(), sightings.end(), kUnjudged);
         sifter.add(ids, sightings);
         return any_change();
       },
@@ -211,6 +212,14 @@ bool AnySifter::release(Digest id, std::uint64_t owner, TimeMs now_ms) {
         if (sifter.claims().owner(id, now_ms) != owner) return false;
         if (now_ms > sifter.now()) sifter.advance(now_ms);
         return sifter.release(id, owner);
+      },
+      sifter_);
+}
+
+void AnySifter::advance(TimeMs now_ms) {
+  std::visit(
+      [&](auto& sifter) {
+        if (now_ms > sifter.now()) sifter.advance(now_ms);
       },
       sifter_);
 }

@@ -67,7 +67,9 @@ class AnySifter {
   // REQUIRES, of all that take an id: the digest was made by goal().hash.
 
   Sighting add(Digest id, TimeMs now_ms, TimeMs at_ms = kAtCall);
-  // The same for many, in order; whether anything changed. REQUIRES: the spans are of equal size.
+  // The same for many, in order; whether anything changed. If memory runs out at one of them, those
+  // before it have their sightings, and that one is kUnjudged.
+  // REQUIRES: the spans are of equal size.
   bool add(std::span<const Digest> ids, TimeMs now_ms, std::span<Sighting> sightings);
   // Remembers the id from `at_ms` on, known or not. `seen` changes something here, `pending` does not.
   Sighting insert(Digest id, TimeMs now_ms, TimeMs at_ms = kAtCall);
@@ -80,6 +82,9 @@ class AnySifter {
   Commit commit(Digest id, std::uint64_t owner, TimeMs now_ms);
   // Whether it changed anything.
   bool release(Digest id, std::uint64_t owner, TimeMs now_ms);
+
+  // Nothing happens but that time passes.
+  void advance(TimeMs now_ms);
 
   const SiftGoal& goal() const { return goal_; }
   std::uint64_t cardinality(TimeMs now_ms) const;  // ids remembered: an estimate for filters

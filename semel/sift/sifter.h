@@ -26,6 +26,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <span>
 #include <utility>
@@ -46,6 +47,9 @@ enum class Sighting : std::uint8_t {
   stale,    // add: too old to judge; nothing changed
   full,     // add: no room in the window; nothing changed
 };
+
+// What add() of many leaves, where memory ran out before.
+inline constexpr auto kUnjudged = static_cast<Sighting>(0xff);
 
 enum class Commit : std::uint8_t {
   done,  // taken, by this commit
@@ -70,7 +74,9 @@ class Sifter {
   // lost if the id is taken.
   Sighting add(Digest id) { return add(id, now()); }
   Sighting add(Digest id, TimeMs at_ms);
-  // The same for many, in order. REQUIRES: the spans are of equal size.
+  // The same for many, in order. If memory runs out at one of them, those before it have their
+  // sightings, and that one is left as it was.
+  // REQUIRES: the spans are of equal size.
   void add(std::span<const Digest> ids, std::span<Sighting> sightings);
 
   // What add() would find: fresh, pending or seen.
@@ -184,9 +190,21 @@ void Sifter<W>::add_few(std::span<const Digest> ids, std::span<Sighting> sightin
     open[count] = ids[i];
     place[count++] = i;
   }
-  window_.test_and_insert(std::span<const Digest>(open).first(count),
-                          std::span(verdicts).first(count));
-  for (std::size_t n = 0; n < count; ++n) sightings[place[n]] = taken(open[n], verdicts[n]);
+  constexpr auto kNoVerdict = static_cast<Verdict>(0xff);
+  std::fill_n(verdicts.begin(), count, kNoVerdict);
+  const auto answer = [&] {
+    for (std::size_t n = 0; n < count && verdicts[n] != kNoVerdict; ++n) {
+      sightings[place[n]] = taken(open[n], verdicts[n]);
+    }
+  };
+  try {
+    window_.test_and_insert(std::span<const Digest>(open).first(count),
+                            std::span(verdicts).first(count));
+  } catch (const std::bad_alloc&) {
+    answer();
+    throw;
+  }
+  answer();
 }
 
 template <DigestWindow W>

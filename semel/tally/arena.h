@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "semel/core/limits.h"
+
 namespace semel::tally {
 
 // The bytes that a general allocator takes for a request: with a word of its own, in steps of 16.
@@ -31,6 +33,10 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   void* allocate(std::size_t size);
+  // Sees to it that so many bytes can be allocated without a large block (limits::kSmallBlock).
+  void reserve(std::size_t bytes) {
+    if (rest_size_ < bytes && bytes_ >= kSmall) take_piece(bytes);
+  }
   // REQUIRES: `memory` came from allocate(size).
   void release(void* memory, std::size_t size) noexcept;
   std::uint64_t bytes() const { return bytes_; }
@@ -47,6 +53,8 @@ class Arena {
 
  private:
   static constexpr std::size_t kStep = 16, kLine = 64, kLargest = 5120;
+  // Pieces are small up to here.
+  static constexpr std::uint64_t kSmall = 8 * limits::kSmallBlock;
 
   struct Unused {
     Unused* next;

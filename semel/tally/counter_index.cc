@@ -104,6 +104,7 @@ bool CounterIndex::split(Hash hash) {
   if (full.depth == depth_ && !may_double()) return false;
   std::vector<Segment*> doubled;
   if (full.depth == depth_) {
+    doubled.swap(spare_);
     doubled.resize(2 * directory_.size());
     for (std::size_t i = 0; i < doubled.size(); ++i) doubled[i] = directory_[i / 2];
   }

@@ -52,6 +52,11 @@ class CounterIndex {
   Counter* find(Hash hash, std::string_view name) const;
   bool complete() const { return declined_ == 0; }
 
+  // Takes the memory for a larger directory, if that is a large block (limits::kSmallBlock).
+  void reserve() {
+    if (directory_.size() * kPlaceBytes < limits::kSmallBlock / 4) return;
+    spare_.reserve(2 * directory_.size());
+  }
   // Splits what is full, so that put() will hardly decline.
   void make_room(Hash hash);
   // REQUIRES: a counter of that name is not in here.
@@ -60,7 +65,10 @@ class CounterIndex {
   void erase(Hash hash, const Counter* counter) noexcept;
 
   // Of the directory: segments are the arena's.
-  std::uint64_t bytes() const { return allocated(directory_.capacity() * kPlaceBytes); }
+  std::uint64_t bytes() const {
+    return allocated(directory_.capacity() * kPlaceBytes) +
+           (spare_.capacity() == 0 ? 0 : allocated(spare_.capacity() * kPlaceBytes));
+  }
 
  private:
   using Slot = std::uint64_t;
@@ -99,6 +107,7 @@ class CounterIndex {
 
   Arena* arena_;
   std::vector<Segment*> directory_;  // a segment of depth d is in 2^(depth_ - d) places, in a row
+  std::vector<Segment*> spare_;      // empty: memory for the next directory
   std::uint32_t depth_ = 0;
   std::uint64_t size_ = 0;      // of what was put
   std::uint64_t declined_ = 0;  // of it

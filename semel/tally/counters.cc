@@ -54,6 +54,11 @@ class Counters::Body {
     if (seek.found != nullptr && seek.found->name() == name) return seek.found;
     return find(seek.hash, name);
   }
+  void reserve(std::size_t counters, std::size_t name_bytes) {
+    constexpr std::size_t kOfTree = std::size_t{8} << 10;  // the pages that one may need
+    arena_.reserve(counters * (sizeof(Counter) + kOfEach) + name_bytes + kOfTree);
+    index_.reserve();
+  }
   int128 add(const Seek& seek, std::string_view name, const Shard& shard) {
     Counter* counter = find(seek, name);
     if (counter == nullptr) {
@@ -88,6 +93,8 @@ class Counters::Body {
 
   // As many misses of the cache as the processor keeps under way, several times over.
   static constexpr std::size_t kGroup = 64;
+  // What a counter takes beside itself, at most: its places in index and tree, and what rounding adds.
+  static constexpr std::size_t kOfEach = 64;
 
  private:
   struct Group {
@@ -148,6 +155,10 @@ void Counters::add(std::span<const Addition> additions, std::span<int128> sums) 
     const std::size_t size = std::min(Body::kGroup, additions.size() - first);
     body_->add(additions.subspan(first, size), sums.empty() ? nullptr : &sums[first]);
   }
+}
+
+void Counters::reserve(std::size_t counters, std::size_t name_bytes) {
+  body_->reserve(counters, name_bytes);
 }
 
 Counters::Seek Counters::seek(std::string_view counter) const { return body_->seek(counter); }

@@ -59,6 +59,9 @@ class Counters {
 
   // Makes the counter if there is none.
   void add(const Addition& addition) { add({&addition, 1}, {}); }
+  // Takes what large blocks so many new counters will need, with names of so many bytes in all: then
+  // adding to them asks for small ones alone (limits::kSmallBlock).
+  void reserve(std::size_t counters, std::size_t name_bytes);
   // In order. `sums`, if not empty, is told the sum of each counter after its addition.
   // If memory runs out, those before are in, and the one that failed has changed nothing.
   // REQUIRES: `sums` is empty or of the size of `additions`. The misses of the cache overlap.

@@ -133,8 +133,10 @@ Result<void> Ledger::add(std::span<const Addition> additions, std::span<Answer> 
     const std::size_t size = std::min(most, additions.size() - first);
     const auto piece = additions.subspan(first, size);
     const auto said = answers.subspan(first, size);
-    const Result<void> added = at_once ? add_at_once(piece, said, values, base, buffers)
-                                       : add_one_by_one(piece, said, values, base);
+    // Where memory may run out in the middle, one by one: then it is known how far it came.
+    const Result<void> added = at_once && recogniser_.takes(size)
+                                   ? add_at_once(piece, said, values, base, buffers)
+                                   : add_one_by_one(piece, said, values, base);
     if (!added) return added;
   }
   return {};
@@ -196,6 +198,12 @@ Result<void> Ledger::add_at_once(std::span<const Addition> additions, std::span<
     queries.push_back(query(addition.id, Operation::Kind::add, addition.counter, addition.delta));
   }
   recognised.resize(additions.size());
+  folds.reserve(additions.size());
+  read.reserve(additions.size());
+  before.reserve(additions.size());
+  sums.reserve(additions.size());
+  std::unordered_map<std::string_view, int128> now(values ? additions.size() : 0);
+  base.reserve(additions);
   recogniser_.test_and_insert(queries, recognised);
 
   folds.clear();
@@ -222,7 +230,6 @@ Result<void> Ledger::add_at_once(std::span<const Addition> additions, std::span<
   sums.resize(values ? folds.size() : 0);
   base.fold_all(folds, sums);
   if (!values) return {};
-  std::unordered_map<std::string_view, int128> now;
   std::size_t folded = 0, known = 0;
   for (std::size_t i = 0; i < additions.size(); ++i) {
     if (answers[i].outcome == Outcome::applied) {
@@ -267,6 +274,7 @@ Result<void> Ledger::add_one_by_one(std::span<const Addition> additions, std::sp
       } else if (!log_.may_take(1)) {
         outcome = Outcome::full;
       } else {
+        base.reserve({&addition, 1});
         recognised = recogniser_.test_and_insert(asked);
         outcome = outcome_of(recognised);
       }

@@ -44,6 +44,9 @@ enum class Outcome : std::uint8_t {
   full,       // no room to remember it; the same
 };
 
+// What memory that ran out leaves of a batch, from the first that was not answered on.
+inline constexpr auto kUnanswered = static_cast<Outcome>(0xff);
+
 struct Answer {
   Outcome outcome = Outcome::applied;
   std::optional<std::int64_t> value = {};  // of the counter, after it; nullopt if not asked for, if
@@ -70,6 +73,9 @@ class Ledger {
     virtual void fold_all(std::span<const Counters::Addition> additions,
                           std::span<int128> sums) = 0;
     virtual bool tells_sums() const = 0;
+    // Takes the large blocks that additions to these counters will need, so that none of them fails
+    // for want of memory.
+    virtual void reserve(std::span<const Addition> additions) = 0;
     // An id that is now in the recogniser, for a restart.
     virtual void remember(const Recogniser::Query& query) = 0;
   };
@@ -90,7 +96,8 @@ class Ledger {
   // How many additions of a batch are worked on at once: no buffer grows with the batch.
   static constexpr std::size_t kPiece = 256;
 
-  // Answers each in order. An error refuses all: Errc::limit for a name that is too long, and what
+  // Answers each in order. If memory runs out, those before have their answers, and the first that has
+  // none is left as it was. An error refuses all: Errc::limit for a name that is too long, and what
   // OperationLog::may_take() says of this site. REQUIRES: the spans are of equal size.
   Result<void> add(std::span<const Addition> additions, std::span<Answer> answers, bool values,
                    Base& base);

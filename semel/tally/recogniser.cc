@@ -5,6 +5,7 @@
 #include <bit>
 #include <bitset>
 #include <cmath>
+#include <new>
 #include <utility>
 
 #include "semel/core/arithmetic.h"
@@ -39,6 +40,9 @@ constexpr std::uint64_t kMostIds = std::uint64_t{1} << 38;
 // FROZEN: seeds of digests that are made of digests.
 constexpr std::uint64_t kNumberedSeed = 0x005245424d554e53;
 constexpr std::uint64_t kContentSeed = 0x544e45544e4f4353;
+
+// A filter for so many is made of small blocks (limits::kSmallBlock), whatever the error.
+constexpr std::uint64_t kFewIds = 4096;
 
 // How many ids are handed to a window at once: many more than it looks ahead, and all on the stack.
 constexpr std::size_t kBatch = 256;
@@ -319,9 +323,15 @@ Recognised Recogniser::remember_exact(Digest id, Digest content, TimeMs at_ms) {
     if (verdict != Verdict::duplicate) return recognised(verdict);
     return exact_->insert(digest, at_ms) == Verdict::full ? Recognised::full : Recognised::fresh;
   };
+  const bool known = exact_->test(content) == Verdict::duplicate;
   Recognised answer = remember(content);
   if (answer != Recognised::fresh) return answer;
-  answer = remember(id);
+  try {
+    answer = remember(id);
+  } catch (const std::bad_alloc&) {
+    if (!known) exact_->take_back(content, at_ms);
+    throw;
+  }
   if (answer == Recognised::fresh && goal_.when_full == WhenFull::forget) {
     (void)remember(content);  // it may be what made room for the id
   }
@@ -436,6 +446,12 @@ void Recogniser::count_fresh(std::uint64_t ids) {
 double Recogniser::expected_undercount() const {
   if (unsettled_ == 0) return undercount_;
   return undercount_ + static_cast<double>(unsettled_) * lost_for_each(false_positive_rate());
+}
+
+bool Recogniser::takes(std::uint64_t ids) const {
+  if (exact_) return exact_->takes(2 * ids);
+  if (clients_ && !clients_->takes(ids)) return false;
+  return filter_ ? filter_->takes(ids) : clients_.has_value() && goal_.ids < kFewIds;
 }
 
 void Recogniser::advance(TimeMs now_ms) {

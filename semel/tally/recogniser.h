@@ -103,6 +103,9 @@ class Recogniser {
     if (clients_) clients_->restore_forgotten(client, sequence);
   }
 
+  // Whether so many more ids take no large block (limits::kSmallBlock).
+  bool takes(std::uint64_t ids) const;
+
   void advance(TimeMs now_ms);
   TimeMs now() const;
   Promise promise() const;      // of all ids: the weakest of its windows

@@ -37,6 +37,7 @@ class StoreBatch final : public Ledger::Base {
                        std::span<std::optional<int128>> sums) const override;
   void fold_all(std::span<const Counters::Addition> additions, std::span<int128> sums) override;
   bool tells_sums() const override { return false; }
+  void reserve(std::span<const Addition> /*additions*/) override {}  // it is all in small blocks
   void remember(const Recogniser::Query& query) override;
 
   void put(std::string_view key, ByteView value);

@@ -33,6 +33,11 @@ class MemoryBase final : public Ledger::Base {
     counters_.add(additions, sums);
   }
   bool tells_sums() const override { return true; }
+  void reserve(std::span<const Addition> additions) override {
+    std::size_t names = 0;
+    for (const Addition& addition : additions) names += addition.counter.size();
+    counters_.reserve(additions.size(), names);
+  }
   void remember(const Recogniser::Query& /*query*/) override {}
 
  private:
@@ -69,6 +74,7 @@ Result<void> Table::add(std::span<const Addition> additions, std::span<Answer> a
       body_->ledger.answer_refused(additions, answers, now_ms, body_->base);
   if (!refused) return refused.error();
   if (*refused) return {};
+  for (Answer& answer : answers) answer.outcome = kUnanswered;
   body_->ledger.advance(now_ms);
   return body_->ledger.add(additions, answers, true, body_->base);
 }
@@ -87,6 +93,7 @@ Result<Answer> Table::add(const Addition& addition, Counters::Seek seek, TimeMs 
     Outcome outcome = stands ? Outcome::applied : ledger.test_alone(addition, now_ms);
     if (outcome == Outcome::applied) {
       ledger.advance(now_ms);
+      counters.reserve(1, addition.counter.size());
       outcome = ledger.add_alone(addition, *dot);
     }
     const std::optional<int128> sum =
@@ -170,6 +177,10 @@ Result<bool> Table::take(std::string_view key, ByteView value, TimeMs now_ms) {
     return true;
   }
   return Error{Errc::corrupt, "no entry of a table"};
+}
+
+void Table::advance(TimeMs now_ms) {
+  if (now_ms > recogniser().now()) body_->ledger.advance(now_ms);
 }
 
 const Recogniser& Table::recogniser() const { return body_->ledger.recogniser(); }

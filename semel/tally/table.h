@@ -44,7 +44,8 @@ class Table {
   ~Table();
 
   // Each is answered for itself; see Ledger::add for what refuses all. If none is applied, nothing
-  // changes, not even the time, unless there was no room (Outcome::full).
+  // changes, not even the time, unless there was no room (Outcome::full). If memory runs out, those
+  // before have their answers, and the others are kUnanswered.
   Result<void> add(std::span<const Addition> additions, std::span<Answer> answers, TimeMs now_ms);
   Result<Answer> add(const Addition& addition, TimeMs now_ms) {
     return add(addition, seek(addition.counter), now_ms);
@@ -74,6 +75,9 @@ class Table {
   Result<bool> take(std::string_view key, ByteView value, TimeMs now_ms);
   // A copy of a member becomes this site, which that member has admitted.
   Result<void> become(SiteId site);
+
+  // Nothing happens but that time passes.
+  void advance(TimeMs now_ms);
 
   const Recogniser& recogniser() const;
   const OperationLog& log() const;

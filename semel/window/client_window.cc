@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "semel/core/assert.h"
+#include "semel/core/limits.h"
 #include "semel/window/digest_table.h"
 
 namespace semel {
@@ -186,9 +187,17 @@ Verdict ClientWindow::place(const ClientOperation& id, TimeMs at_ms) {
 }
 
 void ClientWindow::put(Mark& mark, std::uint64_t sequence) {
-  bytes_ -= mark.sequences.bytes();
+  const std::uint64_t before = mark.sequences.bytes();
   mark.sequences.insert(sequence);
-  bytes_ += mark.sequences.bytes();
+  bytes_ += mark.sequences.bytes() - before;
+}
+
+// The table of clients is the one large block.
+bool ClientWindow::takes(std::uint64_t ids) const {
+  const std::uint64_t clients = clients_.size() + ids;
+  return clients * 2 * sizeof(void*) < limits::kSmallBlock ||
+         static_cast<double>(clients) <=
+             static_cast<double>(clients_.bucket_count()) * clients_.max_load_factor();
 }
 
 // What has left the window goes first, so that the answer does not depend on how much of it is still

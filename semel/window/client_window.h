@@ -79,6 +79,9 @@ class ClientWindow {
   void insert(std::span<const ClientOperation> ids, std::span<Verdict> verdicts);
   void test_and_insert(std::span<const ClientOperation> ids, std::span<Verdict> verdicts);
 
+  // Whether so many more ids take no large block (limits::kSmallBlock).
+  bool takes(std::uint64_t ids) const;
+
   void advance(TimeMs now_ms);
   TimeMs now() const { return time_.now(); }
   Promise promise() const { return time_.promise(); }

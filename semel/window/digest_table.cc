@@ -27,6 +27,19 @@ void DigestTable::insert(Digest digest) {
   slots_[slot] = digest;
 }
 
+// No other went past its slot.
+void DigestTable::take_back(Digest digest) {
+  SEMEL_ASSERT(size_ > 0);
+  --size_;
+  if (digest == Digest{0, 0}) {
+    holds_zero_ = false;
+    return;
+  }
+  std::uint64_t slot = home(digest);
+  while (slots_[slot] != digest) slot = next(slot);
+  slots_[slot] = {0, 0};
+}
+
 // Homes ascend with the digests, so that the next free slot is never before the last one taken; past
 // the end of the array it is the first one free, and the same holds again.
 void DigestTable::fill(const std::vector<Digest>& digests) {

@@ -42,6 +42,8 @@ class DigestTable {
   bool contains(Digest digest) const;
   // REQUIRES: !full(), and the digest is not inside.
   void insert(Digest digest);
+  // Takes out the one that was inserted last.
+  void take_back(Digest digest);
   // Inserts digests that ascend into an empty table: in one pass, whatever they are.
   // REQUIRES: size() == 0, digests.size() <= room(), and they ascend.
   void fill(const std::vector<Digest>& digests);

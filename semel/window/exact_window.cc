@@ -1,11 +1,13 @@
 #include "semel/window/exact_window.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "semel/bits/lines.h"
 #include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
+#include "semel/core/limits.h"
 #include "semel/window/batch.h"
 
 namespace semel {
@@ -62,13 +64,17 @@ bool ExactWindow::Generation::contains(Digest id) const {
 
 // A table is made when it is needed, and then no larger than all before it: the room of a generation
 // may come from outside, and nothing is allocated on its word alone.
-void ExactWindow::Generation::insert(Digest id) {
+void ExactWindow::Generation::prepare() {
   SEMEL_ASSERT(size < room);
   if (tables.empty()) {
     tables.emplace_back(room);
   } else if (tables.back().full()) {
     tables.emplace_back(std::min(room - size, std::max(size, kLeastRoom)));
   }
+}
+
+void ExactWindow::Generation::insert(Digest id) {
+  prepare();
   tables.back().insert(id);
   ++size;
 }
@@ -177,6 +183,22 @@ bool ExactWindow::has_room(std::uint64_t ids, TimeMs at_ms) const {
   return needed <= kMostRoom && held + bytes_of(needed) <= goal_.max_bytes;
 }
 
+bool ExactWindow::takes(std::uint64_t ids) const {
+  if (generations_.empty()) return room_for(goal_.ids) * 2 * sizeof(Digest) < limits::kSmallBlock;
+  const Generation& newest = generations_.back();
+  const std::uint64_t larger = 2 * std::max(newest.room, room_for(ids));
+  if (DigestTable::slots_for(larger) * sizeof(Digest) < limits::kSmallBlock) return true;
+  return newest.number == time_.newest() && !newest.tables.empty() &&
+         newest.tables.back().room() - newest.tables.back().size() >= ids;
+}
+
+void ExactWindow::take_back(Digest id, TimeMs at_ms) {
+  const auto at = at_or_after(time_.generation_of(std::min(at_ms, now())));
+  SEMEL_ASSERT(at != generations_.end() && !at->tables.empty() && at->size > 1);
+  at->tables.back().take_back(id);
+  --at->size;
+}
+
 // The generation of this number, with room for one id more; none if the cap leaves no room for it.
 ExactWindow::Generation* ExactWindow::make_room(std::int64_t number) {
   for (;;) {
@@ -189,9 +211,21 @@ ExactWindow::Generation* ExactWindow::make_room(std::int64_t number) {
     if (!generations_.empty()) wanted = generations_.back().size;
     if (exists) wanted = 2 * at->size;
     if (const auto room = room_that_fits(exists ? at->room : 0, wanted)) {
-      bytes_ += bytes_of(*room) - (exists ? bytes_of(at->room) : 0);
-      if (!exists) return &*generations_.insert(at, Generation{number, *room});
-      at->room = *room;
+      if (!exists) {
+        Generation fresh{number, *room};
+        fresh.prepare();  // which may fail, and then nothing has changed
+        const auto placed = generations_.insert(at, std::move(fresh));
+        bytes_ += bytes_of(*room);
+        return &*placed;
+      }
+      const std::uint64_t before = std::exchange(at->room, *room);
+      try {
+        at->prepare();
+      } catch (const std::bad_alloc&) {
+        at->room = before;
+        throw;
+      }
+      bytes_ += bytes_of(*room) - bytes_of(before);
       return &*at;
     }
     if (goal_.when_full == WhenFull::refuse || generations_.empty()) return nullptr;

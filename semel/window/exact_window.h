@@ -73,6 +73,11 @@ class ExactWindow {
   // Whether so many more ids of this time find room, when none may be forgotten for them.
   bool has_room(std::uint64_t ids, TimeMs at_ms) const;
 
+  // Whether so many more ids of now take no large block (limits::kSmallBlock).
+  bool takes(std::uint64_t ids) const;
+  // Takes an id out again. REQUIRES: it was the last that was inserted, at this time, and was new.
+  void take_back(Digest id, TimeMs at_ms);
+
   void advance(TimeMs now_ms);
   TimeMs now() const { return time_.now(); }
   Promise promise() const { return time_.promise(); }
@@ -104,6 +109,7 @@ class ExactWindow {
     std::vector<DigestTable> tables = {};
 
     bool contains(Digest id) const;
+    void prepare();          // for one more. REQUIRES: size < room
     void insert(Digest id);  // REQUIRES: size < room, and the id is not inside
     std::vector<Digest> sorted() const;
   };

@@ -243,6 +243,13 @@ bool ForgetfulFilter::make_room() {
   }
 }
 
+bool ForgetfulFilter::takes(std::uint64_t ids) const {
+  if (!bounded() || kMostGrowth * static_cast<double>(newest().bytes()) < limits::kSmallBlock) {
+    return true;
+  }
+  return newest().present().ids > 0 && (newest().can_rotate() || newest().period_takes(ids));
+}
+
 // As many as the window would hold at the present rate.
 std::uint64_t ForgetfulFilter::wanted_ids() const {
   const auto capacity = static_cast<double>(newest().capacity());

@@ -90,6 +90,9 @@ class ForgetfulFilter {
   void insert(std::span<const Digest> ids, std::span<Verdict> verdicts);
   void test_and_insert(std::span<const Digest> ids, std::span<Verdict> verdicts);
 
+  // Whether so many more ids take no large block (limits::kSmallBlock).
+  bool takes(std::uint64_t ids) const;
+
   // What test() would answer after advance(now_ms).
   Verdict test(Digest id, TimeMs now_ms) const;
   void test(std::span<const Digest> ids, TimeMs now_ms, std::span<Verdict> verdicts) const;

@@ -147,6 +147,11 @@ bool LaneTable::period_full() const {
   return present().ids >= lane_ids_ || lanes_.back().ones > ones_limit_;
 }
 
+bool LaneTable::period_takes(std::uint64_t ids) const {
+  return present().ids + ids <= lane_ids_ &&
+         lanes_.back().ones + ids * shape().probes <= ones_limit_;
+}
+
 void LaneTable::append_lane(TimeMs begin_ms) {
   lanes_.push_back({.begin_ms = begin_ms, .end_ms = begin_ms});
   if (rule_ == LaneRule::split_pairs) newest_odd_ = !newest_odd_;

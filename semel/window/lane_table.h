@@ -66,6 +66,8 @@ class LaneTable {
 
   // Whether the present period has no room for another id.
   bool period_full() const;
+  // Whether it certainly has room for so many.
+  bool period_takes(std::uint64_t ids) const;
 
   // Ends the present period with this time as the last of its ids, and begins another. What is left of
   // a sweep is done first: how far one has come is not encoded, so that nothing may depend on it.

@@ -336,7 +336,8 @@ TEST_F(Commands, AreAllThere) {
       "BF.ADD BF.CARD BF.EXISTS BF.INFO BF.INSERT BF.LOADCHUNK BF.MADD BF.MERGE BF.MEXISTS "
       "BF.RESERVE BF.SCANDUMP CF.ADD CF.ADDNX CF.COUNT CF.DEL CF.EXISTS CF.INFO CF.INSERT "
       "CF.INSERTNX CF.LOADCHUNK CF.MERGE CF.MEXISTS CF.RESERVE CF.SCANDUMP SEMEL.AT SEMEL.LOAD "
-      "SEMEL.WRITABLE SIFT.ADD SIFT.CARD SIFT.CLAIM SIFT.COMMIT SIFT.INFO SIFT.INSERT SIFT.MADD "
+      "SEMEL.TICK SEMEL.WRITABLE SIFT.ADD SIFT.CARD SIFT.CLAIM SIFT.COMMIT SIFT.INFO SIFT.INSERT "
+      "SIFT.MADD "
       "SIFT.MTEST "
       "SIFT.RELEASE SIFT.RESERVE SIFT.TEST TALLY.COUNT TALLY.CREATE TALLY.DEL TALLY.GET "
       "TALLY.INCRBY TALLY.INFO TALLY.MGET TALLY.MINCRBY TALLY.RANGE TALLY.SUM");
@@ -354,13 +355,13 @@ TEST_F(Commands, HaveArityFlagsAndKeys) {
     SCOPED_TRACE(name);
     const Answer info = info_of(name);
     EXPECT_NE(info.parts[1].integer(), 0);
-    const bool internal = name == "SEMEL.AT" || name == "SEMEL.LOAD";
+    const bool internal = name == "SEMEL.AT" || name == "SEMEL.LOAD" || name == "SEMEL.TICK";
     EXPECT_EQ(has_flag(info, "readonly"), reads.contains(name));
     EXPECT_EQ(has_flag(info, "write"), !reads.contains(name));
     EXPECT_EQ(has_flag(info, "denyoom"),
               !reads.contains(name) && !free_memory.contains(name) && !internal);
     const std::int64_t first = info.parts[3].integer();
-    EXPECT_EQ(first, name == "SEMEL.AT" ? 3 : 1);
+    EXPECT_EQ(first, name == "SEMEL.AT" ? 4 : 1);
     EXPECT_EQ(info.parts[4].integer(), name.ends_with(".MERGE") ? -1 : first);
   }
 }
@@ -387,7 +388,7 @@ TEST_F(Commands, TellTheirKeys) {
   EXPECT_EQ(talk_("COMMAND GETKEYS BF.INSERT b ITEMS a"), "[\"b\"]");
   EXPECT_EQ(talk_("COMMAND GETKEYS BF.MERGE a b c"), "[\"a\", \"b\", \"c\"]");
   EXPECT_EQ(talk_("COMMAND GETKEYS CF.MERGE a b"), "[\"a\", \"b\"]");
-  EXPECT_EQ(talk_("COMMAND GETKEYS SEMEL.AT 1 TALLY.GET t a"), "[\"t\"]");
+  EXPECT_EQ(talk_("COMMAND GETKEYS SEMEL.AT 1 1 TALLY.GET t a"), "[\"t\"]");
 }
 
 TEST_F(Commands, ObeyAclRules) {

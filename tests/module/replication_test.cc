@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "tests/module/module_server.h"
+#include "tests/module/replicas.h"
 #include "tests/module/samples.h"
 #include "tests/module/workload.h"
 #include "tests/support/redis_cluster.h"
@@ -16,25 +17,6 @@ namespace {
 Words serving(Words arguments = {}) {
   arguments.insert(arguments.end(), {"--repl-diskless-sync-delay", "0"});
   return with_module(std::move(arguments));
-}
-
-void follow(const RedisServer& replica, const RedisServer& primary) {
-  Talk talk(replica);
-  ASSERT_EQ(talk("REPLICAOF 127.0.0.1 " + std::to_string(primary.port())), "+OK");
-}
-
-// Waits until the replica has all that the primary has sent.
-void expect_in_step(const RedisServer& primary, const RedisServer& replica) {
-  Talk from(primary), to(replica);
-  for (int i = 0; i < 4000; ++i) {
-    // The replica first: what comes between the two questions makes them differ.
-    const std::int64_t there = info(to, "replication", "slave_repl_offset");
-    const bool up =
-        to.call({"INFO", "replication"}).text.find("link_status:up") != std::string::npos;
-    if (up && there == info(from, "replication", "master_repl_offset")) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  FAIL() << "the replica does not catch up\n" << replica.log();
 }
 
 void run(Talk& talk, Workload& workload, int commands) {
@@ -56,10 +38,10 @@ void expect_no_failed_effect(const RedisServer& server) {
 // Their settings differ: effects say all, and no limit is judged again.
 Words other_settings() {
   return with_module({},
-                     {"tally-window",     "1s",  "tally-error",     "0.5", "tally-capacity", "7",
-                      "sift-window",      "1s",  "sift-error",      "0.5", "sift-capacity",  "7",
-                      "bf-error-rate",    "0.5", "bf-initial-size", "7",   "bf-expansion",   "1",
-                      "cf-initial-size",  "7",   "cf-bucket-size",  "1",   "cf-error",       "0.1",
+                     {"tally-window",    "1s",  "tally-error",     "0.5", "tally-capacity", "7",
+                      "sift-window",     "1s",  "sift-error",      "0.5", "sift-capacity",  "7",
+                      "bf-error-rate",   "0.5", "bf-initial-size", "7",   "bf-expansion",   "1",
+                      "cf-initial-size", "7",   "cf-bucket-size",  "1",   "cf-error",       "0.1",
                       "max-value-bytes", "1"});
 }
 
@@ -133,6 +115,70 @@ TEST(Replication, SendsNothingThatAReplicaAnswersWithAnError) {
   expect_equal(digests(talk), before);
   expect_no_failed_effect(primary);
   EXPECT_EQ(primary.log().find("CRITICAL"), std::string::npos) << primary.log();
+}
+
+// A command of so many items.
+Words with_numbers(std::string_view line, int count) {
+  Words words = words_of(line);
+  for (int i = 0; i < count; ++i) words.push_back(std::to_string(i));
+  return words;
+}
+
+// What a limit cuts off at the primary, or memory that it does not have, is cut off at the replica.
+TEST(Replication, CarriesExactlyWhatHappened) {
+  const RedisServer primary(serving({"--appendonly", "yes", "--aof-use-rdb-preamble", "no"}));
+  const RedisServer replica(with_module());
+  follow(replica, primary);
+  expect_in_step(primary, replica);
+  Talk talk(primary);
+  ASSERT_EQ(talk("CONFIG SET semel.max-value-bytes 30000"), "+OK");
+  for (const char* const line :
+       {"BF.MADD madd", "BF.INSERT insert CAPACITY 10 ITEMS", "CF.INSERT cf ITEMS",
+        "CF.INSERTNX cfnx ITEMS", "BF.INSERT fixed CAPACITY 500 NONSCALING ITEMS"}) {
+    const Answer answer = talk.call(with_numbers(line, 20'000));
+    ASSERT_FALSE(answer.is_error() || answer.lost()) << answer.shown();
+  }
+  EXPECT_LT(talk.call({"BF.CARD", "madd"}).integer(), 20'000);
+  ASSERT_EQ(talk("CONFIG SET semel.max-value-bytes 0"), "+OK");
+  ASSERT_EQ(talk("BF.RESERVE huge 0.01 1000 EXPANSION 1000000000"), "+OK");
+  const Answer answer = talk.call(with_numbers("BF.MADD huge", 2000));
+  EXPECT_TRUE(answer.parts.back().shown().starts_with("-OOM ")) << answer.parts.back().shown();
+  EXPECT_TRUE(talk("BF.ADD huge another").starts_with("-OOM "));
+  expect_in_step(primary, replica);
+  Talk there(replica);
+  const Digests expected = digests(talk);
+  expect_equal(digests(there), expected);
+  EXPECT_EQ(there("BF.CARD huge"), talk("BF.CARD huge"));
+  expect_no_failed_effect(replica);
+  ASSERT_EQ(talk("DEBUG LOADAOF"), "+OK");
+  expect_equal(digests(talk), expected);
+  expect_no_failed_effect(primary);
+}
+
+// An effect that does something else than it did there is counted, though it changes something.
+TEST(Replication, SeesADivergence) {
+  const RedisServer primary(serving());
+  const RedisServer replica(with_module({"--replica-read-only", "no"}));
+  follow(replica, primary);
+  expect_in_step(primary, replica);
+  Talk talk(primary), there(replica);
+  for (const char* const line :
+       {"TALLY.INCRBY t a 1", "BF.ADD b a", "CF.ADD c a", "SIFT.ADD s a"}) {
+    talk(line);
+  }
+  expect_in_step(primary, replica);
+  expect_no_failed_effect(replica);
+  std::int64_t seen = 0;
+  const auto expect_seen = [&](std::string_view stray, std::string_view line) {
+    there(stray);
+    talk(line);
+    expect_in_step(primary, replica);
+    EXPECT_EQ(info(there, "semel", "semel_effects_failed"), ++seen) << line;
+  };
+  expect_seen("TALLY.INCRBY t a 5", "TALLY.INCRBY t a 1");
+  expect_seen("BF.ADD b x", "BF.MADD b x y");
+  expect_seen("SIFT.ADD s x", "SIFT.MADD s x y");
+  expect_seen("CF.ADD c x", "CF.INSERTNX c ITEMS x y");
 }
 
 TEST(Replication, GoesOnBehindAReplica) {

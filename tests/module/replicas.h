@@ -1,0 +1,33 @@
+// Replicas of a server of a test, and whether they have what it has.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "tests/module/module_server.h"
+
+namespace semel {
+
+inline void follow(const RedisServer& replica, const RedisServer& primary) {
+  Talk talk(replica);
+  ASSERT_EQ(talk("REPLICAOF 127.0.0.1 " + std::to_string(primary.port())), "+OK");
+}
+
+// Waits until the replica has all that the primary has sent.
+inline void expect_in_step(const RedisServer& primary, const RedisServer& replica) {
+  Talk from(primary), to(replica);
+  for (int i = 0; i < 4000; ++i) {
+    // The replica first: what comes between the two questions makes them differ.
+    const std::int64_t there = info(to, "replication", "slave_repl_offset");
+    const bool up =
+        to.call({"INFO", "replication"}).text.find("link_status:up") != std::string::npos;
+    if (up && there == info(from, "replication", "master_repl_offset")) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  FAIL() << "the replica does not catch up\n" << replica.log();
+}
+
+}  // namespace semel
