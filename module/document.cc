@@ -63,8 +63,10 @@ int main() {
        "step; `SIFT.CLAIM` and `SIFT.COMMIT` take it in two, for consumers that may crash between "
        "them.",
        sift_commands()},
-      {"BF: Bloom filters", "As RedisBloom 2.6 defines them, and `BF.MERGE`.", bloom_commands()},
-      {"CF: cuckoo filters", "As RedisBloom 2.6 defines them, and `CF.MERGE`.", cuckoo_commands()},
+      {"BF: Bloom filters", "As RedisBloom 2.6 defines them, with `BF.LIKE` and `BF.MERGE`.",
+       bloom_commands()},
+      {"CF: cuckoo filters", "As RedisBloom 2.6 defines them, with `CF.LIKE` and `CF.MERGE`.",
+       cuckoo_commands()},
       {"SEMEL", "For replication and AOF files. Clients cannot call them.",
        semel::host::effect_commands()},
   };
@@ -80,9 +82,8 @@ int main() {
                "what a key is made with; keys that exist stay as they are.\n\n"
                "| name | default | what it is |\n|---|---|---|\n";
   for (const semel::host::Setting& setting : settings()) {
-    std::cout << "| `" << setting.name << "` | "
-              << (setting.value.empty() ? "drawn at random" : '`' + setting.value + '`') << " | "
-              << setting.summary << " |\n";
+    std::cout << "| `" << setting.name << "` | `" << setting.value << "` | " << setting.summary
+              << " |\n";
   }
   std::cout << '\n';
   for (const Family& family : families) {

@@ -16,9 +16,6 @@ extern "C" __attribute__((visibility("default"))) int RedisModule_OnLoad(void* c
   spec.name = "semel";
   spec.types = {&semel::module::BloomValue::kType, &semel::module::CuckooValue::kType,
                 &semel::module::SiftValue::kType, &semel::module::TallyValue::kType};
-  spec.loaded = [](const semel::host::Value& value) {
-    semel::module::adopt_secret(value.secret());
-  };
   spec.families = {semel::module::bloom_commands(), semel::module::cuckoo_commands(),
                    semel::module::sift_commands(), semel::module::tally_commands(),
                    semel::host::effect_commands()};

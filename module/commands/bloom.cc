@@ -72,7 +72,7 @@ BloomValue* create(Call& call, const OpenKey& key, const BloomValue::Goal& goal,
 // The filter of a key, made if it is missing. Null if that was answered with an error.
 BloomValue* filter_to_write(Call& call, const OpenKey& key, const BloomValue::Goal& goal) {
   if (BloomValue* const value = key.get<BloomValue>()) return value;
-  if (key.empty()) return create(call, key, goal, server_secret());
+  if (key.empty()) return create(call, key, goal, Secret::random());
   call.wrong_type();
   return nullptr;
 }
@@ -125,7 +125,7 @@ void reserve(Call& call) {
     if (!tag || !value->begin_chain(*tag)) return call.error("ERR item exists");
   } else if (!key.empty()) {
     return call.wrong_type();
-  } else if (create(call, key, goal, secret ? *secret : server_secret(), tag) == nullptr) {
+  } else if (create(call, key, goal, secret ? *secret : Secret::random(), tag) == nullptr) {
     return;
   }
   call.changed();
@@ -375,13 +375,17 @@ void load(Call& call) {
   call.ok();
 }
 
-// BF.MERGE destination source...
-void merge(Call& call) {
-  merge_filters<BloomValue>(call, "BF.LOADCHUNK", "bf.merge",
-                            [&](const OpenKey& key, const BloomValue& source) {
-                              return create(call, key, source.goal(), source.secret());
-                            });
+// Makes a filter that merges with another: of its shape, and with its secret. Null if that was
+// answered with an error.
+BloomValue* create_like(Call& call, const OpenKey& key, const BloomValue& source) {
+  return create(call, key, source.goal(), source.secret());
 }
+
+// BF.LIKE key source
+void like(Call& call) { make_like<BloomValue>(call, create_like); }
+
+// BF.MERGE destination source...
+void merge(Call& call) { merge_filters<BloomValue>(call, "BF.LOADCHUNK", "bf.merge", create_like); }
 
 }  // namespace
 
@@ -464,8 +468,18 @@ std::span<const host::Command> bloom_commands() {
           .syntax = "key iterator chunk",
           .effect = Effect::writes,
           .pace = Pace::slow,
+          .secret = true,
           .summary = "Loads a chunk of a dump, with the iterator that came with it",
           .complexity = "O(N) with the size of the chunk",
+          .reply = "OK",
+      }),
+      command<like>({
+          .name = "BF.LIKE",
+          .syntax = "key source",
+          .effect = Effect::writes,
+          .sources = {2, 2},
+          .summary = "Makes an empty filter that can be merged with another: it shares its error "
+                     "rate, capacity, expansion and secret",
           .reply = "OK",
       }),
       command<merge>({
@@ -474,8 +488,10 @@ std::span<const host::Command> bloom_commands() {
           .effect = Effect::writes,
           .pace = Pace::slow,
           .sources = {2, -1},
-          .summary = "Adds to a filter all that is in others; it is made if it is missing. Their "
-                     "errors add up, unless they are copies of one",
+          .summary =
+              "Adds to a filter all that is in others; it is made if it is missing. All must "
+              "share a secret: see BF.LIKE. Their errors add up, unless they are copies of "
+              "one",
           .complexity =
               "O(N) with the size of the sources, in steps between which others are served",
           .reply = "OK",

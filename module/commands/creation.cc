@@ -40,7 +40,6 @@ bool take_secret(Options& options, const host::Call& call, std::optional<Secret>
   std::array<std::uint8_t, Secret::kSize> bytes;
   std::copy(text->begin(), text->end(), bytes.begin());
   out.emplace(bytes);
-  adopt_secret(*out);
   return true;
 }
 

@@ -11,7 +11,10 @@
 #include "module/commands/arguments.h"
 #include "module/commands/defaults.h"
 #include "module/host/value_limit.h"
+#include "module/types/secret_frame.h"
 #include "semel/core/result.h"
+#include "semel/hash/hasher.h"
+#include "semel/hash/keyed_digest.h"
 #include "semel/window/window.h"
 
 namespace semel::module {
@@ -27,10 +30,17 @@ inline const char* text_of(WhenFull when_full) {
   return when_full == WhenFull::refuse ? "refuse" : "forget";
 }
 
+// The secret of a key that is about to be made, and its hash. Every key draws its own: whoever may
+// read one key must not learn how to forge ids in another.
+struct DrawnSecret {
+  Secret secret = Secret::random();
+  Hasher hasher = hasher_of(secret);
+};
+
 // Options that several families take. Each returns whether the next argument was its own, and good.
 bool take_when_full(Options& options, WhenFull& out);                            // ONFULL
 bool take_max_bytes(Options& options, std::uint64_t least, std::uint64_t& out);  // MAXBYTES
-// SECRET, in effects alone. It becomes the secret of the server, if that has none yet.
+// SECRET, in effects alone.
 bool take_secret(Options& options, const host::Call& call, std::optional<Secret>& out);
 // TAG of a chain, in effects alone.
 bool take_tag(Options& options, const host::Call& call, std::optional<std::uint64_t>& out);

@@ -79,7 +79,7 @@ CuckooValue* create(Call& call, const OpenKey& key, const CuckooValue::Goal& goa
 // The filter of a key, made if it is missing. Null if that was answered with an error.
 CuckooValue* filter_to_write(Call& call, const OpenKey& key, const CuckooValue::Goal& goal) {
   if (CuckooValue* const value = key.get<CuckooValue>()) return value;
-  if (key.empty()) return create(call, key, goal, server_secret());
+  if (key.empty()) return create(call, key, goal, Secret::random());
   call.wrong_type();
   return nullptr;
 }
@@ -148,7 +148,7 @@ void reserve(Call& call) {
     if (!tag || !value->begin_chain(*tag)) return call.error("ERR item exists");
   } else if (!key.empty()) {
     return call.wrong_type();
-  } else if (create(call, key, goal, secret ? *secret : server_secret(), tag) == nullptr) {
+  } else if (create(call, key, goal, secret ? *secret : Secret::random(), tag) == nullptr) {
     return;
   }
   call.changed();
@@ -367,12 +367,18 @@ void load(Call& call) {
   call.ok();
 }
 
+// Makes a filter that merges with another: of its shape, and with its secret. Null if that was
+// answered with an error.
+CuckooValue* create_like(Call& call, const OpenKey& key, const CuckooValue& source) {
+  return create(call, key, source.goal(), source.secret());
+}
+
+// CF.LIKE key source
+void like(Call& call) { make_like<CuckooValue>(call, create_like); }
+
 // CF.MERGE destination source...
 void merge(Call& call) {
-  merge_filters<CuckooValue>(call, "CF.LOADCHUNK", "cf.merge",
-                             [&](const OpenKey& key, const CuckooValue& source) {
-                               return create(call, key, source.goal(), source.secret());
-                             });
+  merge_filters<CuckooValue>(call, "CF.LOADCHUNK", "cf.merge", create_like);
 }
 
 }  // namespace
@@ -468,8 +474,18 @@ std::span<const host::Command> cuckoo_commands() {
           .syntax = "key iterator chunk",
           .effect = Effect::writes,
           .pace = Pace::slow,
+          .secret = true,
           .summary = "Loads a chunk of a dump, with the iterator that came with it, in order",
           .complexity = "O(N) with the size of the chunk",
+          .reply = "OK",
+      }),
+      command<like>({
+          .name = "CF.LIKE",
+          .syntax = "key source",
+          .effect = Effect::writes,
+          .sources = {2, 2},
+          .summary = "Makes an empty filter that can be merged with another: it shares its error "
+                     "rate, capacity, expansion and secret",
           .reply = "OK",
       }),
       command<merge>({
@@ -479,8 +495,8 @@ std::span<const host::Command> cuckoo_commands() {
           .pace = Pace::slow,
           .sources = {2, -1},
           .summary =
-              "Adds to a filter all that is in others; it is made if it is missing. What was "
-              "removed from a copy of one chain is removed",
+              "Adds to a filter all that is in others; it is made if it is missing. All must share "
+              "a secret: see CF.LIKE. What was removed from a copy of one chain is removed",
           .complexity =
               "O(N) with the size of the sources, in steps between which others are served",
           .reply = "OK",

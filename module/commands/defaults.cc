@@ -1,13 +1,11 @@
 #include "module/commands/defaults.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <vector>
 
 #include "module/commands/arguments.h"
 #include "module/host/value_limit.h"
-#include "module/types/secret_frame.h"
 #include "semel/bits/huge_pages.h"
 #include "semel/core/error_rate.h"
 
@@ -19,10 +17,6 @@ namespace {
 
 using host::Setting;
 using host::SettingKind;
-
-std::optional<Secret> configured_secret;
-std::optional<Secret> adopted_secret;
-std::optional<Hasher> hasher;  // by the secret that counts now, once it was asked for
 
 Setting duration(const char* name, TimeMs& value, const char* summary) {
   return {name, SettingKind::changeable, std::to_string(value), summary,
@@ -97,33 +91,6 @@ Setting huge_pages() {
       }};
 }
 
-std::optional<std::uint8_t> hex_digit(char c) {
-  if (c >= '0' && c <= '9') return static_cast<std::uint8_t>(c - '0');
-  if (c >= 'a' && c <= 'f') return static_cast<std::uint8_t>(c - 'a' + 10);
-  if (c >= 'A' && c <= 'F') return static_cast<std::uint8_t>(c - 'A' + 10);
-  return std::nullopt;
-}
-
-const char* take_secret(std::string_view text) {
-  constexpr const char* kAllowed =
-      "allowed: 64 hexadecimal digits, or nothing: then the server draws one";
-  hasher.reset();
-  if (text.empty()) {
-    configured_secret.reset();
-    return nullptr;
-  }
-  std::array<std::uint8_t, Secret::kSize> bytes{};
-  if (text.size() != 2 * bytes.size()) return kAllowed;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    const std::optional<std::uint8_t> high = hex_digit(text[2 * i]);
-    const std::optional<std::uint8_t> low = hex_digit(text[2 * i + 1]);
-    if (!high || !low) return kAllowed;
-    bytes[i] = static_cast<std::uint8_t>(*high << 4 | *low);
-  }
-  configured_secret.emplace(bytes);
-  return nullptr;
-}
-
 std::vector<Setting> make_settings() {
   constexpr std::uint64_t kMostIds = std::uint64_t{1} << 38;
   constexpr const char* kIds = "allowed: 1 to 274877906944";
@@ -156,9 +123,6 @@ std::vector<Setting> make_settings() {
       huge_pages(),
       prefix("bf-prefix", d.bf_prefix, "at load alone: the name of this family, or `off`"),
       prefix("cf-prefix", d.cf_prefix, "at load alone: the name of this family, or `off`"),
-      {"secret", SettingKind::secret, "",
-       "of new keys: 64 hexadecimal digits; servers whose filters are to merge share it",
-       take_secret},
   };
 }
 
@@ -167,21 +131,6 @@ std::vector<Setting> make_settings() {
 std::span<host::Setting> settings() {
   static std::vector<Setting> all = make_settings();
   return all;
-}
-
-const Secret& server_secret() {
-  if (configured_secret) return *configured_secret;
-  if (!adopted_secret) adopted_secret = Secret::random();
-  return *adopted_secret;
-}
-
-const Hasher& server_hasher() {
-  if (!hasher) hasher = hasher_of(server_secret());
-  return *hasher;
-}
-
-void adopt_secret(const Secret& secret) {
-  if (!adopted_secret) adopted_secret = secret;
 }
 
 }  // namespace semel::module

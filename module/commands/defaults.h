@@ -7,8 +7,6 @@
 
 #include "module/host/config.h"
 #include "semel/core/clock.h"
-#include "semel/hash/hasher.h"
-#include "semel/hash/keyed_digest.h"
 
 namespace semel::module {
 
@@ -39,12 +37,5 @@ struct Defaults {
 extern Defaults defaults;
 
 std::span<host::Setting> settings();
-
-// The secret of keys that are made here. Configured; or that of a key that was loaded or came from a
-// primary, so that a replication group has one; or random.
-const Secret& server_secret();
-const Hasher& server_hasher();  // by that secret
-// A key with this secret has come.
-void adopt_secret(const Secret& secret);
 
 }  // namespace semel::module

@@ -1,4 +1,4 @@
-// What BF.* and CF.* have in common: fresh chains, and the job of a merge.
+// What BF.* and CF.* have in common: fresh chains, filters like others, and the job of a merge.
 #pragma once
 
 #include <algorithm>
@@ -69,7 +69,8 @@ inline bool is_further_piece(const host::Call& load) {
 }
 
 inline constexpr const char* kCannotMerge =
-    "ERR filters merge if they have the same error rate, capacity, expansion and secret";
+    "ERR filters merge if they have the same error rate, capacity, expansion and secret, as those "
+    "have that LIKE, COPY and MERGE make";
 
 // Loads dumps of the sources into the destination, a piece at a time. Every piece that changed
 // something is an effect of its own: FAMILY.LOADCHUNK, of which the first alone is told as an event
@@ -142,8 +143,25 @@ class MergeJob final : public host::Job {
   std::string error_;
 };
 
+// FAMILY.LIKE key source. make(key, source) makes the filter, and answers and gives null if it
+// cannot.
+template <class Value, class Make>
+void make_like(host::Call& call, Make make) {
+  const host::OpenKey key = call.open(1, host::Access::write);
+  const host::OpenKey from = call.open(2, host::Access::read);
+  const Value* const source = from.get<Value>();
+  if (source == nullptr) return from.empty() ? call.error("ERR not found") : call.wrong_type();
+  if (!key.empty()) {
+    return key.get<Value>() != nullptr ? call.error("ERR item exists") : call.wrong_type();
+  }
+  if (make(call, key, *source) == nullptr) return;
+  call.changed();
+  call.only_effects();
+  call.ok();
+}
+
 // FAMILY.MERGE destination source...: checks all keys, makes the destination if it is missing, and
-// starts the job. make(source) makes it, and answers and gives null if it cannot.
+// starts the job. make() is as above.
 template <class Value, class Make>
 void merge_filters(host::Call& call, const char* load_command, const char* event, Make make) {
   std::vector<std::string> sources;
@@ -166,7 +184,7 @@ void merge_filters(host::Call& call, const char* load_command, const char* event
     sources.emplace_back(call[i]);
   }
   const bool made = destination == nullptr;
-  if (made && make(to, *first) == nullptr) return;
+  if (made && make(call, to, *first) == nullptr) return;
   call.start(std::make_unique<MergeJob<Value>>(std::string(call[1]), std::move(sources),
                                                load_command, event, made, max_value_bytes(call)));
 }

@@ -112,7 +112,7 @@ void reserve(Call& call) {
   if (!key.empty()) {
     return key.get<SiftValue>() != nullptr ? call.error("ERR the sift exists") : call.wrong_type();
   }
-  if (create(call, key, goal, secret ? *secret : server_secret()) == nullptr) return;
+  if (create(call, key, goal, secret ? *secret : Secret::random()) == nullptr) return;
   call.changed();
   call.only_effects();
   call.ok();
@@ -125,7 +125,7 @@ SiftValue* sift_to_write(Call& call, const OpenKey& key) {
     call.wrong_type();
     return nullptr;
   }
-  return create(call, key, default_goal(), server_secret());
+  return create(call, key, default_goal(), Secret::random());
 }
 
 using ReadSift = ReadKey<SiftValue>;

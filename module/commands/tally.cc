@@ -99,20 +99,19 @@ void create_table(Call& call) {
     return key.get<TallyValue>() != nullptr ? call.error("ERR the table exists")
                                             : call.wrong_type();
   }
-  if (create(call, key, goal, secret ? *secret : server_secret()) == nullptr) return;
+  if (create(call, key, goal, secret ? *secret : Secret::random()) == nullptr) return;
   call.changed();
   call.only_effects();
   call.ok();
 }
 
-// The table of a key, made if it is missing. Null if that was answered with an error.
-TallyValue* table_to_write(Call& call, const OpenKey& key) {
-  if (TallyValue* const value = key.get<TallyValue>()) return value;
+// Makes the table of a key that has none. Null if that was answered with an error.
+TallyValue* make_missing(Call& call, const OpenKey& key, const Secret& secret) {
   if (!key.empty()) {
     call.wrong_type();
     return nullptr;
   }
-  return create(call, key, default_goal(), server_secret());
+  return create(call, key, default_goal(), secret);
 }
 
 using ReadTable = ReadKey<TallyValue>;
@@ -188,12 +187,17 @@ void increment(Call& call) {
   const OpenKey key = call.open(1, Access::write);
   TallyValue* value = key.get<TallyValue>();
   std::optional<tally::Counters::Seek> seek;
-  if (value != nullptr) seek = value->table().seek(counter);
+  std::optional<DrawnSecret> drawn;
+  if (value != nullptr) {
+    seek = value->table().seek(counter);
+  } else {
+    drawn.emplace();
+  }
   // The id before the table: what is wrong makes no table.
   Addition addition{counter, *delta, {}};
-  const Hasher& hasher = value != nullptr ? value->hasher() : server_hasher();
+  const Hasher& hasher = value != nullptr ? value->hasher() : drawn->hasher;
   if (const char* const wrong = parse_id(call, 4, hasher, addition.id)) return call.error(wrong);
-  if (value == nullptr) value = table_to_write(call, key);
+  if (value == nullptr) value = make_missing(call, key, drawn->secret);
   if (value == nullptr) return;
 
   if (!seek) seek = value->table().seek(counter);
@@ -259,10 +263,12 @@ const char* parse_additions(Call& call, const Hasher& hasher, std::vector<Additi
 void increment_many(Call& call) {
   const OpenKey key = call.open(1, Access::write);
   TallyValue* value = key.get<TallyValue>();
-  const Hasher& hasher = value != nullptr ? value->hasher() : server_hasher();
+  std::optional<DrawnSecret> drawn;
+  if (value == nullptr) drawn.emplace();
+  const Hasher& hasher = value != nullptr ? value->hasher() : drawn->hasher;
   std::vector<Addition> additions;
   if (const char* const wrong = parse_additions(call, hasher, additions)) return call.error(wrong);
-  if (value == nullptr) value = table_to_write(call, key);
+  if (value == nullptr) value = make_missing(call, key, drawn->secret);
   if (value == nullptr) return;
 
   std::vector<Answer> answers(additions.size());

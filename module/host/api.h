@@ -44,7 +44,7 @@ inline constexpr int kNotifyModule = 1 << 13;
 // Of SetModuleOptions.
 inline constexpr int kHandleIoErrors = 1 << 0, kNoImplicitSignal = 1 << 1;
 // Of the Register...Config functions.
-inline constexpr unsigned kConfigImmutable = 1u << 0, kConfigSensitive = 1u << 1;
+inline constexpr unsigned kConfigImmutable = 1u << 0;
 // Of SubscribeToServerEvent.
 inline constexpr std::uint64_t kEventRole = 0, kEventLoading = 3, kEventReplica = 6, kEventCron = 8;
 inline constexpr std::uint64_t kEventForkChild = 13, kEventConfig = 16;
@@ -217,7 +217,6 @@ using ApplyFn = int (*)(Ctx*, void* data, String** error);
   X(std::uint64_t, LoadUnsigned, (Io*))                                                          \
   X(void, SaveStringBuffer, (Io*, const char*, std::size_t))                                     \
   X(char*, LoadStringBuffer, (Io*, std::size_t*))                                                \
-  X(Ctx*, GetContextFromIO, (Io*))                                                               \
   X(int, GetDbIdFromIO, (Io*))                                                                   \
   X(int, GetSelectedDb, (Ctx*))                                                                  \
   X(int, IsIOError, (Io*))                                                                       \

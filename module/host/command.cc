@@ -55,9 +55,10 @@ std::string flags_of(const Command& row) {
       flags = "write";
       break;
     case Effect::server:
-      flags = "write admin no-monitor";
+      flags = "write admin";
       break;
   }
+  if (row.secret) flags += " no-monitor no-slowlog";
   return row.pace == Pace::fast ? flags + " fast" : flags;
 }
 

@@ -53,6 +53,7 @@ struct Command {
   Pace pace = Pace::fast;
   KeyRange keys = {};               // read or written, as `effect` says
   KeyRange sources = {.first = 0};  // read alone, behind the others; in `syntax`: source
+  bool secret = false;              // arguments may hold a secret: not for MONITOR, nor for SLOWLOG
   const char* summary;
   const char* complexity = "O(1)";
   const char* reply;  // for docs/commands.md: what it answers

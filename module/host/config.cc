@@ -41,8 +41,6 @@ unsigned flags_of(SettingKind kind) {
       return 0;
     case SettingKind::at_load:
       return api::kConfigImmutable;
-    case SettingKind::secret:
-      return api::kConfigSensitive;
   }
   return 0;
 }

@@ -16,7 +16,6 @@ namespace semel::host {
 enum class SettingKind : std::uint8_t {
   changeable,
   at_load,  // by MODULE LOAD or the file of the server alone
-  secret,   // changeable, and not shown in logs
 };
 
 struct Setting {

@@ -149,7 +149,6 @@ class EffectCommands {
     Result<std::unique_ptr<Value>> value = type->decode(all);
     if (!value) return value.error().what;
     staged().reset();
-    tell_loaded(**value);
     call.open(1, Access::write).set(*type, std::move(*value));
     return nullptr;
   }
@@ -175,6 +174,7 @@ std::span<const Command> effect_commands() {
           .syntax = "ms witness command key [argument ...]",
           .effect = Effect::server,
           .keys = {4, 4},
+          .secret = true,
           .summary = "What a command did at a primary, at its time; for replication and AOF files",
           .reply = "that of the command",
       }),
@@ -183,6 +183,7 @@ std::span<const Command> effect_commands() {
           .syntax = "key type offset length bytes checksum",
           .effect = Effect::server,
           .pace = Pace::slow,
+          .secret = true,
           .summary = "A part of a value; for AOF files",
           .complexity = "O(N) with the length of the value, for its last part",
           .reply = "OK",

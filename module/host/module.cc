@@ -33,7 +33,7 @@ std::string load_all(api::Ctx* ctx, std::span<const std::string_view> arguments,
   if (std::string wrong = load_settings(ctx, spec.settings, arguments); !wrong.empty()) {
     return wrong;
   }
-  if (std::string wrong = load_types(ctx, spec.types, spec.loaded); !wrong.empty()) return wrong;
+  if (std::string wrong = load_types(ctx, spec.types); !wrong.empty()) return wrong;
   CommandTable table(spec.families);
   if (std::string wrong = table.load(ctx, spec.renamings()); !wrong.empty()) return wrong;
   if (api::SetCommandACLCategories == nullptr) {

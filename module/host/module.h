@@ -16,7 +16,6 @@ namespace semel::host {
 struct ModuleSpec {
   const char* name;
   std::vector<const TypeSpec*> types;
-  void (*loaded)(const Value& value);  // told of every value that comes from a file or a primary
   std::vector<std::span<const Command>> families;
   std::span<Setting> settings;
   // Asked when the settings are known.

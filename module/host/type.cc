@@ -17,7 +17,6 @@ constexpr std::size_t kMostTypes = 8;
 
 constinit std::array<const TypeSpec*, kMostTypes> loaded_types{};
 constinit std::size_t loaded_count = 0;
-constinit LoadedFn on_loaded = nullptr;
 
 const Value& value_at(const void* value) { return *static_cast<const Value*>(value); }
 
@@ -74,10 +73,7 @@ void* load(api::Io* io, const TypeSpec& spec, int version) {
     const bool from_a_client = (flags & (api::kFlagLoading | api::kFlagReplica)) == 0;
     Result<std::unique_ptr<Value>> value =
         read_value(io, spec, version, from_a_client ? value_limit() : 0);
-    if (value) {
-      if ((flags & api::kFlagLoading) != 0) tell_loaded(**value);
-      return value->release();
-    }
+    if (value) return value->release();
     api::LogIOError(io, "warning", "semel: a value of type %s: %s", spec.name, value.error().what);
   } catch (const std::exception& error) {
     api::LogIOError(io, "warning", "semel: a value of type %s: %s", spec.name, error.what());
@@ -197,10 +193,7 @@ std::uint64_t Piece::checksum() const {
   return semel::checksum(all);
 }
 
-void tell_loaded(const Value& value) { on_loaded(value); }
-
-std::string load_types(api::Ctx* ctx, std::span<const TypeSpec* const> types, LoadedFn loaded) {
-  on_loaded = loaded;
+std::string load_types(api::Ctx* ctx, std::span<const TypeSpec* const> types) {
   for (const TypeSpec* const spec : types) {
     SEMEL_ASSERT(loaded_count < kMostTypes);
     loaded_types[loaded_count] = spec;

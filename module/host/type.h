@@ -19,12 +19,8 @@ namespace semel::host {
 
 inline constexpr std::size_t kChunkBytes = std::size_t{16} << 20;
 
-// Told of every value that comes from a file or a primary; not of what a client restores.
-using LoadedFn = void (*)(const Value& value);
-
 // What went wrong; empty if nothing. REQUIRES: the specs live as long as the process.
-std::string load_types(api::Ctx* ctx, std::span<const TypeSpec* const> types, LoadedFn loaded);
-void tell_loaded(const Value& value);
+std::string load_types(api::Ctx* ctx, std::span<const TypeSpec* const> types);
 
 // A part of an encoding on its way through an AOF file, and all that says where it belongs.
 struct Piece {

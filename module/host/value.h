@@ -13,7 +13,6 @@
 #include "semel/core/clock.h"
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
-#include "semel/hash/keyed_digest.h"
 
 namespace semel::host {
 
@@ -29,8 +28,6 @@ class Value {
   virtual std::uint64_t bytes() const = 0;  // all memory that it holds
   // Lets time pass. False if the value has no time.
   virtual bool advance(TimeMs /*now_ms*/) { return false; }
-  // By which the ids of this key are hashed.
-  virtual const Secret& secret() const = 0;
   // For COPY.
   virtual std::unique_ptr<Value> copy() const = 0;
   // How much there is to give back, in allocations, nearly: above 64 another thread does it.

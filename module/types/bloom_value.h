@@ -74,7 +74,7 @@ class BloomValue final : public host::Value {
   // are too many chains; Errc::corrupt; and no change then. `chunk` may come from an enemy.
   Result<bool> load(ByteView chunk, std::uint64_t max_bytes);
 
-  const Secret& secret() const override { return secret_; }
+  const Secret& secret() const { return secret_; }
   const Hasher& hasher() const { return hasher_; }
   Goal goal() const {
     return {series_.goal().fpr, series_.goal().first_keys, series_.goal().growth};

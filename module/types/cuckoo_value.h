@@ -71,7 +71,7 @@ class CuckooValue final : public host::Value {
   // no change then. `chunk` may come from an enemy.
   Result<bool> load(ByteView chunk, std::uint64_t max_bytes);
 
-  const Secret& secret() const override { return secret_; }
+  const Secret& secret() const { return secret_; }
   const Hasher& hasher() const { return hasher_; }
   const Goal& goal() const { return goal_; }
   // Whether two filters can merge.

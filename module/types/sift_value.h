@@ -39,7 +39,6 @@ class SiftValue final : public host::Value {
     sifter_.advance(now_ms);
     return true;
   }
-  const Secret& secret() const override { return secret_; }
   void encode(Bytes& out) const override;
   std::uint64_t bytes() const override { return sizeof(*this) + sifter_.bytes(); }
   std::unique_ptr<host::Value> copy() const override;

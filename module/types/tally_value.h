@@ -33,7 +33,6 @@ class TallyValue final : public host::Value {
     table_.advance(now_ms);
     return true;
   }
-  const Secret& secret() const override { return secret_; }
   void encode(Bytes& out) const override;
   std::uint64_t bytes() const override { return sizeof(*this) + table_.bytes(); }
   std::unique_ptr<host::Value> copy() const override;

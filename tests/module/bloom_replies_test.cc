@@ -184,11 +184,13 @@ TEST_P(BloomReplies, DumpAndLoadErrors) {
 
 TEST_P(BloomReplies, Merge) {
   constexpr std::string_view kCannot =
-      "-ERR filters merge if they have the same error rate, capacity, expansion and secret";
+      "-ERR filters merge if they have the same error rate, capacity, expansion and secret, as "
+      "those have that LIKE, COPY and MERGE make";
   run({
       {"BF.MERGE b", "-ERR wrong number of arguments for 'BF.MERGE' command"},
       {"BF.MERGE b none", "-ERR not found"},
       {"BF.MADD x 1 2 3", "[1, 1, 1]", "[#t, #t, #t]"},
+      {"BF.LIKE y x", "+OK"},
       {"BF.MADD y 3 4", "[1, 1]", "[#t, #t]"},
       {"BF.MERGE b x y", "+OK"},
       {"BF.MEXISTS b 1 2 3 4 5", "[1, 1, 1, 1, 0]", "[#t, #t, #t, #t, #f]"},
@@ -198,9 +200,39 @@ TEST_P(BloomReplies, Merge) {
       {"BF.RESERVE other 0.1 100", "+OK"},
       {"BF.MERGE x other", kCannot},
       {"BF.MERGE x y other", kCannot},
+      {"BF.RESERVE stranger 0.01 100", "+OK"},  // the same, but for its secret
+      {"BF.MERGE x stranger", kCannot},
       {"BF.MEXISTS x 4", "[0]", "[#f]"},
       {"BF.ADD b 6", "1", "#t"},
       {"BF.MEXISTS b 1 6", "[1, 1]", "[#t, #t]"},
+  });
+}
+
+TEST_P(BloomReplies, Like) {
+  run({
+      {"BF.LIKE b", "-ERR wrong number of arguments for 'BF.LIKE' command"},
+      {"BF.LIKE b x y", "-ERR wrong number of arguments for 'BF.LIKE' command"},
+      {"BF.LIKE b none", "-ERR not found"},
+      {"BF.LIKE b b", "-ERR not found"},
+      {"SET s text", "+OK"},
+      {"BF.LIKE b s", "-WRONGTYPE [...]"},
+      {"CF.ADD cuckoo a", "1", "#t"},
+      {"BF.LIKE b cuckoo", "-WRONGTYPE [...]"},
+      {"BF.RESERVE x 0.001 77 EXPANSION 4", "+OK"},
+      {"BF.ADD x a", "1", "#t"},
+      {"BF.LIKE s x", "-WRONGTYPE [...]"},
+      {"BF.LIKE x x", "-ERR item exists"},
+      {"BF.LIKE b x", "+OK"},
+      {"BF.LIKE b x", "-ERR item exists"},
+      {"BF.EXISTS b a", "0", "#f"},
+      {"BF.INFO b CAPACITY", "[77]", "{\"Capacity\": 77}"},
+      {"BF.INFO b EXPANSION", "[4]", "{\"Expansion rate\": 4}"},
+      {"BF.ADD b c", "1", "#t"},
+      {"BF.MERGE b x", "+OK"},
+      {"BF.MEXISTS b a c", "[1, 1]", "[#t, #t]"},
+      {"BF.RESERVE fixed 0.01 10 NONSCALING", "+OK"},
+      {"BF.LIKE also fixed", "+OK"},
+      {"BF.INFO also EXPANSION", "[nil]", "{\"Expansion rate\": null}"},
   });
 }
 

@@ -191,11 +191,13 @@ TEST_P(CuckooReplies, DumpAndLoadErrors) {
 
 TEST_P(CuckooReplies, Merge) {
   constexpr std::string_view kCannot =
-      "-ERR filters merge if they have the same error rate, capacity, expansion and secret";
+      "-ERR filters merge if they have the same error rate, capacity, expansion and secret, as "
+      "those have that LIKE, COPY and MERGE make";
   run({
       {"CF.MERGE c", "-ERR wrong number of arguments for 'CF.MERGE' command"},
       {"CF.MERGE c none", "-ERR not found"},
       {"CF.INSERTNX x ITEMS 1 2 3", "[1, 1, 1]"},
+      {"CF.LIKE y x", "+OK"},
       {"CF.INSERTNX y ITEMS 3 4", "[1, 1]"},
       {"CF.MERGE c x y", "+OK"},
       {"CF.MEXISTS c 1 2 3 4 5", "[1, 1, 1, 1, 0]", "[#t, #t, #t, #t, #f]"},
@@ -206,8 +208,35 @@ TEST_P(CuckooReplies, Merge) {
       {"CF.EXISTS c 1", "0", "#f"},
       {"CF.RESERVE other 100", "+OK"},
       {"CF.MERGE x other", kCannot},
+      {"CF.RESERVE stranger 1024", "+OK"},  // the same, but for its secret
+      {"CF.MERGE x stranger", kCannot},
       {"CF.ADD c 6", "1", "#t"},
       {"CF.MEXISTS c 2 6", "[1, 1]", "[#t, #t]"},
+  });
+}
+
+TEST_P(CuckooReplies, Like) {
+  run({
+      {"CF.LIKE c", "-ERR wrong number of arguments for 'CF.LIKE' command"},
+      {"CF.LIKE c none", "-ERR not found"},
+      {"BF.ADD bloom a", "1", "#t"},
+      {"CF.LIKE c bloom", "-WRONGTYPE [...]"},
+      {"CF.RESERVE x 100 BUCKETSIZE 4 MAXITERATIONS 7 EXPANSION 3", "+OK"},
+      {"CF.ADD x a", "1", "#t"},
+      {"CF.LIKE bloom x", "-WRONGTYPE [...]"},
+      {"CF.LIKE x x", "-ERR item exists"},
+      {"CONFIG SET semel.cf-error 0.5", "+OK"},  // of the source, whatever the settings are
+      {"CF.LIKE c x", "+OK"},
+      {"CONFIG SET semel.cf-error 0.001", "+OK"},
+      {"CF.EXISTS c a", "0", "#f"},
+      {"CF.INFO c",
+       "[[...]\"Bucket size\", 4, \"Expansion rate\", 3, \"Max iterations\", 7, \"Error rate\", "
+       "\"0.001\", [...]]",
+       "{[...]\"Bucket size\": 4, \"Expansion rate\": 3, \"Max iterations\": 7, \"Error rate\": "
+       ",0.001, [...]}"},
+      {"CF.ADD c b", "1", "#t"},
+      {"CF.MERGE c x", "+OK"},
+      {"CF.MEXISTS c a b", "[1, 1]", "[#t, #t]"},
   });
 }
 

@@ -268,10 +268,9 @@ TEST(Replication, SaysNothingWhenNothingChanged) {
 
 // Filters whose merge takes a hundred steps or more, between which the server serves others.
 void make_large_filters(Talk& talk) {
-  for (const char* const key : {"a", "b"}) {
-    ASSERT_EQ(talk(std::string("BF.RESERVE ") + key + " 0.001 70000000"), "+OK");
-    ASSERT_EQ(talk(std::string("BF.ADD ") + key + " item:" + key), "1");
-  }
+  ASSERT_EQ(talk("BF.RESERVE a 0.001 70000000"), "+OK");
+  ASSERT_EQ(talk("BF.LIKE b a"), "+OK");
+  for (const std::string key : {"a", "b"}) ASSERT_EQ(talk("BF.ADD " + key + " item:" + key), "1");
 }
 
 TEST(Jobs, EndWhenTheirServerBecomesAReplica) {

@@ -21,6 +21,13 @@ constexpr int kPatienceSeconds = 30;
 
 int digit(char c) { return static_cast<int>(std::string_view("0123456789abcdef").find(c)); }
 
+// What stands behind a backslash, as servers write it.
+char unescaped(char c) {
+  constexpr std::string_view kLetters = "nrtab", kMeant = "\n\r\t\a\b";
+  const std::size_t at = kLetters.find(c);
+  return at == std::string_view::npos ? c : kMeant[at];
+}
+
 std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -66,6 +73,8 @@ Words words_of(std::string_view line) {
       if (line[at] == '\\' && line.at(at + 1) == 'x') {
         word += static_cast<char>(16 * digit(line.at(at + 2)) + digit(line.at(at + 3)));
         at += 3;
+      } else if (line[at] == '\\') {
+        word += unescaped(line.at(++at));
       } else {
         word += line[at];
       }

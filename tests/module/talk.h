@@ -20,7 +20,8 @@ namespace semel {
 
 using Words = std::vector<std::string>;
 
-// The words of a line. "..." may hold blanks, \xHH for a byte, and nothing.
+// The words of a line, as MONITOR writes them: "..." may hold blanks, nothing, and bytes as \xHH,
+// \n, \r, \t, \a, \b, \\ and \".
 Words words_of(std::string_view line);
 
 struct Answer {

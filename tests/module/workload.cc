@@ -91,9 +91,11 @@ Words Workload::sift() {
 
 Words Workload::bloom() {
   const std::string filter = key("bloom");
-  switch (random_.below(9)) {
+  switch (random_.below(10)) {
     case 0:
       return {"BF.RESERVE", filter, "0.01", "50"};
+    case 9:
+      return {"BF.LIKE", filter, key("bloom")};
     case 1:
       return {"BF.RESERVE", filter, "0.01", "100", "NONSCALING"};
     case 2:
@@ -114,9 +116,11 @@ Words Workload::bloom() {
 
 Words Workload::cuckoo() {
   const std::string filter = key("cuckoo");
-  switch (random_.below(10)) {
+  switch (random_.below(11)) {
     case 0:
       return {"CF.RESERVE", filter, "64"};
+    case 10:
+      return {"CF.LIKE", filter, key("cuckoo")};
     case 1:
       return {"CF.RESERVE", filter, "64", "EXPANSION", "0"};
     case 2:
