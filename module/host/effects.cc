@@ -74,8 +74,8 @@ class EffectCommands {
     const char* wrong = nullptr;
     try {
       wrong = take_piece(call);
-    } catch (const std::exception& error) {
-      wrong = error.what();
+    } catch (const std::exception&) {  // bad_alloc or length_error
+      wrong = "there is no memory for a value";
     }
     if (wrong != nullptr) end_server(call.ctx_, wrong);
     call.ok();
@@ -156,11 +156,11 @@ class EffectCommands {
   // An error would be ignored by the server, which would start without the value, and write the
   // loss into its next file.
   [[noreturn]] static void end_server(api::Ctx* ctx, const char* why) {
-    api::Log(
-        ctx, "warning",
-        "the AOF file is damaged: %s. The server ends, so that no data are lost. Start it with "
-        "a copy of the file from a backup, or as a replica of a server that has the data",
-        why);
+    api::Log(ctx, "warning",
+             "the AOF file cannot be loaded: %s. The server ends, so that no data are lost. Start "
+             "it with "
+             "a copy of the file from a backup, or as a replica of a server that has the data",
+             why);
     std::_Exit(1);
   }
 };

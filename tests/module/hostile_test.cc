@@ -406,7 +406,7 @@ class HostileBase : public ::testing::Test {
       "Unknown command",
       "Unexpected end of file reading the append only file",
       "the truncated file is not the last file",
-      "the AOF file is damaged",
+      "the AOF file cannot be loaded",
   };
 
   RedisServer server_{with_module({"--appendonly", "yes", "--aof-use-rdb-preamble", "no",
