@@ -45,6 +45,19 @@ Words other_settings() {
                       "max-value-bytes", "1"});
 }
 
+// How many calls of a command were answered without an error: filters that share no secret do not
+// merge.
+std::int64_t answered(Talk& talk, const std::string& command) {
+  const std::string text = talk.call({"INFO", "commandstats"}).text;
+  const auto field = [&](const std::string& name) {
+    const std::size_t line = text.find("cmdstat_" + command + ":");
+    const std::size_t at = text.find(name, line);
+    if (line == std::string::npos || at == std::string::npos) return std::int64_t{0};
+    return std::int64_t{std::stoll(text.substr(at + name.size()))};
+  };
+  return field("calls=") - field("failed_calls=");
+}
+
 class Replication : public ::testing::TestWithParam<std::uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, Replication, ::testing::Values(1, 2));
 
@@ -82,6 +95,7 @@ TEST_P(Replication, EndsInTheSameDigests) {
     expect_no_failed_effect(*replica);
   }
   EXPECT_GT(info(talk, "stats", "sync_partial_ok"), 0);
+  for (const char* const merge : {"BF.MERGE", "CF.MERGE"}) EXPECT_GT(answered(talk, merge), 20);
 }
 
 // The chain of replication and the AOF file of a replica carry the same.
