@@ -125,7 +125,7 @@ inline constexpr const char* kTick = "SEMEL.TICK";
 
 // SEMEL.AT, which carries effects; SEMEL.LOAD, which carries values in an AOF file; and these two.
 std::span<const Command> effect_commands();
-// Ends the server, with a reason in its log, if the file that it has loaded lacks a part of a value.
+// Ends the server, with a reason in its log, if the file that it has loaded lacks part of a value.
 void loading_ended(api::Ctx* ctx);
 
 }  // namespace semel::host

@@ -39,7 +39,7 @@ class RedisServer {
   void start();
   // The same, with other arguments from now on.
   void start(std::vector<std::string> arguments);
-  // Starts it again, and returns whether it runs: it may refuse its data. REQUIRES: it does not run.
+  // Starts it again. Returns whether it runs: it may refuse its data. REQUIRES: it does not run.
   [[nodiscard]] bool try_start();
   // Waits until it answers, past loading. REQUIRES: it runs.
   void wait_until_ready() const;
