@@ -13,6 +13,7 @@
 #include "module/commands/filters.h"
 #include "module/host/statistics.h"
 #include "module/types/bloom_value.h"
+#include "semel/core/assert.h"
 #include "semel/core/error_rate.h"
 
 namespace semel::module {
@@ -35,20 +36,24 @@ BloomValue::Goal default_goal() {
           .expansion = static_cast<std::uint32_t>(defaults.bf_expansion)};
 }
 
-// Begins an own chain of the filter, and tells the replicas all that it was made of. False if that
-// was answered with an error.
-bool begin_chain(Call& call, BloomValue& value, std::uint64_t tag) {
-  if (!value.begin_chain(tag)) {
-    call.error(kTooManyChains);
-    return false;
-  }
+// Tells the replicas all that the filter was made of, and its own chain.
+void tell_chain(Call& call, const BloomValue& value) {
   const BloomValue::Goal goal = value.goal();
   const std::string error = text_of(goal.error);
   const std::string capacity = std::to_string(goal.capacity);
   const std::string expansion = std::to_string(goal.expansion);
-  const std::string tag_text = std::to_string(tag);
+  const std::string tag_text = std::to_string(value.chains().tag(*value.chains().own()));
   call.effect({"BF.RESERVE", call[1], error, capacity, "EXPANSION", expansion, "SECRET",
                text_of(value.secret()), "TAG", tag_text});
+}
+
+// Begins an own chain of the filter. False if that was answered with an error.
+bool begin_chain(Call& call, BloomValue& value) {
+  if (!value.begin_chain(fresh_tag(value.chains()))) {
+    call.error(kTooManyChains);
+    return false;
+  }
+  tell_chain(call, value);
   return true;
 }
 
@@ -65,8 +70,12 @@ BloomValue* create(Call& call, const OpenKey& key, const BloomValue::Goal& goal,
     call.error(filter_too_large());
     return nullptr;
   }
+  const Result<void> begun = (*made)->begin_chain(tag ? *tag : fresh_tag((*made)->chains()));
+  SEMEL_ASSERT(begun.has_value());  // it is the first
+  (*made)->reserve();
   BloomValue& value = key.set(std::move(*made));
-  return begin_chain(call, value, tag ? *tag : fresh_tag(value.chains())) ? &value : nullptr;
+  tell_chain(call, value);
+  return &value;
 }
 
 // The filter of a key, made if it is missing. Null if that was answered with an error.
@@ -160,7 +169,7 @@ void add(Call& call) {
   const Digest digest = value->hasher()(call[2]);
   if (!value->chains().own()) {
     if (value->contains(digest)) return answer_added(call, false);
-    if (!begin_chain(call, *value, fresh_tag(value->chains()))) return;
+    if (!begin_chain(call, *value)) return;
   }
   const BloomValue::Added added = value->add(digest, max_value_bytes(call));
   if (added.refusal != Refusal::none) return call.error(text_of(added.refusal));
@@ -178,7 +187,7 @@ void add_items(Call& call, BloomValue& value, std::size_t first) {
     value.contains(keys, answers);
     some_new = std::find(answers.begin(), answers.end(), false) != answers.end();
     std::fill(answers.begin(), answers.end(), false);
-    if (some_new && !begin_chain(call, value, fresh_tag(value.chains()))) return;
+    if (some_new && !begin_chain(call, value)) return;
   }
   if (some_new) done = value.add(keys, answers, max_value_bytes(call));
   const bool refused = done.second != Refusal::none;

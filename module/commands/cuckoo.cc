@@ -14,6 +14,7 @@
 #include "module/commands/filters.h"
 #include "module/host/statistics.h"
 #include "module/types/cuckoo_value.h"
+#include "semel/core/assert.h"
 
 namespace semel::module {
 namespace {
@@ -39,23 +40,27 @@ CuckooValue::Goal default_goal() {
           .expansion = static_cast<std::uint32_t>(defaults.cf_expansion)};
 }
 
-// Begins an own chain of the filter, and tells the replicas all that it was made of. False if that
-// was answered with an error.
-bool begin_chain(Call& call, CuckooValue& value, std::uint64_t tag) {
-  if (!value.begin_chain(tag)) {
-    call.error(kTooManyChains);
-    return false;
-  }
+// Tells the replicas all that the filter was made of, and its own chain.
+void tell_chain(Call& call, const CuckooValue& value) {
   const CuckooValue::Goal& goal = value.goal();
   const std::string capacity = std::to_string(goal.capacity);
   const std::string bucket_size = std::to_string(goal.bucket_size);
   const std::string max_iterations = std::to_string(goal.max_iterations);
   const std::string expansion = std::to_string(goal.expansion);
   const std::string error = text_of(goal.error);
-  const std::string tag_text = std::to_string(tag);
+  const std::string tag_text = std::to_string(value.chains().tag(*value.chains().own()));
   call.effect({"CF.RESERVE", call[1], capacity, "BUCKETSIZE", bucket_size, "MAXITERATIONS",
                max_iterations, "EXPANSION", expansion, "ERROR", error, "SECRET",
                text_of(value.secret()), "TAG", tag_text});
+}
+
+// Begins an own chain of the filter. False if that was answered with an error.
+bool begin_chain(Call& call, CuckooValue& value) {
+  if (!value.begin_chain(fresh_tag(value.chains()))) {
+    call.error(kTooManyChains);
+    return false;
+  }
+  tell_chain(call, value);
   return true;
 }
 
@@ -72,8 +77,12 @@ CuckooValue* create(Call& call, const OpenKey& key, const CuckooValue::Goal& goa
     call.error(filter_too_large());
     return nullptr;
   }
+  const Result<void> begun = (*made)->begin_chain(tag ? *tag : fresh_tag((*made)->chains()));
+  SEMEL_ASSERT(begun.has_value());  // it is the first
+  (*made)->reserve();
   CuckooValue& value = key.set(std::move(*made));
-  return begin_chain(call, value, tag ? *tag : fresh_tag(value.chains())) ? &value : nullptr;
+  tell_chain(call, value);
+  return &value;
 }
 
 // The filter of a key, made if it is missing. Null if that was answered with an error.
@@ -172,7 +181,7 @@ std::string text_of(Refusal refusal) {
 // Whether the filter has an own chain, or could begin one. False if that was answered with an
 // error.
 bool ensure_chain(Call& call, CuckooValue& value) {
-  return value.chains().own() || begin_chain(call, value, fresh_tag(value.chains()));
+  return value.chains().own() || begin_chain(call, value);
 }
 
 void add_one(Call& call, bool unless_there) {

@@ -219,6 +219,7 @@ using ApplyFn = int (*)(Ctx*, void* data, String** error);
   X(char*, LoadStringBuffer, (Io*, std::size_t*))                                                \
   X(int, GetDbIdFromIO, (Io*))                                                                   \
   X(int, GetSelectedDb, (Ctx*))                                                                  \
+  X(Ctx*, GetContextFromIO, (Io*))                                                               \
   X(int, IsIOError, (Io*))                                                                       \
   X(void, LogIOError, (Io*, const char* level, const char* format, ...))                         \
   X(void, DigestAddStringBuffer, (Digest*, const char*, std::size_t))                            \

@@ -146,7 +146,7 @@ class EffectCommands {
     Bytes& all = staged()->bytes;
     all.insert(all.end(), piece.bytes.begin(), piece.bytes.end());
     if (all.size() < piece.length) return nullptr;
-    Result<std::unique_ptr<Value>> value = type->decode(all);
+    Result<std::unique_ptr<Value>> value = decode(*type, all, 0);
     if (!value) return value.error().what;
     staged().reset();
     call.open(1, Access::write).set(*type, std::move(*value));

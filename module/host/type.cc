@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "module/host/value_limit.h"
@@ -62,9 +63,7 @@ Result<std::unique_ptr<Value>> read_value(api::Io* io, const TypeSpec& spec, int
   if (version > spec.version) return Error{Errc::unsupported, "a version from the future"};
   Result<Bytes> bytes = read_chunks(io, limit);
   if (!bytes) return bytes.error();
-  Result<std::unique_ptr<Value>> value = spec.decode(*bytes);
-  if (value && limit != 0 && (*value)->bytes() > limit) return kTooLarge;
-  return value;
+  return decode(spec, *bytes, limit);
 }
 
 void* load(api::Io* io, const TypeSpec& spec, int version) {
@@ -143,7 +142,7 @@ int defragment(const TypeSpec& spec, void** value) noexcept {
   try {
     Bytes all;
     value_at(*value).encode(all);
-    Result<std::unique_ptr<Value>> moved = spec.decode(all);
+    Result<std::unique_ptr<Value>> moved = decode(spec, all, 0);
     SEMEL_ASSERT(moved.has_value());
     give_back(std::exchange(*value, moved->release()));
   } catch (const std::exception&) {
@@ -191,6 +190,18 @@ std::uint64_t Piece::checksum() const {
   w.u64(length);
   w.u64(semel::checksum(bytes));
   return semel::checksum(all);
+}
+
+Result<std::unique_ptr<Value>> decode(const TypeSpec& spec, ByteView in, std::uint64_t limit) {
+  Result<std::unique_ptr<Value>> value = spec.decode(in);
+  if (!value) return value;
+  if (limit != 0 && (*value)->bytes() + (*value)->unreserved_bytes() > limit) return kTooLarge;
+  try {
+    (*value)->reserve();
+  } catch (const std::bad_alloc&) {
+    return value;  // what is in it is there, and must not be lost
+  }
+  return value;
 }
 
 std::string load_types(api::Ctx* ctx, std::span<const TypeSpec* const> types) {

@@ -38,6 +38,11 @@ struct Piece {
 // Null if the type is not loaded.
 inline api::Type* handle_of(const TypeSpec& type) { return static_cast<api::Type*>(type.handle); }
 
+// Reads one value that fills `in` exactly, and gives it the memory that it was made with, as far as
+// there is some. Errc::limit if that would be more than `limit` bytes; 0: none. `in` may come from an
+// enemy.
+Result<std::unique_ptr<Value>> decode(const TypeSpec& spec, ByteView in, std::uint64_t limit);
+
 // By name; null if there is none.
 const TypeSpec* type_named(std::string_view name);
 

@@ -28,6 +28,10 @@ class Value {
   virtual std::uint64_t bytes() const = 0;  // all memory that it holds
   // Lets time pass. False if the value has no time.
   virtual bool advance(TimeMs /*now_ms*/) { return false; }
+  // Memory that was promised when the value was made, and that an encoding does not carry: how much
+  // of it is not there, and a call that takes it. The state stays the same.
+  virtual std::uint64_t unreserved_bytes() const { return 0; }
+  virtual void reserve() {}
   // For COPY.
   virtual std::unique_ptr<Value> copy() const = 0;
   // How much there is to give back, in allocations, nearly: above 64 another thread does it.

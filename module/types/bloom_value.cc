@@ -59,7 +59,8 @@ Result<std::unique_ptr<BloomValue>> BloomValue::make(const Secret& secret, const
 bool BloomValue::may_extend(std::uint64_t max_bytes) const {
   if (max_bytes == 0) return true;
   const Result<BloomShape> next = series_.next_shape(*chains_.own());
-  return !next || series_.bytes() + next->bits / 8 <= max_bytes;  // add() says what else is wrong
+  // add() says what else is wrong.
+  return !next || series_.bytes() - series_.reserved_bytes() + next->bits / 8 <= max_bytes;
 }
 
 Refusal BloomValue::refusal(std::uint64_t max_bytes) const {
@@ -120,6 +121,15 @@ double BloomValue::error_now() const {
 std::uint64_t BloomValue::bytes() const {
   constexpr std::uint64_t kOfLink = sizeof(GrowBloom) + 96;  // its node, and its place in the list
   return sizeof(*this) + series_.bytes() + kOfLink * series_.links().size() + 8 * chains_.size();
+}
+
+std::uint64_t BloomValue::unreserved_bytes() const {
+  const bool wanted = chains_.own() && series_.links().empty() && series_.reserved_bytes() == 0;
+  return wanted ? first_bytes() : 0;
+}
+
+void BloomValue::reserve() {
+  if (unreserved_bytes() != 0) series_.reserve(*chains_.own());
 }
 
 std::size_t BloomValue::parts() const {
@@ -263,7 +273,8 @@ Result<bool> BloomValue::load(ByteView chunk, std::uint64_t max_bytes) {
   const LinkId id{*alias, static_cast<std::uint8_t>(link)};
   const auto mine = series_.links().find(id);
   const bool fresh = mine == series_.links().end();
-  if (fresh && max_bytes != 0 && series_.bytes() + shape->bits / 8 > max_bytes) {
+  if (fresh && max_bytes != 0 &&
+      series_.bytes() - series_.reserved_bytes() + shape->bits / 8 > max_bytes) {
     return Error{Errc::full, "a link that is larger than allowed"};
   }
   std::vector<std::uint64_t> words(size);

@@ -91,6 +91,9 @@ class BloomValue final : public host::Value {
 
   void encode(Bytes& out) const override;
   std::uint64_t bytes() const override;
+  // An empty filter with an own chain has the memory of its first link.
+  std::uint64_t unreserved_bytes() const override;
+  void reserve() override;
   std::unique_ptr<host::Value> copy() const override;
   std::size_t parts() const override;
 

@@ -91,7 +91,8 @@ Refusal CuckooValue::add(Digest key, std::uint64_t max_bytes) {
   const SiteId own = *chains_.own();
   if (max_bytes != 0 && series_.room(own) == 0) {
     const Result<CuckooShape> next = series_.next_shape(own);
-    if (next && series_.bytes() + bytes_of(*next) > max_bytes) return Refusal::memory;
+    const std::uint64_t used = series_.bytes() - series_.reserved_bytes();
+    if (next && used + bytes_of(*next) > max_bytes) return Refusal::memory;
   }
   try {
     if (series_.add(key, own)) return Refusal::none;
@@ -122,6 +123,15 @@ std::uint64_t CuckooValue::bytes() const {
   constexpr std::uint64_t kOfLink =
       sizeof(ObservedCuckoo) + 96;  // its node, and its place in the list
   return sizeof(*this) + series_.bytes() + kOfLink * series_.links().size() + 8 * chains_.size();
+}
+
+std::uint64_t CuckooValue::unreserved_bytes() const {
+  const bool wanted = chains_.own() && series_.links().empty() && series_.reserved_bytes() == 0;
+  return wanted ? first_bytes() : 0;
+}
+
+void CuckooValue::reserve() {
+  if (unreserved_bytes() != 0) series_.reserve(*chains_.own());
 }
 
 std::size_t CuckooValue::parts() const {
@@ -261,8 +271,9 @@ Result<bool> CuckooValue::load(ByteView chunk, std::uint64_t max_bytes) {
   if (chains.own() == id.chain && part.last > seen) {
     return Error{Errc::invalid, "another filter has added to the chain of this one"};
   }
-  if (max_bytes != 0 &&
-      series_.bytes() + entries * (shape->fingerprint_bits + Dot::kBits) / 8 > max_bytes) {
+  if (max_bytes != 0 && series_.bytes() - series_.reserved_bytes() +
+                                entries * (shape->fingerprint_bits + Dot::kBits) / 8 >
+                            max_bytes) {
     return Error{Errc::full, "a piece that takes more memory than allowed"};
   }
   const Result<bool> merged = series_.merge_part(id, id.chain, part);

@@ -87,6 +87,28 @@ Result<void> merge(CuckooValue& into, const CuckooValue& from) {
   return {};
 }
 
+// Once it has had an item it keeps what it has, also when it is empty again.
+TEST(CuckooValue, ReservesItsFirstLinkOnce) {
+  const Ptr value = value_of(goal_of(10'000, 1), 3);
+  const std::uint64_t wanted = value->unreserved_bytes();
+  EXPECT_GT(wanted, 10'000u);
+  value->reserve();
+  EXPECT_EQ(value->unreserved_bytes(), 0u);
+  const std::uint64_t taken = value->bytes();
+  EXPECT_GE(taken, wanted);
+  add_items(*value, 0, 1);
+  EXPECT_TRUE(value->remove(item(*value, 0)));
+  value->reserve();
+  EXPECT_GE(value->bytes(), taken);
+  EXPECT_EQ(value->unreserved_bytes(), 0u);
+  Bytes bytes;
+  value->encode(bytes);
+  const Ptr decoded = read(bytes);
+  EXPECT_EQ(decoded->unreserved_bytes(), 0u);
+  decoded->reserve();
+  EXPECT_LT(decoded->bytes(), 1000u);  // of a filter that was in use, memory follows the items
+}
+
 using Held = HeldValue<CuckooValue>;
 
 struct CuckooBytes {

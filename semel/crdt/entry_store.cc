@@ -114,6 +114,11 @@ bool EntryStore::remove(const CuckooSpot& spot, std::uint64_t payload) {
   return slot.has_value();
 }
 
+void EntryStore::reserve() {
+  if (!table_) make_table();
+  reserved_ = true;
+}
+
 void EntryStore::make_table() {
   CuckooTable table(shape_);
   PackedEntries rest(shape_);
@@ -131,7 +136,7 @@ void EntryStore::make_table() {
 // After a change: gives the table up if few entries are left, or brings some of the overflow back.
 void EntryStore::settle() {
   if (!table_) return spilled_.trim();
-  if (size() < shape_.slots() / 32) {
+  if (!reserved_ && size() < shape_.slots() / 32) {
     PackedEntries all = spilled_;
     table_->for_each([&](const CuckooSpot& spot, std::uint64_t slot) {
       all.insert({shape_.pair_of(spot), spot.fingerprint, table_->payload(slot)});

@@ -7,7 +7,8 @@
 // Layout      few:   everything in a hash table of packed entries (crdt/packed_entries.h)
 //             more:  a cuckoo table (filter/cuckoo_table.h), from an eighth of its slots on, until less
 //                    than a thirty-second is taken; the overflow in the hash table
-//           So memory follows the entries, and an empty store of any shape takes next to nothing.
+//           So memory follows the entries, and an empty store of any shape takes next to nothing;
+//           unless reserve() was called: then there is a table from the beginning to the end.
 // Overflow  Every add and removal tries to bring some entries of the overflow back into the table.
 //           It empties as entries are removed, or while adds still find room.
 // Failure   When memory runs out, every entry is still there once; of many that were to be taken or
@@ -42,6 +43,9 @@ class EntryStore {
 
   // REQUIRES: shape.valid().
   explicit EntryStore(const CuckooShape& shape);
+
+  // Makes the table now, and keeps it however few entries there are.
+  void reserve();
 
   // REQUIRES, of add and put: the store does not hold this entry.
 
@@ -164,6 +168,7 @@ class EntryStore {
 
   CuckooShape shape_;
   std::optional<CuckooTable> table_;
+  bool reserved_ = false;
   PackedEntries spilled_;
   std::uint64_t cursor_ = 0;  // where the next attempt begins to bring spilled entries back
 };

@@ -88,11 +88,16 @@ TEST(PackedEntries, TakesAtMostTwiceTheBitsOfItsEntries) {
   EXPECT_LE(packed.bytes(), 64u);
 }
 
-TEST(EntryStore, HoldsWhatATwinHoldsWhateverIsAddedPutAndRemoved) {
+class EntryStoreTwin : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Reserved, EntryStoreTwin, ::testing::Bool());
+
+TEST_P(EntryStoreTwin, HoldsTheSameWhateverIsAddedPutAndRemoved) {
   for (const std::uint32_t bucket_size : {4u, 8u}) {
     const CuckooShape shape = {bucket_size, 8, 16, 64 / bucket_size, kTestHash};
     Random random(bucket_size);
     EntryStore store(shape);
+    if (GetParam()) store.reserve();
+    const std::uint64_t reserved = store.bytes();
     Twin twin;
     bool overflowed = false, refused = false;
     for (std::uint64_t step = 0; step < 30'000; ++step) {
@@ -119,6 +124,9 @@ TEST(EntryStore, HoldsWhatATwinHoldsWhateverIsAddedPutAndRemoved) {
       }
       overflowed = overflowed || store.overflow() > 0;
       if (step % 50 == 0) expect_same(store, twin);
+      if (GetParam()) {
+        ASSERT_GE(store.bytes(), reserved);
+      }
     }
     EXPECT_TRUE(overflowed);
     EXPECT_TRUE(refused);

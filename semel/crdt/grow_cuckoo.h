@@ -81,6 +81,8 @@ class GrowCuckoo {
   std::size_t add(std::span<const Digest> keys, std::span<bool> added);
   std::size_t add(std::span<const Digest> keys, std::span<bool> added, Delta& delta);
 
+  // Takes the memory of a full filter now, and keeps it. The state stays the same.
+  void reserve() { entries_.reserve(); }
   bool contains(Digest key) const { return entries_.contains(key); }
   // Brings the lines that contains(key) will need first.
   [[gnu::always_inline]] void prefetch(Digest key) const { entries_.prefetch(key); }

@@ -81,4 +81,32 @@ class LinkMap {
   std::vector<Entry> entries_;
 };
 
+// SpareLink: a link that was made before its first key came. It is no part of a state: a copy has
+// none, and all are equal.
+template <class Filter>
+class SpareLink {
+ public:
+  SpareLink() = default;
+  SpareLink(const SpareLink& /*other*/) {}
+  SpareLink(SpareLink&& other) noexcept : link_(std::exchange(other.link_, {})) {}
+  SpareLink& operator=(SpareLink other) noexcept {
+    link_.swap(other.link_);
+    return *this;
+  }
+  ~SpareLink() = default;
+
+  void put(std::map<LinkId, Filter> link) { link_ = std::move(link); }
+  void drop() { link_.clear(); }
+  // Gives the link away if it is this one. Empty if it is not.
+  std::map<LinkId, Filter> take(LinkId id) {
+    return link_.contains(id) ? std::exchange(link_, {}) : std::map<LinkId, Filter>();
+  }
+  std::uint64_t bytes() const { return link_.empty() ? 0 : link_.begin()->second.bytes(); }
+
+  bool operator==(const SpareLink& /*other*/) const { return true; }
+
+ private:
+  std::map<LinkId, Filter> link_;
+};
+
 }  // namespace semel

@@ -89,6 +89,7 @@ Result<bool> SeriesBase<Filter>::merge(const SeriesBase& other) {
   if (!series_links::within_sites(goal_, links(), other.links())) {
     return Error{Errc::limit, "more sites than the goal allows"};
   }
+  spare_.drop();
   std::map<LinkId, Filter> fresh;  // all of them before any change, for want of memory
   for (const auto& [id, filter] : other.links()) {
     if (links_.find(id) == nullptr) fresh.emplace(id, filter);
@@ -125,6 +126,7 @@ Result<void> SeriesBase<Filter>::admits(const Delta& delta) const {
 template <class Filter>
 Result<bool> SeriesBase<Filter>::merge(const Delta& delta) {
   if (const Result<void> admitted = admits(delta); !admitted) return admitted.error();
+  spare_.drop();
   std::map<LinkId, Filter> fresh;  // all of them before any change, for want of memory
   for (const auto& [id, part] : delta.parts()) {
     if (links_.find(id) != nullptr) continue;
@@ -151,6 +153,7 @@ Result<bool> SeriesBase<Filter>::merge_part(LinkId id, const Part&... part) {
   if (const Result<void> admitted = admits_site(id.chain); !admitted) return admitted.error();
   const auto shape = shape_of(id.link);
   if (!shape) return shape.error();
+  spare_.drop();
   std::map<LinkId, Filter> fresh;
   Filter& filter = fresh.emplace(id, *shape).first->second;
   const Result<bool> changed = filter.merge(part...);
@@ -224,9 +227,18 @@ std::uint64_t SeriesBase<Filter>::capacity() const {
 
 template <class Filter>
 std::uint64_t SeriesBase<Filter>::bytes() const {
-  std::uint64_t sum = 0;
+  std::uint64_t sum = spare_.bytes();
   for (const auto& [id, filter] : links()) sum += filter.bytes();
   return sum;
+}
+
+template <class Filter>
+void SeriesBase<Filter>::reserve(SiteId site) {
+  SEMEL_ASSERT(links().empty());
+  Result<std::map<LinkId, Filter>> first = next_link(goal_.chain_of(site));
+  SEMEL_ASSERT(first);  // make() has looked at its shape
+  if constexpr (requires(Filter & filter) { filter.reserve(); }) first->begin()->second.reserve();
+  spare_.put(*std::move(first));
 }
 
 template <class Filter>
@@ -307,9 +319,11 @@ Result<std::uint8_t> SeriesBase<Filter>::next_number(SiteId chain) const {
 }
 
 template <class Filter>
-Result<std::map<LinkId, Filter>> SeriesBase<Filter>::next_link(SiteId chain) const {
+Result<std::map<LinkId, Filter>> SeriesBase<Filter>::next_link(SiteId chain) {
   const Result<std::uint8_t> number = next_number(chain);
   if (!number) return number.error();
+  std::map<LinkId, Filter> spare = spare_.take({chain, *number});
+  if (!spare.empty()) return spare;
   const auto shape = shape_of(*number);
   if (!shape) return shape.error();
   std::map<LinkId, Filter> link;

@@ -99,6 +99,11 @@ class SeriesBase {
   double cardinality() const;      // the sum of what the links say
   std::uint64_t capacity() const;  // of the links that there are
   std::uint64_t bytes() const;
+  // Takes the memory of the first link of a site's chain before a key comes, and keeps it until keys
+  // come from elsewhere. The state stays the same: what is reserved is neither encoded nor copied.
+  // REQUIRES: the series is empty.
+  void reserve(SiteId site);
+  std::uint64_t reserved_bytes() const { return spare_.bytes(); }  // those of bytes()
   const std::map<LinkId, Filter>& links() const { return links_.map(); }
 
   // A part of a link of another state, or of one that came in parts: what Filter::merge takes for
@@ -135,7 +140,7 @@ class SeriesBase {
   // The number of the next link of a chain. Errc::limit if it has all that it can have.
   Result<std::uint8_t> next_number(SiteId chain) const;
   // A link that is not in the map yet: the next of the chain.
-  Result<std::map<LinkId, Filter>> next_link(SiteId chain) const;
+  Result<std::map<LinkId, Filter>> next_link(SiteId chain);
 
   // Calls `update` with the part of `delta` for this link, or with nothing if there is no delta.
   template <class Update>
@@ -145,6 +150,7 @@ class SeriesBase {
 
   Goal goal_;    // check() holds
   Links links_;  // none is in its initial state
+  SpareLink<Filter> spare_;
 };
 
 template <class Filter>

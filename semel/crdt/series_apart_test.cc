@@ -8,6 +8,7 @@
 
 #include "semel/core/random.h"
 #include "semel/crdt/series.h"
+#include "tests/support/allocation.h"
 #include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 #include "tests/support/rate.h"
@@ -124,13 +125,15 @@ TEST(SeriesApart, WithoutGrowthHasOneLinkAndSaysWhenItIsFull) {
   EXPECT_EQ(cuckoo.links().size(), 1u);
 }
 
-// A copy that was encoded and decoded at any point answers and becomes the same as the original.
+// A copy that was encoded and decoded at any point answers and becomes the same as the original. That
+// one has its memory beforehand makes no difference.
 TEST(SeriesApart, BloomGoesOnFromTheMiddleOfItsHistory) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Random random(seed);
     GrowBloomSeries series =
         *GrowBloomSeries::make(apart(0.05, 1 + random.below(20), 1 + random.below(3)));
     GrowBloomSeries copy = series;
+    copy.reserve(2);
     for (int step = 0; step < 2000; ++step) {
       const Digest key = semel::key(random.below(3000));
       ASSERT_EQ(*series.add(key, 2), *copy.add(key, 2));
@@ -151,6 +154,7 @@ TEST(SeriesApart, ObservedCuckooGoesOnFromTheMiddleOfItsHistory) {
     ObservedCuckooSeries series =
         *ObservedCuckooSeries::make(apart(0.3, 1 + random.below(200), growth));
     ObservedCuckooSeries copy = series;
+    copy.reserve(2);
     bool refused = false;
     for (int step = 0; step < 4000; ++step) {
       const Digest key = semel::key(random.below(1 + random.below(300)));
@@ -170,6 +174,39 @@ TEST(SeriesApart, ObservedCuckooGoesOnFromTheMiddleOfItsHistory) {
     ASSERT_EQ(encoded(series), encoded(copy)) << seed;
     EXPECT_EQ(refused, growth == 0);
   }
+}
+
+template <class Series>
+class SeriesReserved : public ::testing::Test {};
+using ReservedTypes = ::testing::Types<GrowBloomSeries, GrowCuckooSeries, ObservedCuckooSeries>;
+TYPED_TEST_SUITE(SeriesReserved, ReservedTypes);
+
+TYPED_TEST(SeriesReserved, NeedsNoMemoryForItsFirstLink) {
+  TypeParam series = *TypeParam::make(apart(0.01, 100'000));
+  const TypeParam empty = series;
+  series.reserve(2);
+  const std::uint64_t taken = series.bytes();
+  EXPECT_GT(taken, 100'000u);
+  EXPECT_EQ(series.reserved_bytes(), taken);
+  EXPECT_EQ(series, empty);
+  EXPECT_EQ(encoded(series), encoded(empty));
+  EXPECT_EQ(TypeParam(series).bytes(), 0u);  // a copy
+  {
+    const LargestAllocation largest;
+    ASSERT_TRUE(series.add(key(1), 2));
+    EXPECT_LT(largest.bytes(), 10'000u);
+  }
+  EXPECT_EQ(series.reserved_bytes(), 0u);
+  EXPECT_NEAR(static_cast<double>(series.bytes()), static_cast<double>(taken), 200);
+}
+
+TYPED_TEST(SeriesReserved, GivesUpWhatItHasWhenKeysComeFromElsewhere) {
+  TypeParam series = *TypeParam::make(apart(0.01, 100'000)), other = series;
+  ASSERT_TRUE(other.add(key(1), 3));
+  series.reserve(2);
+  ASSERT_TRUE(*series.merge(other));
+  EXPECT_EQ(series.reserved_bytes(), 0u);
+  EXPECT_EQ(series.bytes(), other.bytes());
 }
 
 TEST(SeriesApart, ComesInPartsOfWordsInAnyOrder) {

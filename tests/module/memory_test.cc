@@ -101,6 +101,55 @@ TEST_F(Memory, AKeyWithoutMaxBytesHasTheLimitOfItsDay) {
   EXPECT_TRUE(matches_wildcard("[[...]\"Max bytes\", nil, [...]]", talk("SIFT.INFO free")));
 }
 
+TEST_F(Memory, IsTakenWhenAKeyIsMadeAndTold) {
+  struct Case {
+    const char *make, *info, *key, *add;
+  };
+  for (const Case& one : {Case{"BF.RESERVE b 0.001 3000000", "BF.INFO", "b", "BF.ADD b a"},
+                          Case{"CF.RESERVE c 500000", "CF.INFO", "c", "CF.ADD c a"},
+                          Case{"SIFT.RESERVE s CAPACITY 2000000", "SIFT.INFO", "s", "SIFT.ADD s a"},
+                          Case{"SIFT.RESERVE m STRUCTURE timers CAPACITY 100000", "SIFT.INFO", "m",
+                               "SIFT.ADD m a"}}) {
+    const std::int64_t before = used();
+    ASSERT_EQ(talk(one.make), "+OK");
+    // Allocators round up by less than a fifth; clients and logs come and go.
+    const std::int64_t taken = used() - before, slack = taken / 5 + 100'000;
+    EXPECT_GT(taken, 1'000'000) << one.make;
+    for (const bool reloaded : {false, true}) {
+      if (reloaded) {
+        ASSERT_EQ(talk("DEBUG RELOAD"), "+OK");
+      }
+      EXPECT_NEAR(told(one.info, one.key, "Size"), taken, slack) << one.make;
+      EXPECT_NEAR(talk.call({"MEMORY", "USAGE", one.key}).integer(), taken, slack) << one.make;
+      EXPECT_NEAR(used() - before, taken, slack) << one.make;
+    }
+    EXPECT_EQ(talk(one.add), "1");
+    EXPECT_NEAR(told(one.info, one.key, "Size"), taken, slack) << one.add;
+    EXPECT_NEAR(used() - before, taken, slack) << one.add;
+    EXPECT_EQ(talk(std::string("DEL ") + one.key), "1");
+  }
+}
+
+// Each is larger than any machine.
+TEST_F(Memory, WhatIsNotThereIsRefusedWhenAKeyIsMade) {
+  ASSERT_EQ(talk("CONFIG SET semel.max-value-bytes 0"), "+OK");
+  for (const char* const line : {"BF.RESERVE new 1e-9 200000000000", "CF.RESERVE new 200000000000",
+                                 "SIFT.RESERVE new CAPACITY 200000000000",
+                                 "SIFT.RESERVE new STRUCTURE timers CAPACITY 200000000000",
+                                 "TALLY.CREATE new CAPACITY 200000000000"}) {
+    EXPECT_TRUE(talk(line).starts_with('-')) << line;
+    EXPECT_EQ(talk("EXISTS new"), "0") << line;
+  }
+}
+
+TEST_F(Memory, AUnionTakesThatOfItsPartsAlone) {
+  ASSERT_EQ(talk("BF.INSERT from CAPACITY 3000000 ITEMS a"), "[1]");
+  const std::int64_t before = used(), size = told("BF.INFO", "from", "Size");
+  ASSERT_EQ(talk("BF.MERGE to from"), "+OK");
+  EXPECT_NEAR(used() - before, size, size / 5);
+  EXPECT_NEAR(told("BF.INFO", "to", "Size"), size, size / 20);
+}
+
 // A command of a thousand ids from `first` on.
 Words many(Words words, int first) {
   for (int i = 0; i < 1000; ++i) words.push_back(std::to_string(first + i));
