@@ -35,7 +35,7 @@ constexpr std::size_t kPieceSize = 16;
 // The window itself; a client, with its share of the hash table; a mark, with its place on the roll.
 constexpr std::uint64_t kWindowBytes = 256;
 constexpr std::uint64_t kClientBytes = 96;
-constexpr std::uint64_t kMarkBytes = 80;
+constexpr std::uint64_t kMarkBytes = 88;
 
 // Marks that one call clears of what has left the window. An insert adds one at most, so that two keep
 // up with any load.

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "semel/core/assert.h"
-#include "semel/window/generation_time.h"
 
 namespace semel {
 namespace {
@@ -14,28 +13,19 @@ constexpr std::size_t kNone = ~std::size_t{0};
 
 }  // namespace
 
-SequenceSet::SequenceSet(const SequenceSet& other) {
-  reserve(other.pieces_.size());
-  pieces_ = other.pieces_;
-}
-
-SequenceSet& SequenceSet::operator=(SequenceSet other) noexcept {
-  pieces_ = std::move(other.pieces_);
-  return *this;
-}
-
-void SequenceSet::reserve(std::uint64_t pieces) {
-  SEMEL_ASSERT(pieces_.empty());
-  pieces_.reserve(size_class(pieces));
-}
-
 // The last piece that begins at this chunk or before; kNone if all begin after it.
 std::size_t SequenceSet::at_or_before(std::uint64_t chunk) const {
   if (!pieces_.empty() && pieces_.back().chunk() <= chunk) return pieces_.size() - 1;
-  const auto after = std::upper_bound(
-      pieces_.begin(), pieces_.end(), chunk,
-      [](std::uint64_t wanted, const Piece& piece) { return wanted < piece.chunk(); });
-  return after == pieces_.begin() ? kNone : static_cast<std::size_t>(after - pieces_.begin()) - 1;
+  std::size_t first = 0, after = pieces_.size();
+  while (first < after) {
+    const std::size_t middle = first + (after - first) / 2;
+    if (pieces_[middle].chunk() <= chunk) {
+      first = middle + 1;
+    } else {
+      after = middle;
+    }
+  }
+  return first == 0 ? kNone : first - 1;
 }
 
 bool SequenceSet::contains(std::uint64_t number) const {
@@ -48,7 +38,7 @@ void SequenceSet::insert(std::uint64_t number) {
   const std::uint64_t chunk = number / kChunk, bit = std::uint64_t{1} << (number % kChunk);
   const std::size_t at = at_or_before(chunk);
   if (at == kNone || pieces_[at].end() <= chunk) {
-    add(at + 1, {chunk * kChunk, bit});
+    pieces_.insert(at + 1, {chunk * kChunk, bit});  // kNone + 1 is 0
   } else if (Piece& piece = pieces_[at]; !piece.run()) {
     piece.body |= bit;
     if (piece.body == kFull) join_runs(at);
@@ -58,12 +48,7 @@ void SequenceSet::insert(std::uint64_t number) {
 std::uint64_t SequenceSet::bytes_with(std::uint64_t number) const {
   const std::size_t at = at_or_before(number / kChunk);
   if (at != kNone && number / kChunk < pieces_[at].end()) return bytes();
-  return size_class(pieces_.size() + 1) * sizeof(Piece);
-}
-
-void SequenceSet::add(std::size_t at, Piece piece) {
-  pieces_.reserve(size_class(pieces_.size() + 1));
-  pieces_.insert(pieces_.begin() + static_cast<std::ptrdiff_t>(at), piece);
+  return Pieces::bytes_for(pieces_.size() + 1);
 }
 
 // Makes the full chunk at `at` a run, of one piece with the runs that it touches.
@@ -76,45 +61,38 @@ void SequenceSet::join_runs(std::size_t at) {
     ++last;
   }
   pieces_[first].body = pieces_[last].end() - pieces_[first].chunk();
-  pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(first) + 1,
-                pieces_.begin() + static_cast<std::ptrdiff_t>(last) + 1);
-  fit();
-}
-
-void SequenceSet::fit() {
-  if (pieces_.capacity() == size_class(pieces_.size())) return;
-  std::vector<Piece> fitting;
-  fitting.reserve(size_class(pieces_.size()));
-  fitting.assign(pieces_.begin(), pieces_.end());
-  pieces_ = std::move(fitting);
+  for (; last > first; --last) pieces_.erase(last);
 }
 
 // Pieces overlap only where a run covers others, or a chunk meets itself.
 void SequenceSet::insert(const SequenceSet& other) {
-  std::vector<Piece> all(pieces_.size() + other.pieces_.size());
-  std::merge(pieces_.begin(), pieces_.end(), other.pieces_.begin(), other.pieces_.end(),
-             all.begin(), [](const Piece& a, const Piece& b) { return a.chunk() < b.chunk(); });
-  pieces_.clear();
-  for (Piece piece : all) {
-    if (!pieces_.empty() && piece.chunk() < pieces_.back().end()) {
-      const Piece& last = pieces_.back();
+  Pieces both;
+  const auto put = [&](Piece piece) {
+    if (!both.empty() && piece.chunk() < both.back().end()) {
+      const Piece& last = both.back();
       if (last.run()) {
         const std::uint64_t end = std::max(last.end(), piece.end());
         piece = {last.head, end - last.chunk()};
       } else if (!piece.run()) {
         piece.body |= last.body;
       }
-      pieces_.pop_back();
+      both.pop_back();
     }
     if (!piece.run() && piece.body == kFull) piece = {piece.head + 1, 1};
-    if (piece.run() && !pieces_.empty() && pieces_.back().run() &&
-        pieces_.back().end() == piece.chunk()) {
-      pieces_.back().body += piece.body;
+    if (piece.run() && !both.empty() && both.back().run() && both.back().end() == piece.chunk()) {
+      both.back().body += piece.body;
     } else {
-      pieces_.push_back(piece);
+      both.push_back(piece);
     }
+  };
+  std::size_t mine = 0, theirs = 0;
+  while (mine < pieces_.size() || theirs < other.pieces_.size()) {
+    const bool ours =
+        theirs == other.pieces_.size() ||
+        (mine < pieces_.size() && pieces_[mine].chunk() <= other.pieces_[theirs].chunk());
+    put(ours ? pieces_[mine++] : other.pieces_[theirs++]);
   }
-  fit();
+  pieces_ = std::move(both);
 }
 
 std::uint64_t SequenceSet::size() const {

@@ -7,17 +7,18 @@
 //
 //             numbers 0 to 199, and 1000      run 0, 3 chunks | bitmap 192: 8 bits | bitmap 960: 1 bit
 //
-// Cost      contains: a binary search. insert: the same, and moving up the pieces behind a new one:
-//           none if numbers ascend.
+// Cost      contains: a binary search. insert: the same, and for a new piece in the middle up to 2048
+//           pieces that are moved, and one of each 2048 behind them (tiered_vector.h). Nothing is
+//           moved if numbers ascend.
 // Memory    32 bytes however many numbers follow each other; 16 for one that stands alone, and up to a
-//           quarter more.
+//           quarter more while there are few.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <span>
-#include <vector>
 
 #include "semel/core/arithmetic.h"
+#include "semel/window/tiered_vector.h"
 
 namespace semel {
 
@@ -38,29 +39,25 @@ class SequenceSet {
     bool operator==(const Piece&) const = default;
   };
 
-  SequenceSet() = default;
-  SequenceSet(const SequenceSet& other);
-  SequenceSet(SequenceSet&&) = default;
-  SequenceSet& operator=(SequenceSet other) noexcept;
-  ~SequenceSet() = default;
+  using Pieces = TieredVector<Piece, 2048>;
 
   bool contains(std::uint64_t number) const;
   void insert(std::uint64_t number);
   void insert(const SequenceSet& other);
 
   // Bytes of memory; and what the set would take with this number.
-  std::uint64_t bytes() const { return pieces_.capacity() * sizeof(Piece); }
+  std::uint64_t bytes() const { return Pieces::bytes_for(pieces_.size()); }
   std::uint64_t bytes_with(std::uint64_t number) const;
   // How many numbers; no more than 2^64 - 1.
   std::uint64_t size() const;
   // REQUIRES: the set is not empty.
   std::uint64_t highest() const;
 
-  std::span<const Piece> pieces() const { return pieces_; }
+  const Pieces& pieces() const { return pieces_; }
   // Appends a piece. False if no set has these two next to each other, or the piece at all.
   [[nodiscard]] bool append(Piece piece);
-  // Allocates at once what `pieces` appended pieces take. REQUIRES: the set is empty.
-  void reserve(std::uint64_t pieces);
+  // Allocates at once what few appended pieces take. REQUIRES: the set is empty.
+  void reserve(std::uint64_t pieces) { pieces_.reserve(pieces); }
 
   bool operator==(const SequenceSet& other) const { return pieces_ == other.pieces_; }
 
@@ -68,11 +65,9 @@ class SequenceSet {
   static constexpr std::uint64_t kChunks = std::uint64_t{1} << 58;  // there are
 
   std::size_t at_or_before(std::uint64_t chunk) const;
-  void add(std::size_t at, Piece piece);
-  void fit();
   void join_runs(std::size_t at);
 
-  std::vector<Piece> pieces_;  // capacity: size_class of the size
+  Pieces pieces_;
 };
 
 }  // namespace semel
