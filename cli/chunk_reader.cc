@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "cli/commands.h"
+#include "cli/compression.h"
 
 namespace semel::cli {
 
@@ -46,6 +48,7 @@ bool ChunkReader::open_next() {
   file_ = standard ? File::borrow(STDIN_FILENO) : File::open_to_read(path, error);
   open_ = true;
   ended_ = false;
+  beginning_seen_ = false;
   rest_.clear();
   header_lines_ = 0;
   expects_header_ = plan_.has_header;
@@ -78,7 +81,8 @@ bool ChunkReader::fill(Chunk& chunk) {
   CutProgress progress;
   for (;;) {
     const std::string_view bytes(chunk.buffer.data(), used);
-    chunk.size = whole_records(plan_.syntax, bytes, ended_, progress);
+    if (!see_beginning(bytes)) return false;
+    chunk.size = beginning_seen_ ? whole_records(plan_.syntax, bytes, ended_, progress) : 0;
     if (chunk.size > 0) {
       rest_ = bytes.substr(chunk.size);
       return true;
@@ -103,9 +107,37 @@ bool ChunkReader::fill(Chunk& chunk) {
   }
 }
 
+bool ChunkReader::see_beginning(std::string_view bytes) {
+  if (beginning_seen_ || (!ended_ && may_become_compressed(bytes))) return true;
+  beginning_seen_ = true;
+  const Compression compression = compression_of(bytes);
+  if (!compression) return true;
+  fail(refused_compression(compression, plan_.inputs[inputs_opened_ - 1], plan_.command));
+  return false;
+}
+
+// What a header names otherwise than the first one does; empty if nothing.
+std::string ChunkReader::other_columns(const std::vector<std::string>& names) const {
+  if (first_header_.input.empty() || names == first_header_.names) return "";
+  std::string text = "the header of " + name_ + " is not that of " + first_header_.input + ": ";
+  const auto [here, there] = std::mismatch(names.begin(), names.end(), first_header_.names.begin(),
+                                           first_header_.names.end());
+  if (here == names.end() || there == first_header_.names.end()) {
+    return text + "it has " + std::to_string(names.size()) + " columns and not " +
+           std::to_string(first_header_.names.size());
+  }
+  return text + "column " + std::to_string(here - names.begin() + 1) + " is " + quoted(*here) +
+         " and not " + quoted(*there);
+}
+
 bool ChunkReader::take_header(Chunk& chunk) {
   const Cut cut = cut_record(plan_.syntax, chunk.text(), true);
   const std::string header(chunk.text().substr(0, cut.size));
+  std::vector<std::string> names = names_in(plan_.syntax, header);
+  if (const std::string problem = other_columns(names); !problem.empty()) {
+    fail(problem);
+    return false;
+  }
   std::string missing;
   auto columns = find_columns(plan_.syntax, plan_.questions, header, missing);
   if (!columns) {
@@ -115,7 +147,10 @@ bool ChunkReader::take_header(Chunk& chunk) {
   columns_ = std::make_shared<const Columns>(*std::move(columns));
   expects_header_ = false;
   header_lines_ = cut.lines;
-  if (!std::exchange(header_given_, true)) chunk.header = header;
+  if (first_header_.input.empty()) {
+    chunk.header = header;
+    first_header_ = {name_, std::move(names)};
+  }
   chunk.size -= cut.size;
   std::memmove(chunk.buffer.data(), chunk.buffer.data() + cut.size, chunk.size);
   return true;

@@ -2,9 +2,10 @@
 //
 // Contract  Records are of any length and hold any bytes. A record is handed on as soon as its end is
 //           read: nothing waits for more than that. A chunk holds records of one input.
-//           An input that cannot be read is reported, and the next one is read.
+//           An input that cannot be read, or is compressed, is reported, and the next one is read.
 // Header    With `has_header` the first record of each input names its columns. That of the first input
-//           is handed on to be written, the others are not.
+//           is handed on to be written. The others must name the same columns in the same order, or
+//           nothing of their input is read.
 // Cost      The bytes are read to where they stay; only a record cut in two by the end of a chunk is
 //           moved. Every byte is looked at once for the end of the last record.
 // Memory    A chunk, or up to twice the longest record.
@@ -30,6 +31,7 @@ class ChunkReader {
     Questions questions;
     bool has_header = false;
     std::size_t chunk_bytes = kChunk;
+    std::string command = "semel";  // that reads, for messages
   };
   // `ready` waits until the file can be read; false if reading is to end at once.
   // `complain` takes one line.
@@ -44,7 +46,10 @@ class ChunkReader {
   bool open_next();
   // Reads until there is a record in the chunk; false at the end of the input, or on an error.
   bool fill(Chunk& chunk);
+  // Looks at the first bytes of the input, once there are enough of them; false if it is compressed.
+  bool see_beginning(std::string_view bytes);
   bool take_header(Chunk& chunk);
+  std::string other_columns(const std::vector<std::string>& names) const;
   void fail(const std::string& text);
 
   Plan plan_;
@@ -56,7 +61,12 @@ class ChunkReader {
   bool open_ = false;
   bool ended_ = false;  // nothing more can be read from this input
   bool expects_header_ = false;
-  bool header_given_ = false;
+  bool beginning_seen_ = false;
+  struct Header {
+    std::string input;  // empty: there was none yet
+    std::vector<std::string> names;
+  };
+  Header first_header_;
   std::uint64_t header_lines_ = 0;  // of the header, until a chunk takes them
   bool failed_ = false;
   bool stopped_ = false;

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/compression.h"
 #include "cli/directory.h"
 #include "cli/escaped.h"
 #include "cli/files.h"
@@ -73,14 +74,22 @@ class Loader {
 };
 
 // Standard input. A problem, or nothing.
-std::string load_all(Loader& loader) {
+std::string load_all(Loader& loader, const std::string& directory) {
   std::string text;
+  bool beginning_seen = false;
   const auto piece = std::make_unique<std::array<char, kBatchBytes>>();
   for (std::size_t got = 1; got > 0;) {
     if (const std::error_code error = read_some(STDIN_FILENO, piece->data(), piece->size(), got)) {
       return cannot("read", "standard input", error);
     }
     text.append(piece->data(), got);
+    if (!beginning_seen) {
+      if (got > 0 && may_become_compressed(text)) continue;
+      beginning_seen = true;
+      if (const Compression compression = compression_of(text)) {
+        return refused_compression(compression, "-", kName + (' ' + directory));
+      }
+    }
     if (got == 0 && !text.empty()) text += '\n';  // that a last line may lack
     std::size_t start = 0;
     for (std::size_t end = 0; (end = text.find('\n', start)) != std::string::npos;
@@ -99,7 +108,7 @@ Exit load(const Settings& settings) {
       Directory::open(settings.directory, Access::create, settings.column_family, problem);
   if (directory) {
     Loader loader(directory->store(), settings.remove);
-    problem = load_all(loader);
+    problem = load_all(loader, settings.directory);
   }
   if (problem.empty()) return Exit::success;
   complain(kName, problem);

@@ -461,17 +461,20 @@ std::string FieldReader::read_json(std::string_view record) {
   return "";
 }
 
+std::vector<std::string> names_in(const RecordSyntax& syntax, std::string_view header) {
+  constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // which spreadsheets put first
+  if (header.starts_with(kByteOrderMark)) header.remove_prefix(kByteOrderMark.size());
+  ColumnSplitter splitter(syntax);
+  const auto& names = splitter.split(header, header.size() + 1);
+  return {names.begin(), names.end()};
+}
+
 std::optional<Columns> find_columns(const RecordSyntax& syntax, const Questions& questions,
                                     std::optional<std::string_view> header, std::string& missing) {
   Columns columns;
   if (syntax.format != Format::csv && syntax.format != Format::tsv) return columns;
-  ColumnSplitter splitter(syntax);
-  std::vector<std::string_view> names;
-  if (header) {
-    constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";  // which spreadsheets put first
-    if (header->starts_with(kByteOrderMark)) header->remove_prefix(kByteOrderMark.size());
-    names = splitter.split(*header, header->size() + 1);
-  }
+  std::vector<std::string> names;
+  if (header) names = names_in(syntax, *header);
   std::vector<Field> fields = questions.key;
   if (questions.time) fields.push_back(*questions.time);
   fields.insert(fields.end(), questions.places.begin(), questions.places.end());

@@ -73,6 +73,9 @@ struct Questions {
   std::vector<Field> places;  // the nodes of a tree on the way from the root to the leaf
 };
 
+// The names of the columns, without their quotes. REQUIRES: the format has columns.
+std::vector<std::string> names_in(const RecordSyntax& syntax, std::string_view header);
+
 // The columns of the questions, in the order key, time, places. From 1 on.
 using Columns = std::vector<std::size_t>;
 // By number, or by the names in a header. On failure none, and `missing` is the name not found.

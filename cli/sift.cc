@@ -259,13 +259,28 @@ Result<std::unique_ptr<Judge>> judge_of(const Settings& settings, const Memory& 
                                     groups, slices / groups, spread});
 }
 
+// The name of the input that is this file; none if none is.
+std::optional<std::string> input_that_is(const Settings& settings, const FileId& file) {
+  for (const std::string& input : settings.files) {
+    const bool standard = input == "-";
+    if (file == (standard ? file_id(STDIN_FILENO) : file_id(input))) {
+      return standard ? "standard input" : quoted(input);
+    }
+  }
+  return std::nullopt;
+}
+
 // True if writing to the file would change what is read, or mix with what else is written.
 bool in_use(const Settings& settings, const FileId& file) {
-  const auto is_file = [&](const std::string& input) {
-    return file == (input == "-" ? file_id(STDIN_FILENO) : file_id(input));
-  };
-  return file == file_id(STDOUT_FILENO) ||
-         std::any_of(settings.files.begin(), settings.files.end(), is_file);
+  return file == file_id(STDOUT_FILENO) || input_that_is(settings, file);
+}
+
+// What is written to a file that is read would be read again, and so on; empty if it is not.
+std::string circle(const Settings& settings) {
+  const auto out = settings.count ? std::nullopt : file_id(STDOUT_FILENO);
+  const auto input = out ? input_that_is(settings, *out) : std::nullopt;
+  if (!input) return "";
+  return "standard output is the same file as " + *input + "; allowed: another file, or a pipe";
 }
 
 std::string refused_file(const char* option, const std::string& name) {
@@ -313,9 +328,11 @@ Exit open_state(const Settings& settings, const StateOptions& options, StateFile
 Exit sift(Settings settings) {
   if (const std::string wrong = contradiction(settings); !wrong.empty()) return refuse(wrong);
   if (settings.files.empty()) settings.files.emplace_back("-");
+  if (const std::string wrong = circle(settings); !wrong.empty()) return refuse(wrong);
 
   SiftPlan plan;
   plan.input.inputs = settings.files;
+  plan.input.command = kName;
   plan.input.syntax = {settings.format, settings.delimiter ? settings.delimiter->front() : ','};
   plan.input.has_header = settings.header;
   std::optional<TreePlan> tree;
@@ -423,7 +440,8 @@ Command sift_command() {
         "what makes two records equal: columns by number or name, JSON fields by path, with commas "
         "between them (default: all of the record)"},
        {"header", 'H', flag_value(settings->header),
-        "the first record of each file names its columns; that of the first file is written"},
+        "the first record of each file names its columns, the same ones in the same order; that of "
+        "the first file is written"},
        {"delimiter", 'D',
         value_of("C", "one byte", settings->delimiter,
                  [](std::string_view text) { return std::optional(std::string(text)); }),
@@ -442,7 +460,7 @@ Command sift_command() {
         "unless its digest equals another, of which 1.5e-25 are expected in ten million keys that "
         "nobody chose to collide"},
        {"state", 'S', path_value("FILE", settings->state),
-        "go on from FILE, and leave there what is known at the end, after Ctrl-C too"},
+        "go on from FILE, and leave there what is known at the end, after Ctrl-C or SIGHUP too"},
        {"checkpoint", 'C', duration_value("TIME", settings->checkpoint_ms),
         "save the state this often, or less often if saving takes a tenth of the time (default "
         "10s)"},

@@ -6,7 +6,8 @@
 //           An input that cannot be read is reported and the others are still sifted; a record that
 //           cannot be read is reported with its line, and stops the run, is skipped or is passed on, as
 //           chosen; an output that cannot be written ends the run.
-//           SIGINT and SIGTERM end the run as the end of the input would; a second one kills.
+//           SIGINT, SIGTERM and SIGHUP end the run as the end of the input would; a second one
+//           kills.
 // Stages    Each thread takes a chunk through all of them; a turnstile keeps the order where it counts:
 //
 //             read (in order) -> parse -> sequence (in order) -> judge (in order at each slice)

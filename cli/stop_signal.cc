@@ -3,6 +3,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -36,6 +37,9 @@ void install(int signal) {
   (void)::sigaction(signal, &action, nullptr);
 }
 
+// What a user, a system and a terminal that closes send to end a program.
+constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+
 void restore(int signal) {
   struct sigaction action {};
   if (::sigaction(signal, nullptr, &action) != 0 || action.sa_handler != receive) return;
@@ -47,13 +51,11 @@ void restore(int signal) {
 
 StopSignal::StopSignal() {
   g_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  install(SIGINT);
-  install(SIGTERM);
+  for (const int signal : kSignals) install(signal);
 }
 
 StopSignal::~StopSignal() {
-  restore(SIGINT);
-  restore(SIGTERM);
+  for (const int signal : kSignals) restore(signal);
   const int fd = g_fd;
   g_fd = -1;
   if (fd >= 0) ::close(fd);

@@ -1,4 +1,5 @@
-// StopSignal: SIGINT and SIGTERM as something to wait for, while this lives. The second one kills.
+// StopSignal: SIGINT, SIGTERM and SIGHUP as something to wait for, while this lives. The second one
+// kills. One that our parent has told us to ignore, as nohup(1) does, stays ignored.
 #pragma once
 
 namespace semel::cli {

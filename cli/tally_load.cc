@@ -101,6 +101,7 @@ Exit load(Settings settings) {
 
   TallyLoadPlan plan;
   plan.input.inputs = settings.files;
+  plan.input.command = kName + (' ' + settings.directory);
   plan.input.syntax = {settings.format, settings.delimiter ? settings.delimiter->front() : ','};
   plan.input.has_header = settings.header;
   if (const std::string wrong = fields_of(settings, plan.input.syntax, plan.input.questions);
@@ -167,7 +168,7 @@ Command tally_load_command() {
       {{"format", 'f', choice_value("FORMAT", settings->format, kFormats),
         "what the input is: tsv, csv or json, one value a line (default tsv)"},
        {"header", 'H', flag_value(settings->header),
-        "the first record of each file names its columns"},
+        "the first record of each file names its columns, the same ones in the same order"},
        {"delimiter", 'D',
         value_of("C", "one byte", settings->delimiter,
                  [](std::string_view text) { return std::optional(std::string(text)); }),

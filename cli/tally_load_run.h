@@ -4,7 +4,8 @@
 //           before the next wait for input. A record that is not counted is told with its line.
 //           One that cannot be read ends the run after all before it is applied, or is skipped.
 //           An input that cannot be read is reported, and the next one is read.
-//           SIGINT and SIGTERM end the run as the end of the input would; a second one kills.
+//           SIGINT, SIGTERM and SIGHUP end the run as the end of the input would; a second one
+//           kills.
 #pragma once
 
 #include <cstdint>

@@ -98,8 +98,8 @@ TEST(ChunkReader, ReportsWhatItCannotReadAndGoesOn) {
 TEST(ChunkReader, TakesTheHeaderOfEachFile) {
   const TemporaryDirectory directory;
   ChunkReader::Plan plan;
-  plan.inputs = {directory.write("a", "\"id\nof\",x\n1,2\n"), directory.write("b", "x,id\n3,4"),
-                 directory.write("c", ""), directory.write("d", "y\n5\n")};
+  plan.inputs = {directory.write("0", "y\n0\n"), directory.write("a", "\"id\nof\",x\n1,2\n"),
+                 directory.write("b", "\"id\nof\",\"x\"\r\n3,4"), directory.write("c", "")};
   plan.syntax = {Format::csv, ','};
   plan.questions.key = parse_fields(plan.syntax, "x");
   plan.has_header = true;
@@ -109,6 +109,53 @@ TEST(ChunkReader, TakesTheHeaderOfEachFile) {
   EXPECT_EQ(read.text(), "1,2\n3,4");
   EXPECT_EQ(read.complaints.size(), 1u);
   EXPECT_NE(read.complaints.at(0).find("has no column 'x'"), std::string::npos);
+}
+
+// Of columns in another order, by other names or of another number nothing is handed on.
+TEST(ChunkReader, RefusesAHeaderThatIsNotTheFirst) {
+  const TemporaryDirectory directory;
+  const std::string a = directory.write("a", "x,id\n1,2\n");
+  const std::vector<std::pair<std::string, std::string>> others = {
+      {"id,x\n3,4\n", "column 1 is 'id' and not 'x'"},
+      {"x,ID\n3,4\n", "column 2 is 'ID' and not 'id'"},
+      {"x\n3\n", "it has 1 columns and not 2"},
+      {"x,id,more\n3,4,5\n", "it has 3 columns and not 2"},
+      {"\n3,4\n", "column 1 is '' and not 'x'"}};
+  for (const auto& [text, difference] : others) {
+    const std::string b = directory.write("b", text);
+    ChunkReader::Plan plan;
+    plan.inputs = {a, b, a};
+    plan.syntax = {Format::csv, ','};
+    plan.questions.key = parse_fields(plan.syntax, "x");
+    plan.has_header = true;
+    plan.chunk_bytes = 3;
+    const Read read = read_all(plan);
+    EXPECT_EQ(read.text(), "1,2\n1,2\n");
+    EXPECT_TRUE(read.failed);
+    EXPECT_EQ(read.complaints,
+              (std::vector<std::string>{"the header of '" + b + "' is not that of '" + a +
+                                        "': " + difference}));
+  }
+}
+
+// However few bytes come at a time, and whatever other bytes follow.
+TEST(ChunkReader, RefusesCompressedInputAndGoesOn) {
+  const TemporaryDirectory directory;
+  const std::string text = directory.write("text", "BZh\n");
+  for (const std::size_t chunk_bytes : {1, 3, 1000}) {
+    const std::string packed = directory.write("packed", "\x28\xb5\x2f\xfd\nrest\n");
+    const Read read = read_all({.inputs = {text, packed, text},
+                                .syntax = {},
+                                .questions = {},
+                                .chunk_bytes = chunk_bytes,
+                                .command = "semel sift"});
+    EXPECT_EQ(read.text(), "BZh\nBZh\n");
+    EXPECT_TRUE(read.failed);
+    EXPECT_EQ(read.complaints,
+              (std::vector<std::string>{"cannot read '" + packed +
+                                        "': it is compressed by zstd; allowed: zstdcat '" + packed +
+                                        "' | semel sift"}));
+  }
 }
 
 TEST(ChunkReader, StopsWhenItIsTold) {

@@ -23,11 +23,11 @@ TEST(SiftRecords, KeepsTheFirstOfEachColumnByteForByte) {
 TEST(SiftRecords, TakesColumnsByNameFromTheHeaderOfEachFile) {
   const TemporaryDirectory directory;
   const std::string a = directory.write("a", "id,name\n1,x\n1,y\n");
-  const std::string b = directory.write("b", "name,id\nz,1\nz,2\n");
+  const std::string b = directory.write("b", "\xef\xbb\xbf\"id\",name\r\n1,z\n2,z\n");
   const std::string dropped = directory.path() / "dropped";
   EXPECT_EQ(sift_quietly({"-f", "csv", "-H", "-k", "id", "-d", dropped, a, b}, "").out,
-            "id,name\n1,x\nz,2\n");
-  EXPECT_EQ(read_file(dropped), "id,name\n1,y\nz,1\n");
+            "id,name\n1,x\n2,z\n");
+  EXPECT_EQ(read_file(dropped), "id,name\n1,y\n1,z\n");
   EXPECT_EQ(sift_quietly({"-f", "csv", "-H", "-k", "id"}, "id\n").out, "id\n");
   EXPECT_EQ(sift_quietly({"-f", "csv", "-H", "-k", "id"}, "").out, "");
 
@@ -35,6 +35,25 @@ TEST(SiftRecords, TakesColumnsByNameFromTheHeaderOfEachFile) {
   EXPECT_EQ(missing.status, 1);
   EXPECT_EQ(missing.out, "");
   EXPECT_EQ(missing.err, "semel sift: the header of '" + a + "' has no column 'nr'\n");
+}
+
+// Rows under the wrong header would be wrong data: nothing of such a file is read.
+TEST(SiftRecords, RefusesAFileWithAnotherHeader) {
+  const TemporaryDirectory directory;
+  const std::string a = directory.write("a", "id,name\n1,x\n");
+  const std::string b = directory.write("b", "name,id\nz,2\n");
+  for (const char* key : {"id", "1"}) {
+    const Outcome outcome = sift_quietly({"-f", "csv", "-H", "-k", key, a, b}, "");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.out, "id,name\n1,x\n");
+    EXPECT_EQ(outcome.err, "semel sift: the header of '" + b + "' is not that of '" + a +
+                               "': column 1 is 'name' and not 'id'\n");
+  }
+  const Outcome piped = sift_quietly({"-f", "tsv", "-H", a, "-"}, "other\n2\n");
+  EXPECT_EQ(piped.status, 1);
+  EXPECT_EQ(piped.out, "id,name\n1,x\n");
+  EXPECT_EQ(piped.err, "semel sift: the header of standard input is not that of '" + a +
+                           "': column 1 is 'other' and not 'id,name'\n");
 }
 
 TEST(SiftRecords, TakesFieldsOfJson) {

@@ -153,7 +153,7 @@ TEST_F(SiftState, IsNoFileThatIsAlsoReadOrWritten) {
 }
 
 TEST_F(SiftState, IsSavedAfterASignal) {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     std::filesystem::remove(state_);
     Process process({.command = {SEMEL_COMMAND, "sift", "-q", "-S", state_}});
     process.write("a\nb\npart");
@@ -163,6 +163,17 @@ TEST_F(SiftState, IsSavedAfterASignal) {
     EXPECT_EQ(process.finish().signal, signal) << "as the shell expects";
     EXPECT_EQ(sift({}, "a\nb\npart\n").out, "part\n");
   }
+}
+
+// nohup(1) says that the end of the terminal is of no account.
+TEST_F(SiftState, IgnoresAHangUpThatItsParentIgnores) {
+  Process process({.command = {"bash", "-c", "trap '' HUP; exec $0 sift -q", SEMEL_COMMAND}});
+  process.write("a\n");
+  EXPECT_EQ(process.read(2), "a\n");
+  process.signal(SIGHUP);
+  process.write("b\n");
+  EXPECT_EQ(process.read(2), "b\n");
+  EXPECT_EQ(process.finish().status, 0);
 }
 
 // Nothing that was written out before the last checkpoint is let through again, and nothing is lost.

@@ -322,6 +322,28 @@ TEST(Sift, NeverOverwritesWhatItReadsOrWrites) {
                      {"--duplicates-to cannot be 'out'"});
 }
 
+// It would read what it writes, for ever. The same file counts, whatever its name.
+TEST(Sift, RefusesToAppendToWhatItReads) {
+  const TemporaryDirectory directory;
+  const std::string text = "a\nb\na\n";
+  directory.write("in", text);
+  directory.write("other", "c\n");
+  std::filesystem::create_hard_link(directory.path() / "in", directory.path() / "link");
+  std::filesystem::create_symlink("in", directory.path() / "symlink");
+  for (const char* line :
+       {"$SEMEL sift in >>in", "$SEMEL sift <in >>in", "$SEMEL sift link >>in",
+        "$SEMEL sift symlink >>link", "$SEMEL sift ./in 1<>in", "$SEMEL sift other - <link >>in",
+        "$SEMEL sift /dev/stdin <in >>in", "$SEMEL sift --exact other in >>symlink"}) {
+    expect_usage_error(run_shell(line, directory.path()),
+                       {"standard output is the same file as", "; allowed: "});
+    EXPECT_EQ(read_file(directory.path() / "in"), text) << line;
+  }
+  for (const char* line : {"$SEMEL sift -q in >>other", "$SEMEL sift -q in </dev/null >/dev/null",
+                           "$SEMEL sift -q other <in >>in", "$SEMEL sift -q --count in >>other"}) {
+    EXPECT_EQ(run_shell(line, directory.path()).status, 0) << line;
+  }
+}
+
 // To open a pipe only to look at it would end whoever writes to it.
 TEST(Sift, ReadsANamedPipeOnce) {
   const TemporaryDirectory directory;

@@ -124,6 +124,19 @@ TEST_F(Sync, LoadNamesABadLine) {
   expect_records("a", {{"a", "1"}});
 }
 
+TEST_F(Sync, LoadRefusesCompressedInput) {
+  const Outcome outcome = run_semel({"load", path("a")}, "PK\x03\x04\nb\t1\n");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(
+      outcome.err,
+      "semel load: cannot read standard input: it is compressed by zip; allowed: unzip -p FILE "
+      "| semel load " +
+          path("a") + '\n');
+  expect_records("a", {});
+  EXPECT_EQ(run_semel({"load", path("a")}, "PK\t1\n").status, 0);
+  expect_records("a", {{"PK", "1"}});
+}
+
 TEST_F(Sync, DumpsARange) {
   make("a", {{"a", "1"}, {"b", "2"}, {"ba", "3"}, {"c", "4"}});
   EXPECT_EQ(run_semel({"dump", path("a"), "-p", "b"}).out, "b\t2\nba\t3\n");

@@ -377,6 +377,30 @@ TEST_F(Tally, LoadsCsvAndJsonByTheNamesOfFields) {
   EXPECT_EQ(add({"n", "10", "--client", "ann", "--sequence", "1"}), "duplicate 30\n");
 }
 
+TEST_F(Tally, LoadsNothingOfAFileWithAnotherHeader) {
+  const std::string a = directory_.write("a.csv", "page,n,rid\np,1,1\n");
+  const std::string b = directory_.write("b.csv", "page,rid,n\np,2,20\n");
+  for (const Words& fields : {Words{"-C", "page", "-a", "n", "-i", "rid"}, Words{}}) {
+    Words words = {"-f", "csv", "-H", a, b};
+    words.insert(words.end(), fields.begin(), fields.end());
+    const Outcome outcome = load(words, "");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.err, "semel tally load: the header of '" + b + "' is not that of '" + a +
+                               "': column 2 is 'rid' and not 'n'\n");
+    EXPECT_EQ(all(), "p\t1\n");
+  }
+}
+
+TEST_F(Tally, LoadsNothingThatIsCompressed) {
+  const std::string packed = directory_.write("packed", "\x1f\x8b\x08\nlikes\t1\ta\n");
+  const Outcome outcome = load({packed, "-E", "skip"}, "");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.err, "semel tally load: cannot read '" + packed +
+                             "': it is compressed by gzip; allowed: zcat '" + packed +
+                             "' | semel tally load " + path("table") + '\n');
+  EXPECT_EQ(all(), "");
+}
+
 TEST_F(Tally, StopsAtABadLineWithAllBeforeItDone) {
   const Outcome outcome = tally("load", {}, "a\t1\t1\nb\t1\t2\nc\tmany\t3\nd\t1\t4\n");
   EXPECT_EQ(outcome.status, 1);
@@ -514,13 +538,14 @@ TEST_F(Tally, CountsEachRecordOnceThoughALoadIsKilledAgainAndAgain) {
 }
 
 TEST_F(Tally, EndsWithASignalAfterWhatWasReadIsApplied) {
-  for (const int number : {SIGINT, SIGTERM}) {
+  int applied = 0;
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     const std::string id = std::to_string(number);
     Process loading({.command = {SEMEL_COMMAND, "tally", "load", path("table")}});
     loading.write("likes\t1\t" + id + "\nlikes\t1\tand ");
     // It is applied before the next wait for input: a reader sees it.
-    while (tally("get", {"likes"}).out !=
-           "likes\t" + std::to_string(number == SIGINT ? 1 : 2) + '\n')
+    ++applied;
+    while (tally("get", {"likes"}).out != "likes\t" + std::to_string(applied) + '\n')
       ASSERT_EQ(run_shell("sleep 0.02").status, 0);
     loading.signal(number);
     const Outcome outcome = loading.finish();
