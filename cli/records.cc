@@ -1,7 +1,5 @@
 #include "cli/records.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -9,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "cli/json.h"
 #include "cli/options.h"
 #include "semel/core/assert.h"
 
@@ -311,19 +310,25 @@ std::string columns_of(ColumnSplitter& splitter, std::string_view record, const 
   return "";
 }
 
-// A problem, or the root of a document.
-std::string parse_json(simdjson::dom::parser& parser, std::string_view text,
-                       simdjson::dom::element& root) {
-  const auto error = parser.parse(text.data(), text.size(), false).get(root);
-  return error ? std::string("this is not JSON: ") + simdjson::error_message(error) : "";
+// The value of a JSON field; a problem if it is not there.
+std::string value_of(const JsonReader& json, const Field& field, std::string& buffer,
+                     JsonReader::Value& value) {
+  value = json.at(field.pointer, buffer);
+  if (value.kind == JsonReader::Kind::missing) return "there is no field " + quoted(field.name);
+  if (value.kind == JsonReader::Kind::torn) {
+    return "the field " + quoted(field.name) +
+           " has half of a surrogate pair, which is no character";
+  }
+  return "";
 }
 
 }  // namespace
 
 // The documents of one thread, one at a time.
 struct RecordReader::Json {
-  simdjson::dom::parser parser;
+  JsonReader reader;
   std::vector<std::string> texts;  // the values of the fields
+  std::string buffer;
 };
 
 RecordReader::RecordReader(const RecordSyntax& syntax, const Questions& questions,
@@ -357,23 +362,16 @@ std::string RecordReader::read_columns(std::string_view record, const Columns& c
 
 std::string RecordReader::read_json(std::string_view record, Answers& answers) {
   const std::string_view text = without_line_end(Format::json, record);
-  simdjson::dom::element root;
-  if (std::string problem = parse_json(json_->parser, text, root); !problem.empty()) return problem;
+  if (std::string problem = json_->reader.parse(text); !problem.empty()) return problem;
   std::vector<std::string>& texts = json_->texts;
   texts.clear();
   const auto look = [&](const Field& field, bool plain) {
-    simdjson::dom::element value;
-    if (root.at_pointer(field.pointer).get(value)) {
-      return "there is no field " + cli::quoted(field.name);
-    }
+    JsonReader::Value value;
+    std::string problem = value_of(json_->reader, field, json_->buffer, value);
     // A string is marked, so that "1" and 1 differ; a time need not be.
-    std::string_view string;
-    if (!value.get(string)) {
-      texts.emplace_back(plain ? "" : "\"").append(string);
-    } else {
-      texts.push_back(simdjson::minify(value));
-    }
-    return std::string();
+    const bool marked = value.kind == JsonReader::Kind::string && !plain;
+    texts.emplace_back(marked ? "\"" : "").append(value.text);
+    return problem;
   };
   for (const Field& field : questions_.key) {
     if (std::string problem = look(field, false); !problem.empty()) return problem;
@@ -420,15 +418,15 @@ std::string RecordReader::answer(const std::vector<std::string_view>& values, An
 }
 
 struct FieldReader::Json {
-  simdjson::dom::parser parser;
-  std::vector<std::string> numbers;
+  JsonReader reader;
+  std::vector<std::string> buffers;  // of each field
 };
 
 FieldReader::FieldReader(const RecordSyntax& syntax, const std::vector<Field>& fields)
     : fields_(fields), splitter_(syntax) {
   if (syntax.format != Format::json) return;
   json_ = std::make_unique<Json>();
-  json_->numbers.resize(fields.size());  // so that what points into them stays
+  json_->buffers.resize(fields.size());  // so that what points into them stays
 }
 
 FieldReader::FieldReader(FieldReader&&) noexcept = default;
@@ -440,23 +438,17 @@ std::string FieldReader::read(std::string_view record, const Columns& columns) {
 
 std::string FieldReader::read_json(std::string_view record) {
   const std::string_view text = without_line_end(Format::json, record);
-  simdjson::dom::element root;
-  if (std::string problem = parse_json(json_->parser, text, root); !problem.empty()) return problem;
+  if (std::string problem = json_->reader.parse(text); !problem.empty()) return problem;
   texts_.clear();
   for (std::size_t i = 0; i < fields_.size(); ++i) {
-    simdjson::dom::element value;
-    if (root.at_pointer(fields_[i].pointer).get(value)) {
-      return "there is no field " + cli::quoted(fields_[i].name);
+    JsonReader::Value value;
+    std::string problem = value_of(json_->reader, fields_[i], json_->buffers[i], value);
+    if (!problem.empty()) return problem;
+    if (value.kind == JsonReader::Kind::other) {
+      return "the field " + quoted(fields_[i].name) +
+             " is neither a string nor a whole number in plain digits";
     }
-    std::string_view string;
-    if (!value.get(string)) {
-      texts_.push_back(string);
-    } else if (value.is_int64() || value.is_uint64()) {
-      texts_.push_back(json_->numbers[i] = simdjson::minify(value));
-    } else {
-      return "the field " + cli::quoted(fields_[i].name) +
-             " is neither a string nor a whole number";
-    }
+    texts_.push_back(value.text);
   }
   return "";
 }

@@ -67,6 +67,19 @@ TEST(SiftRecords, TakesFieldsOfJson) {
       0);
 }
 
+TEST(SiftRecords, TakesJsonNumbersOfAnySize) {
+  const std::string a = "{\"id\":18446744073709551616,\"x\":1}\n";
+  const std::string b = "{\"id\":18446744073709551617,\"x\":1e400}\n";
+  const std::string c = "{\"x\":1e999, \"id\":\"18446744073709551616\"}\n";
+  const std::string d = "{\"id\":18446744073709551616.0}\n";
+  EXPECT_EQ(sift_quietly({"-f", "json", "-k", "id"}, a + b + c + d + a + b + c + d).out,
+            a + b + c + d);
+  EXPECT_EQ(sift_quietly({"-f", "json"}, a + b + a).out, a + b);
+  const Outcome late = sift_quietly({"-f", "json", "-k", "id", "-w", "1h", "-T", "x"}, b);
+  EXPECT_EQ(late.status, 1);
+  EXPECT_EQ(late.err, "semel sift: standard input line 1: there is no time in '1e400'\n");
+}
+
 // The message has the line, the rest is unharmed.
 TEST(SiftRecords, StopsAtWhatItCannotReadUnlessToldOtherwise) {
   const std::string csv = "1,a\n2,b\n3\n4,a\n5,c\n";

@@ -443,11 +443,35 @@ TEST_F(Tally, NamesWhatIsWrongWithJson) {
            "{\"id\":1,\"delta\":18446744073709551615,\"counter\":\"a\"}\n");
   EXPECT_EQ(outcome.status, 0);
   expect_in(outcome.err,
-            {"line 1: the field 'delta' is neither a string nor a whole number\n",
+            {"line 1: the field 'delta' is neither a string nor a whole number in plain digits\n",
              "line 2: there is no field 'delta'", "line 3: this is not JSON: ",
-             "line 4: the field 'id' is neither a string nor a whole number\n",
-             "line 5: this is not JSON: ", "line 6: the delta cannot be '18446744073709551615'"});
+             "line 4: the field 'id' is neither a string nor a whole number in plain digits\n",
+             "line 5: the delta cannot be '18446744073709551616'; allowed: a whole number from",
+             "line 6: the delta cannot be '18446744073709551615'; allowed: a whole number from"});
   EXPECT_EQ(all(), "");
+}
+
+// A number is refused where 64 bits are needed, and nowhere else.
+TEST_F(Tally, TakesJsonNumbersOfAnySize) {
+  const std::string large =
+      "{\"id\":123456789012345678901234567890,\"delta\":1,\"counter\":\"a\"}\n";
+  const Outcome outcome =
+      load({"-f", "json", "-E", "skip"},
+           large + large +
+               "{\"id\":123456789012345678901234567891,\"delta\":2,\"counter\":\"a\"}\n"
+               "{\"id\":\"x\",\"delta\":-0,\"counter\":99999999999999999999,\"skipped\":[1e400]}\n"
+               "{\"id\":1e400,\"delta\":1,\"counter\":\"a\"}\n"
+               "{\"id\":\"\\ud800\",\"delta\":1,\"counter\":\"a\"}\n"
+               "{\"id\":\"y\",\"delta\":1E1,\"counter\":\"a\"}\n");
+  EXPECT_EQ(outcome.status, 0);
+  const std::string digits = "is neither a string nor a whole number in plain digits\n";
+  EXPECT_EQ(outcome.err,
+            "semel tally load: standard input line 5: the field 'id' " + digits +
+                "semel tally load: standard input line 6: the field 'id' has half of a "
+                "surrogate pair, which is no character\n"
+                "semel tally load: standard input line 7: the field 'delta' " +
+                digits);
+  EXPECT_EQ(all(), "99999999999999999999\t0\na\t3\n");
 }
 
 TEST_F(Tally, TellsRefusedRecordsByTheirLines) {
