@@ -60,12 +60,8 @@ std::string text_of(const Facts& facts) {
   out << std::setprecision(2);
   out << "counters         " << grouped(facts.counters.count) << "\nsum              "
       << decimal(facts.counters.sum) << "\nrecognise        " << word_of(goal.kind)
-      << "\nwindow           " << duration_text(goal.window_ms);
-  if (info.counts.forgotten_early > 0) {
-    out << ", of which " << duration_text(facts.now_ms - info.promise.kept_from_ms) << " are kept";
-  }
-  out << "\nids              " << grouped(info.recalled) << " in the window, " << grouped(goal.ids)
-      << " expected\n";
+      << "\nwindow           " << window_text(info, facts.now_ms) << "\nids              "
+      << grouped(info.recalled) << " in the window, " << grouped(goal.ids) << " expected\n";
   if (goal.kind != tally::Recogniser::Kind::exact) {
     out << "error            " << info.false_positive_rate << " now, at most " << goal.fpr
         << "\nunder-count      " << facts.undercount() << " expected of the ids in the window\n";

@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/files.h"
+#include "cli/sift_report.h"
 #include "cli/stop_signal.h"
 #include "cli/store_options.h"
 #include "cli/tally_load_run.h"
@@ -95,6 +96,15 @@ std::string fields_of(const Settings& s, const RecordSyntax& syntax, Questions& 
   return "column " + quoted(missing) + " is a name; allowed: with --header, or a number";
 }
 
+// A load that comes too late to be recognised looks like any other, and counts twice.
+void warn_of_age(const std::string& directory, const TallyTable& table) {
+  const Result<bool> forgotten = table.has_forgotten_all();
+  if (!forgotten || !*forgotten) return;  // what cannot be read is told by the load itself
+  complain(kName, "warning: " + quoted(directory) + " remembers no id of the last " +
+                      duration_text(table->info().recogniser.window_ms) +
+                      ", its window: records that were loaded before may count again");
+}
+
 Exit load(Settings settings) {
   if (const std::string wrong = contradiction(settings); !wrong.empty()) return refuse(wrong);
   if (settings.files.empty()) settings.files.emplace_back("-");
@@ -119,6 +129,7 @@ Exit load(Settings settings) {
     complain(kName, problem.text);
     return problem.exit;
   }
+  if (!settings.quiet && plan.ids != IdForm::none) warn_of_age(settings.directory, *table);
   TallyLoadReport report;
   const TallyLoadEnd end = run_tally_load(plan, *table, report);
   Exit exit = end.sound && end.complete ? Exit::success : Exit::failure;
@@ -161,7 +172,9 @@ Command tally_load_command() {
       "recognised "
       "by its id. A summary on standard error tells how many records were applied, were "
       "duplicates, "
-      "or were not counted, with the reason and the line of the first ten.\n"
+      "or were not counted, with the reason and the line of the first ten, and for how long a "
+      "retry "
+      "is recognised. A warning tells if all ids in the table have left the window.\n"
       "Exits with 0, with 1 if a file, a record or the table could not be read or written, with 2 "
       "if "
       "an option is wrong, with 3 if a record was not counted: stale, or refused.",

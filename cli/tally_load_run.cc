@@ -54,6 +54,8 @@ class TallyLoad {
     }
     report_.seconds = std::chrono::duration<double>(steady_clock::now() - start_).count();
     const tally::TallyStore::Info info = table_->info();
+    report_.window_ms = info.recogniser.window_ms;
+    if (plan_.ids != IdForm::none) report_.window = window_text(info, table_.now_ms());
     report_.expected_undercount = info.expected_undercount;
     report_.memory_bytes = info.recogniser_bytes;
     return {sound_, !reader_.failed() && !stopped_, stop_.received()};
@@ -267,6 +269,8 @@ std::string TallyLoadReport::summary() const {
   }
   out << '\n';
   if (unreadable > 0) out << "unreadable       " << grouped(unreadable) << '\n';
+  if (!window.empty())
+    out << "window           " << window << ", for which a retry is recognised\n";
   out << "under-count      " << std::setprecision(2) << expected_undercount
       << " expected, of new operations taken for retries\nmemory           "
       << in_units(memory_bytes) << " for ids\ntime             " << std::fixed
@@ -281,9 +285,9 @@ std::string TallyLoadReport::json() const {
       << ",\"applied\":" << applied << ",\"duplicates\":" << duplicates << ",\"stale\":" << stale
       << ",\"refused\":" << refused() << ",\"conflicts\":" << conflicts
       << ",\"overflows\":" << overflows << ",\"full\":" << full << ",\"unreadable\":" << unreadable
-      << ",\"expected_undercount\":" << expected_undercount << ",\"memory_bytes\":" << memory_bytes
-      << ",\"seconds\":" << seconds << ",\"records_per_second\":" << records_per_second(*this)
-      << "}\n";
+      << ",\"window_ms\":" << window_ms << ",\"expected_undercount\":" << expected_undercount
+      << ",\"memory_bytes\":" << memory_bytes << ",\"seconds\":" << seconds
+      << ",\"records_per_second\":" << records_per_second(*this) << "}\n";
   return out.str();
 }
 

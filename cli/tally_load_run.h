@@ -35,6 +35,8 @@ struct TallyLoadReport {
   std::uint64_t overflows = 0;
   std::uint64_t full = 0;
   std::uint64_t unreadable = 0;
+  TimeMs window_ms = 0;  // of the table
+  std::string window;    // for people; empty: records without ids have none
   double expected_undercount = 0;
   std::uint64_t memory_bytes = 0;
   double seconds = 0;

@@ -251,6 +251,28 @@ Result<tally::RangeSum> TallyTable::sum(const tally::NameRange& range) const {
   return sum;
 }
 
+Result<bool> TallyTable::has_forgotten_all() const {
+  const TallyStore::Info info = directory_->table().info();
+  if (info.recalled > 0) return false;
+  bool has_counters = false;
+  const auto stop = [&](std::string_view /*counter*/, int128 /*value*/) {
+    has_counters = true;
+    return false;
+  };
+  if (const Result<void> scanned = directory_->table().scan({}, stop); !scanned) {
+    return scanned.error();
+  }
+  return has_counters;
+}
+
+std::string window_text(const TallyStore::Info& info, TimeMs now_ms) {
+  std::string text = duration_text(info.recogniser.window_ms);
+  if (info.counts.forgotten_early > 0) {
+    text += ", of which " + duration_text(now_ms - info.promise.kept_from_ms) + " are kept";
+  }
+  return text;
+}
+
 std::optional<std::string> parse_counter(std::string_view text) {
   auto name = unescaped(text);
   return name && name->size() <= limits::kCounterNameBytes ? name : std::nullopt;

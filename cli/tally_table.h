@@ -54,6 +54,9 @@ class TallyTable {
 
   tally::TallyStore& operator*() const { return directory_->table(); }
   tally::TallyStore* operator->() const { return &directory_->table(); }
+  // Whether there are counters, and all ids had left the window before the table was opened: a retry
+  // of what was counted until then counts again.
+  Result<bool> has_forgotten_all() const;
   // By a scan: whoever asks once would read all counters to build the index, not only the range.
   Result<tally::RangeSum> sum(const tally::NameRange& range) const;
   TimeMs now_ms() const { return directory_->now_ms(); }
@@ -67,6 +70,8 @@ class TallyTable {
   Hasher hasher_;
 };
 
+// The window of a table, and what is left of it if ids were forgotten early.
+std::string window_text(const tally::TallyStore::Info& info, TimeMs now_ms);
 std::string word_of(tally::Recogniser::Kind kind);
 std::string word_of(WhenFull when_full);
 // Why an operation was not counted. REQUIRES: neither applied nor duplicate.

@@ -129,10 +129,11 @@ Result<std::optional<Restart>> Restart::read(const OrderedStore& store,
       if (!made) return made;
     }
     recogniser->advance(key.at_ms);
+    const bool inside = !older_than(key.at_ms, shape->recogniser.window_ms, now_ms);
     for (const Recogniser::Query& query : record.ids) {
       const Recognised now = recogniser->insert(query, key.at_ms);
-      if (now == Recognised::fresh) ++recalled;
-      if (now == Recognised::full) ++unrecalled;
+      if (inside && now == Recognised::fresh) ++recalled;
+      if (inside && now == Recognised::full) ++unrecalled;
     }
     for (Operation& operation : record.operations) {
       const bool elsewhere = operation.dot.site != state->log.site ||

@@ -106,6 +106,24 @@ TEST_F(InMemory, ARestartKnowsTheRetriesOfTheWindow) {
   }
 }
 
+// The journal may hold ids that have left the window since.
+TEST_F(InMemory, ARestartRecallsOnlyIdsOfTheWindow) {
+  for (const Recogniser::Kind kind :
+       {Recogniser::Kind::clients, Recogniser::Kind::filter, Recogniser::Kind::exact}) {
+    CrashingStore own(&TallyStore::merger());
+    opened(own, settings_of(1, kind));
+    for (std::uint64_t i = 0; i < 10; ++i) {
+      const TimeMs at_ms = kNow + static_cast<TimeMs>(i);
+      const auto table = opened(own, settings_of(1, kind), at_ms);
+      EXPECT_EQ(added(*table, "x", 1, id(i), at_ms).outcome, Outcome::applied);
+    }
+    for (std::uint64_t gone = 0; gone <= 10; ++gone) {
+      const TimeMs now_ms = kNow + kWindow + static_cast<TimeMs>(gone);
+      EXPECT_EQ(opened(own, {}, now_ms)->info().recalled, 10 - gone);
+    }
+  }
+}
+
 // A client that stays must not get an old sequence counted again because the process started anew.
 TEST_F(InMemory, WhatIsTooOldIsStillStaleAfterARestart) {
   auto table = opened(store, settings_of());

@@ -7,6 +7,8 @@
 #include <map>
 #include <string>
 
+#include "semel/store/rocksdb_store.h"
+#include "semel/tally/tally_store.h"
 #include "tests/cli/command.h"
 #include "tests/cli/temporary_directory.h"
 
@@ -342,16 +344,18 @@ TEST_F(Tally, LoadsRecordsAndTellsWhatBecameOfThem) {
       tally("load", {}, "likes\t1\ta\nlikes\t2\tb\nlikes\t1\ta\nstock\t-5\tc\nlikes\t4\td");
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(outcome.out, "");
-  expect_in(outcome.err, {"records          5\napplied          4\nduplicates       1\n"
-                          "stale            0\nrefused          0\nunder-count      ",
-                          "memory           ", " records a second\n"});
+  expect_in(outcome.err,
+            {"records          5\napplied          4\nduplicates       1\n"
+             "stale            0\nrefused          0\n"
+             "window           10m, for which a retry is recognised\nunder-count      ",
+             "memory           ", " records a second\n"});
   EXPECT_EQ(all(), "likes\t7\nstock\t-5\n");
   const Outcome again = tally("load", {"--json"}, "likes\t1\ta\nlikes\t2\tb\n");
   EXPECT_EQ(again.status, 0);
-  expect_in(
-      again.err,
-      {"{\"records\":2,\"applied\":0,\"duplicates\":2,\"stale\":0,\"refused\":0,"
-       "\"conflicts\":0,\"overflows\":0,\"full\":0,\"unreadable\":0,\"expected_undercount\":"});
+  expect_in(again.err,
+            {"{\"records\":2,\"applied\":0,\"duplicates\":2,\"stale\":0,\"refused\":0,"
+             "\"conflicts\":0,\"overflows\":0,\"full\":0,\"unreadable\":0,\"window_ms\":600000,"
+             "\"expected_undercount\":"});
   EXPECT_EQ(all(), "likes\t7\nstock\t-5\n");
 }
 
@@ -499,6 +503,54 @@ TEST_F(Tally, CountsLinesThroughManyBatchesAndFiles) {
                           "'" + two + "' line 30002: the delta cannot be 'x'",
                           "applied          30,000\nduplicates       30,000\n"});
   EXPECT_EQ(all(), "n\t30000\n");
+}
+
+// A table with one operation, from so long ago.
+void make_old_table(const std::string& path, TimeMs window_ms, TimeMs age_ms, bool with_id) {
+  RocksStore::Settings below;
+  below.create = true;
+  below.merger = &tally::TallyStore::merger();
+  const auto store = RocksStore::open(path, below);
+  ASSERT_TRUE(store) << store.error().what;
+  tally::TallyStore::Settings settings;
+  settings.recogniser.emplace().window_ms = window_ms;
+  const Hasher hasher = Hasher::fast(0);
+  settings.recogniser->hash = hasher.id();
+  const TimeMs at_ms = SystemClock().now_ms() - age_ms;
+  const auto table = tally::TallyStore::open(**store, settings, at_ms);
+  ASSERT_TRUE(table) << table.error().what;
+  const tally::OperationId id =
+      with_id ? *tally::opaque_id(hasher, "a") : tally::OperationId::none();
+  ASSERT_TRUE((*table)->add({"likes", 1, id}, at_ms));
+}
+
+// Whoever loads a file again, too late, is told before it counts twice.
+TEST_F(Tally, WarnsWhenEveryIdHasLeftTheWindow) {
+  constexpr TimeMs kMinuteMs = 60'000;
+  const std::string warning = "semel tally load: warning: '" + path("table") +
+                              "' remembers no id of the last 1h, its window: records that were "
+                              "loaded before may count again\n";
+  for (const bool old : {false, true}) {
+    for (const bool with_id : {false, true}) {
+      std::filesystem::remove_all(path("table"));
+      make_old_table(path("table"), 60 * kMinuteMs, (old ? 180 : 30) * kMinuteMs, with_id);
+      const bool known = with_id && !old;
+      expect_in(tally("info").out, {known ? "ids              1 in" : "ids              0 in"});
+      EXPECT_EQ(tally("load", {"--no-ids"}, "").err.find("warning"), std::string::npos);
+      EXPECT_EQ(load({}, "").err, "") << "--quiet";
+      const Outcome outcome = tally("load", {}, "likes\t1\ta\n");
+      EXPECT_EQ(outcome.status, 0);
+      EXPECT_EQ(outcome.err.rfind(warning, 0) == 0, !known) << outcome.err;
+      EXPECT_EQ(all(), known ? "likes\t1\n" : "likes\t2\n");
+      const Outcome again = tally("load", {"--json"}, "likes\t1\ta\n");
+      EXPECT_EQ(again.err.rfind("{\"records\":1,\"applied\":0,\"duplicates\":1,", 0), 0u)
+          << again.err;
+      expect_in(again.err, {",\"window_ms\":3600000,"});
+    }
+  }
+  std::filesystem::remove_all(path("table"));
+  EXPECT_EQ(tally("load", {}, "likes\t1\ta\n").err.find("warning"), std::string::npos)
+      << "a new table has nothing to forget";
 }
 
 TEST_F(Tally, NeedsAWordToLoadWithoutIds) {
