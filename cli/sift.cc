@@ -259,6 +259,25 @@ Result<std::unique_ptr<Judge>> judge_of(const Settings& settings, const Memory& 
                                     groups, slices / groups, spread});
 }
 
+// How long a key may be recognised at most. A tree that copies what it recognises has it from then on.
+TimeMs longest_recognised(const Settings& settings, const std::optional<TreePlan>& tree) {
+  const TimeMs window_ms = *settings.window_ms;
+  const auto in_one = [&](bool remote) {
+    return settings.exact
+               ? ExactWindow::longest_ms({.window_ms = window_ms, .punctual = !remote})
+               : ForgetfulFilter::longest_ms({.window_ms = window_ms, .fpr = kDefaultError});
+  };
+  if (!tree) return in_one(settings.at.has_value());
+  TimeMs sum_ms = 0;
+  TimeMs most_ms = 0;
+  for (const TreePlan::Level& level : tree->levels) {
+    const TimeMs level_ms = in_one(!level.at.empty());
+    sum_ms = later_by(sum_ms, level_ms);
+    most_ms = std::max(most_ms, level_ms);
+  }
+  return tree->kind == TreeKind::sparse ? most_ms : sum_ms;
+}
+
 // The name of the input that is this file; none if none is.
 std::optional<std::string> input_that_is(const Settings& settings, const FileId& file) {
   for (const std::string& input : settings.files) {
@@ -403,6 +422,7 @@ Exit sift(Settings settings) {
 
   report.exact = settings.exact;
   report.window_ms = settings.window_ms;
+  if (settings.window_ms) report.longest_ms = longest_recognised(settings, tree);
   report.trust = (*judge)->trust();
   report.details = (*judge)->details();
   report.json_details = (*judge)->json_details();
@@ -447,7 +467,8 @@ Command sift_command() {
                  [](std::string_view text) { return std::optional(std::string(text)); }),
         "what stands between the columns of CSV (default ,)"},
        {"window", 'w', duration_value("TIME", settings->window_ms),
-        "recognise a key for this long after it was written, then forget it (default: for ever)"},
+        "recognise a key for this long after it was written, then forget it: with --exact at once, "
+        "otherwise before as long again has passed (default: for ever)"},
        {"time-field", 'T',
         value_of("FIELD", "a field", settings->time_field,
                  [](std::string_view text) { return std::optional(std::string(text)); }),
@@ -456,8 +477,9 @@ Command sift_command() {
        {"error", 'e', error_rate_value(settings->error),
         "the probability, at most, that a new key is wrongly dropped (default 1e-6)"},
        {"exact", 'x', flag_value(settings->exact),
-        "keep a digest of 128 bits of each key instead, 21 to 43 bytes each: no new key is dropped "
-        "unless its digest equals another, of which 1.5e-25 are expected in ten million keys that "
+        "keep a digest of 128 bits of each key instead, 21 to 43 bytes each, 36 to 45 with a "
+        "window: no new key is dropped unless its digest equals another, of which 1.5e-25 are "
+        "expected in ten million keys that "
         "nobody chose to collide"},
        {"state", 'S', path_value("FILE", settings->state),
         "go on from FILE, and leave there what is known at the end, after Ctrl-C or SIGHUP too"},

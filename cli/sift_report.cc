@@ -78,7 +78,12 @@ std::string SiftReport::summary() const {
   out << "lines            " << grouped(lines) << "\nfirst            " << grouped(first)
       << "\nduplicates       " << grouped(duplicates) << '\n';
   if (unreadable > 0) out << "unreadable       " << grouped(unreadable) << '\n';
-  if (window_ms) out << "window           " << duration_text(*window_ms) << '\n';
+  if (window_ms) {
+    out << "window           " << duration_text(*window_ms)
+        << (longest_ms == *window_ms ? ", to the millisecond"
+                                     : " at least, " + duration_text(longest_ms) + " at most")
+        << '\n';
+  }
   if (exact) {
     out << "wrongly dropped  " << rough(wrongly_dropped(trust.error_now))
         << " expected, by equal digests\n";
@@ -105,12 +110,9 @@ std::string SiftReport::json() const {
       << ",\"first\":" << first << ",\"duplicates\":" << duplicates
       << ",\"unreadable\":" << unreadable << ",\"mode\":\"" << (exact ? "exact" : "filter")
       << "\",\"window_ms\":";
-  if (window_ms) {
-    out << *window_ms;
-  } else {
-    out << "null";
-  }
-  out << ",\"error_bound\":" << error_bound << ",\"error_now\":" << trust.error_now
+  out << (window_ms ? std::to_string(*window_ms) : "null")
+      << ",\"longest_ms\":" << (window_ms ? std::to_string(longest_ms) : "null")
+      << ",\"error_bound\":" << error_bound << ",\"error_now\":" << trust.error_now
       << ",\"wrongly_dropped_bound\":" << wrongly_dropped(error_bound)
       << ",\"wrongly_dropped_now\":" << wrongly_dropped(trust.error_now)
       << ",\"memory_bytes\":" << trust.bytes << ",\"" << trust.kind << "s\":" << trust.windows

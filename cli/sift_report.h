@@ -19,6 +19,7 @@ struct SiftReport {
   double error_bound = 0;  // a new key is dropped with at most this probability, at any time
   Trust trust;             // as it is now: the error was lower before
   std::optional<TimeMs> window_ms;  // none: nothing is forgotten
+  TimeMs longest_ms = 0;            // with a window: how long a key may be recognised at most
   std::string details;              // as Judge has them
   std::string json_details;
   double seconds = 0;

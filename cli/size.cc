@@ -169,12 +169,13 @@ Structure sliding(TimeMs window_ms, std::uint32_t timer_bits) {
 }
 
 Structure exact_window() {
-  return {"exact-window", "semel sift --exact --window, ExactWindow",
+  return {"exact-window", "semel sift --exact --window; ExactWindow, punctual",
           [](std::uint64_t ids, double) {
             const auto bytes = scaled_up(ids, [](std::uint64_t few) {
               constexpr TimeMs kWindowMs = 1 << 20;
-              return most_bytes(*ExactWindow::make({.window_ms = kWindowMs, .ids = few}, 0),
-                                kWindowMs, few, numbered);
+              return most_bytes(
+                  *ExactWindow::make({.window_ms = kWindowMs, .ids = few, .punctual = true}, 0),
+                  kWindowMs, few, numbered);
             });
             return std::optional(Plan{bytes, 0});
           }};

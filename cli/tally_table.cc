@@ -155,7 +155,8 @@ std::vector<Option> options_of(ShapeOptions& to) {
        "ids by a filter), filter (all ids by a filter) or exact (a digest of each) (default "
        "clients)"},
       {"window", 'w', duration_value("TIME", to.window_ms),
-       "of a new table: for how long an id is recognised (default 10m)"},
+       "of a new table: for how long an id is recognised; it may be up to twice as long (default "
+       "10m)"},
       {"error", 'e', error_rate_value(to.error),
        "of a new table: the probability, at most, that a filter takes a new id for a retry "
        "(default 1e-6)"},

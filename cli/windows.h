@@ -28,9 +28,11 @@ auto with_window(const Memory& memory, Make make) {
   };
   if (memory.exact && memory.window_ms) {
     return make([=](double share, double) {
-      return ExactWindow::make(
-          {.window_ms = *memory.window_ms, .ids = keys(kFirstIds, share), .hash = memory.hash},
-          memory.now_ms);
+      return ExactWindow::make({.window_ms = *memory.window_ms,
+                                .ids = keys(kFirstIds, share),
+                                .hash = memory.hash,
+                                .punctual = true},
+                               memory.now_ms);
     });
   }
   if (memory.exact) {

@@ -28,7 +28,10 @@ namespace {
 //        48        8  kept from
 //        56        8  generations that follow: each its number, room and size, and its ids, ascending
 //   end - 8        8  checksum of all the bytes before it
+//
+// docs/formats/exact_window_v2.md, of a punctual window: magic "SEW2", and a time behind each id.
 constexpr std::uint32_t kMagic = 0x31574553;
+constexpr std::uint32_t kPunctualMagic = 0x32574553;
 constexpr std::size_t kTrailerSize = 8;
 constexpr std::size_t kGenerationHeader = 24;
 
@@ -37,7 +40,7 @@ constexpr std::uint64_t kLeastRoom = 4 * DigestTable::kRoomStep;
 constexpr std::uint64_t kMostRoom = DigestTable::kRoomStep * kMostIds;
 
 // The window itself; and, for a generation, its record and those of a few tables. A table takes 16
-// bytes a slot and a bit for every 256 of them.
+// bytes a slot, 24 with times.
 constexpr std::uint64_t kWindowBytes = 256;
 constexpr std::uint64_t kGenerationBytes = 512;
 
@@ -64,19 +67,30 @@ bool ExactWindow::Generation::contains(Digest id) const {
 
 // A table is made when it is needed, and then no larger than all before it: the room of a generation
 // may come from outside, and nothing is allocated on its word alone.
-void ExactWindow::Generation::prepare() {
+void ExactWindow::Generation::prepare(bool timed) {
   SEMEL_ASSERT(size < room);
   if (tables.empty()) {
-    tables.emplace_back(room);
+    tables.emplace_back(room, timed);
   } else if (tables.back().full()) {
-    tables.emplace_back(std::min(room - size, std::max(size, kLeastRoom)));
+    tables.emplace_back(std::min(room - size, std::max(size, kLeastRoom)), timed);
   }
 }
 
-void ExactWindow::Generation::insert(Digest id) {
-  prepare();
-  tables.back().insert(id);
+void ExactWindow::Generation::insert(Digest id, TimeMs at_ms, bool timed) {
+  prepare(timed);
+  tables.back().insert(id, at_ms);
   ++size;
+}
+
+const TimeMs* ExactWindow::Generation::time_of(Digest id) const {
+  for (auto table = tables.rbegin(); table != tables.rend(); ++table) {
+    if (const TimeMs* const time_ms = table->time_of(id)) return time_ms;
+  }
+  return nullptr;
+}
+
+TimeMs* ExactWindow::Generation::time_of(Digest id) {
+  return const_cast<TimeMs*>(static_cast<const Generation*>(this)->time_of(id));
 }
 
 std::vector<Digest> ExactWindow::Generation::sorted() const {
@@ -88,7 +102,10 @@ std::vector<Digest> ExactWindow::Generation::sorted() const {
 }
 
 ExactWindow::ExactWindow(const Goal& goal, TimeMs now_ms)
-    : goal_(goal), time_(goal.window_ms, goal.generations, now_ms), bytes_(kWindowBytes) {}
+    : goal_(goal),
+      time_(goal.window_ms, goal.generations, now_ms),
+      horizon_(horizon(now_ms)),
+      bytes_(kWindowBytes) {}
 
 Result<ExactWindow> ExactWindow::make(const Goal& goal, TimeMs now_ms) {
   if (const Result<void> sound = check(goal); !sound) return sound.error();
@@ -102,8 +119,23 @@ std::uint64_t ExactWindow::room_for(std::uint64_t ids) {
   return std::max(kLeastRoom, kStep * size_class(divide_up(ids, kStep)));
 }
 
-std::uint64_t ExactWindow::bytes_of(std::uint64_t room) {
-  return kGenerationBytes + DigestTable::slots_for(room) * sizeof(Digest);
+std::uint64_t ExactWindow::bytes_of(std::uint64_t room) const {
+  return kGenerationBytes + DigestTable::slots_for(room) * id_bytes();
+}
+
+std::size_t ExactWindow::id_bytes() const {
+  return sizeof(Digest) + (goal_.punctual ? sizeof(TimeMs) : 0);
+}
+
+TimeMs ExactWindow::longest_ms(const Goal& goal) {
+  if (goal.punctual) return goal.window_ms;
+  return later_by(goal.window_ms, (goal.window_ms - 1) / goal.generations);
+}
+
+Promise ExactWindow::promise() const {
+  Promise promise = time_.promise();
+  if (goal_.punctual) promise.forgotten_before_ms = horizon_.from_ms;
+  return promise;
 }
 
 std::uint64_t ExactWindow::size(TimeMs now_ms) const {
@@ -121,19 +153,19 @@ WindowCounts ExactWindow::counts() const {
   return counts;
 }
 
-const ExactWindow::Generation* ExactWindow::find(Digest id) const {
-  const auto found = std::find_if(generations_.rbegin(), generations_.rend(),
-                                  [&](const Generation& g) { return g.contains(id); });
-  return found == generations_.rend() ? nullptr : &*found;
+// Only the oldest generation has times on both sides of the edge.
+bool ExactWindow::remembers(const Generation& generation, Digest id, const Horizon& horizon) const {
+  if (!goal_.punctual || generation.number > horizon.oldest) return generation.contains(id);
+  const TimeMs* const time_ms = generation.time_of(id);
+  return time_ms != nullptr && *time_ms >= horizon.from_ms;
 }
 
-bool ExactWindow::remembers(Digest id, std::int64_t oldest) const {
-  return std::any_of(generations_.rbegin(), generations_.rend(),
-                     [&](const Generation& g) { return g.number >= oldest && g.contains(id); });
-}
-
-Verdict ExactWindow::test(Digest id, TimeMs now_ms) const {
-  return remembers(id, time_.oldest_alive(now_ms)) ? Verdict::duplicate : Verdict::fresh;
+const ExactWindow::Generation* ExactWindow::find(Digest id, const Horizon& horizon) const {
+  for (auto g = generations_.rbegin(); g != generations_.rend(); ++g) {
+    if (g->number < horizon.oldest) break;
+    if (remembers(*g, id, horizon)) return &*g;
+  }
+  return nullptr;
 }
 
 std::vector<ExactWindow::Generation>::iterator ExactWindow::at_or_after(std::int64_t number) {
@@ -143,21 +175,40 @@ std::vector<ExactWindow::Generation>::iterator ExactWindow::at_or_after(std::int
 
 Verdict ExactWindow::insert(Digest id, TimeMs at_ms) {
   at_ms = std::min(at_ms, now());
-  const Generation* const known = find(id);  // in the newest that holds it
+  const Generation* const known = find(id, horizon_);
   if (known == nullptr) return test_and_insert(id, at_ms);
-  if (time_.too_old(at_ms) || known->number >= time_.generation_of(at_ms))
+  const std::int64_t number = time_.generation_of(at_ms);
+  if (time_.too_old(at_ms) || known->number > number) return Verdict::duplicate;
+  if (known->number == number) {
+    renew(number, id, at_ms);
     return Verdict::duplicate;
+  }
   return place(id, at_ms) == Verdict::full ? Verdict::full : Verdict::duplicate;
 }
 
 Verdict ExactWindow::test_and_insert(Digest id, TimeMs at_ms) {
   at_ms = std::min(at_ms, now());
-  if (find(id) != nullptr) return Verdict::duplicate;
+  if (find(id, horizon_) != nullptr) return Verdict::duplicate;
   if (time_.too_old(at_ms)) {
     ++counts_.stale;
     return Verdict::stale;
   }
+  // The oldest generation may hold it from a time that has left a punctual window.
+  const std::int64_t number = time_.generation_of(at_ms);
+  if (goal_.punctual && number == horizon_.oldest && renew(number, id, at_ms)) {
+    return Verdict::fresh;
+  }
   return place(id, at_ms);
+}
+
+// Takes the later of the two times if the id is in this generation; false if it is not.
+bool ExactWindow::renew(std::int64_t number, Digest id, TimeMs at_ms) {
+  const auto at = at_or_after(number);
+  if (at == generations_.end() || at->number != number) return false;
+  if (!goal_.punctual) return at->contains(id);
+  TimeMs* const time_ms = at->time_of(id);
+  if (time_ms != nullptr) *time_ms = std::max(*time_ms, at_ms);
+  return time_ms != nullptr;
 }
 
 // REQUIRES: the id is not in the generation of this time.
@@ -167,7 +218,7 @@ Verdict ExactWindow::place(Digest id, TimeMs at_ms) {
     ++counts_.refused;
     return Verdict::full;
   }
-  generation->insert(id);
+  generation->insert(id, at_ms, goal_.punctual);
   return Verdict::fresh;
 }
 
@@ -213,14 +264,14 @@ ExactWindow::Generation* ExactWindow::make_room(std::int64_t number) {
     if (const auto room = room_that_fits(exists ? at->room : 0, wanted)) {
       if (!exists) {
         Generation fresh{number, *room};
-        fresh.prepare();  // which may fail, and then nothing has changed
+        fresh.prepare(goal_.punctual);  // which may fail, and then nothing has changed
         const auto placed = generations_.insert(at, std::move(fresh));
         bytes_ += bytes_of(*room);
         return &*placed;
       }
       const std::uint64_t before = std::exchange(at->room, *room);
       try {
-        at->prepare();
+        at->prepare(goal_.punctual);
       } catch (const std::bad_alloc&) {
         at->room = before;
         throw;
@@ -258,7 +309,8 @@ void ExactWindow::forget_oldest() {
 
 void ExactWindow::advance(TimeMs now_ms) {
   if (!time_.advance(now_ms)) return;
-  const auto alive = at_or_after(time_.oldest_alive());
+  horizon_ = horizon(now_ms);
+  const auto alive = at_or_after(horizon_.oldest);
   for (auto g = generations_.begin(); g != alive; ++g) bytes_ -= bytes_of(g->room);
   generations_.erase(generations_.begin(), alive);
 }
@@ -277,10 +329,9 @@ void ExactWindow::test(std::span<const Digest> ids, std::span<Verdict> verdicts)
 
 void ExactWindow::test(std::span<const Digest> ids, TimeMs now_ms,
                        std::span<Verdict> verdicts) const {
-  const std::int64_t oldest = time_.oldest_alive(now_ms);
+  const Horizon then = horizon(now_ms);
   judge_ahead(
-      ids, verdicts, [&](Digest id) { touch(id); },
-      [&](Digest id) { return remembers(id, oldest) ? Verdict::duplicate : Verdict::fresh; });
+      ids, verdicts, [&](Digest id) { touch(id); }, [&](Digest id) { return test(id, then); });
 }
 
 void ExactWindow::insert(std::span<const Digest> ids, std::span<Verdict> verdicts) {
@@ -303,14 +354,16 @@ bool ExactWindow::unite(const Generation& other) {
   }
   std::vector<Digest> missing;
   for (const Digest& id : other.sorted()) {
-    if (!at->contains(id)) missing.push_back(id);
+    if (!renew(other.number, id, goal_.punctual ? *other.time_of(id) : 0)) missing.push_back(id);
   }
   const std::uint64_t room = std::max({at->room, other.room, room_for(at->size + missing.size())});
   if (room > kMostRoom) return false;
   bytes_ += bytes_of(room) - bytes_of(at->room);
   if (bytes_ > goal_.max_bytes) return false;
   at->room = room;
-  for (const Digest& id : missing) at->insert(id);
+  for (const Digest& id : missing) {
+    at->insert(id, goal_.punctual ? *other.time_of(id) : 0, goal_.punctual);
+  }
   return true;
 }
 
@@ -329,7 +382,7 @@ Result<void> ExactWindow::merge(const ExactWindow& other) {
 void ExactWindow::encode(Bytes& out) const {
   const std::size_t start = out.size();
   Writer w(out);
-  w.u32(kMagic);
+  w.u32(goal_.punctual ? kPunctualMagic : kMagic);
   w.u8(static_cast<std::uint8_t>(goal_.hash.kind));
   w.u8(static_cast<std::uint8_t>(goal_.when_full));
   w.u16(static_cast<std::uint16_t>(goal_.generations));
@@ -347,6 +400,7 @@ void ExactWindow::encode(Bytes& out) const {
     for (const Digest& id : generation.sorted()) {
       w.u64(id.lo);
       w.u64(id.hi);
+      if (goal_.punctual) w.u64(static_cast<std::uint64_t>(*generation.time_of(id)));
     }
   }
   w.u64(checksum(ByteView(out).subspan(start)));
@@ -356,6 +410,7 @@ Result<ExactWindow> ExactWindow::decode(ByteView in) {
   Reader r(in);
   const std::uint32_t magic = r.u32();
   Goal goal{};
+  goal.punctual = magic == kPunctualMagic;
   goal.hash.kind = static_cast<HashKind>(r.u8());
   goal.when_full = static_cast<WhenFull>(r.u8());
   goal.generations = r.u16();
@@ -367,7 +422,8 @@ Result<ExactWindow> ExactWindow::decode(ByteView in) {
   const auto kept_from_ms = static_cast<TimeMs>(r.u64());
   const std::uint64_t generations = r.u64();
   if (!r.ok() || r.rest() < kTrailerSize) return Error{Errc::truncated, "exact window: header"};
-  if (magic != kMagic) return Error{Errc::unsupported, "exact window: magic"};
+  if (magic != kMagic && magic != kPunctualMagic)
+    return Error{Errc::unsupported, "exact window: magic"};
   const ByteView body = in.first(in.size() - kTrailerSize);
   if (load_u64(in.data() + body.size()) != checksum(body)) {
     return Error{Errc::corrupt, "exact window: checksum"};
@@ -391,7 +447,7 @@ Result<ExactWindow> ExactWindow::decode(ByteView in) {
       return Error{Errc::corrupt, "exact window: number of a generation"};
     }
     // Length before allocation: until here the size is only a claim.
-    if (generation.size == 0 || generation.size > (r.rest() - kTrailerSize) / sizeof(Digest)) {
+    if (generation.size == 0 || generation.size > (r.rest() - kTrailerSize) / window.id_bytes()) {
       return Error{Errc::corrupt, "exact window: size of a generation"};
     }
     if (generation.room < generation.size || generation.room > kMostRoom ||
@@ -399,17 +455,26 @@ Result<ExactWindow> ExactWindow::decode(ByteView in) {
       return Error{Errc::corrupt, "exact window: room of a generation"};
     }
     std::vector<Digest> ids;
+    std::vector<TimeMs> times_ms;
     ids.reserve(generation.size);
+    if (goal.punctual) times_ms.reserve(generation.size);
     for (std::uint64_t n = 0; n < generation.size; ++n) {
       const std::uint64_t lo = r.u64();
       ids.push_back({lo, r.u64()});
       if (n > 0 && !comes_before(ids[n - 1], ids[n])) {
         return Error{Errc::corrupt, "exact window: order of ids"};
       }
+      if (!goal.punctual) continue;
+      times_ms.push_back(static_cast<TimeMs>(r.u64()));
+      if (times_ms.back() > now_ms ||
+          window.time_.generation_of(times_ms.back()) != generation.number) {
+        return Error{Errc::corrupt, "exact window: time of an id"};
+      }
     }
     constexpr std::uint64_t kStep = DigestTable::kRoomStep;
-    generation.tables.emplace_back(divide_up(generation.size, kStep) * kStep).fill(ids);
-    window.bytes_ += bytes_of(generation.room);
+    generation.tables.emplace_back(divide_up(generation.size, kStep) * kStep, goal.punctual)
+        .fill(ids, times_ms);
+    window.bytes_ += window.bytes_of(generation.room);
     window.generations_.push_back(std::move(generation));
   }
   if (r.rest() != kTrailerSize) return Error{Errc::corrupt, "exact window: size"};
@@ -418,8 +483,11 @@ Result<ExactWindow> ExactWindow::decode(ByteView in) {
 }
 
 bool ExactWindow::operator==(const ExactWindow& other) const {
-  const auto same = [](const Generation& a, const Generation& b) {
-    return a.number == b.number && a.room == b.room && a.size == b.size && a.sorted() == b.sorted();
+  const auto same = [&](const Generation& a, const Generation& b) {
+    if (a.number != b.number || a.room != b.room || a.size != b.size) return false;
+    const std::vector<Digest> ids = a.sorted();
+    const auto same_time = [&](Digest id) { return *a.time_of(id) == *b.time_of(id); };
+    return ids == b.sorted() && (!goal_.punctual || std::all_of(ids.begin(), ids.end(), same_time));
   };
   return goal_ == other.goal_ && now() == other.now() &&
          time_.kept_from() == other.time_.kept_from() &&

@@ -2,10 +2,12 @@
 //
 // Contract  As in window.h, with no false positives but for equal digests: of n ids in the window, a
 //           new one has the digest of another with the probability n / 2^128 if nobody chooses ids to
-//           that end. It is recognised from the window on for less than a span, window / generations.
+//           that end. An id is forgotten less than a span after it left the window; a span is
+//           window / generations. A punctual window has the time of every id, and forgets it with the
+//           first millisecond outside of the window.
 //           `at` places an id in the generation of that time.
 // Full      The oldest generation goes early, as a whole, and its ids are counted whether or not they
-//           have been renewed since. While a single generation fills the memory, all goes at once.
+//           have been renewed, or have left the window, since. While a single generation fills the memory, all goes at once.
 // Merge     The union of two windows of one goal at the same time. It never forgets: beyond the cap it
 //           fails with Errc::full. Whatever fails changes nothing.
 // Layout    A generation is one table of the size that the last generation asked for, and further
@@ -16,10 +18,10 @@
 //
 // Cost      test: one cache miss for each table, newest first; the batch forms overlap them. No call
 //           takes longer than others, but one that drops a generation gives its memory back.
-// Memory    21.4 bytes for an id of a full table; bytes() counts tables as planned, before they are
+// Memory    21.4 bytes for an id of a full table, 32 if punctual; bytes() counts tables as planned, before they are
 //           filled.
 // Threads   const members may run at once; any other call needs the object to itself.
-// Format    docs/formats/exact_window_v1.md.
+// Format    docs/formats/exact_window_v1.md; punctual: docs/formats/exact_window_v2.md.
 // Source    'Approach 2' of the paper on forgetful Bloom filters, with tables for filters.
 #pragma once
 
@@ -49,6 +51,7 @@ class ExactWindow {
     std::uint64_t max_bytes = kNoCap;
     WhenFull when_full = WhenFull::refuse;
     HashId hash = {};
+    bool punctual = false;  // forgets an id when it leaves the window, not within a span after
     bool operator==(const Goal&) const = default;
   };
   static constexpr std::uint64_t kLeastCap = 4096;
@@ -58,14 +61,14 @@ class ExactWindow {
   static Result<ExactWindow> make(const Goal& goal, TimeMs now_ms);
 
   // REQUIRES, of all that take an id: the digest was made by goal().hash.
-  Verdict test(Digest id) const { return find(id) ? Verdict::duplicate : Verdict::fresh; }
+  Verdict test(Digest id) const { return test(id, horizon_); }
   Verdict insert(Digest id) { return insert(id, now()); }
   Verdict insert(Digest id, TimeMs at_ms);
   Verdict test_and_insert(Digest id) { return test_and_insert(id, now()); }
   Verdict test_and_insert(Digest id, TimeMs at_ms);
   void test(std::span<const Digest> ids, std::span<Verdict> verdicts) const;
   // What test() would answer after advance(now_ms).
-  Verdict test(Digest id, TimeMs now_ms) const;
+  Verdict test(Digest id, TimeMs now_ms) const { return test(id, horizon(now_ms)); }
   void test(std::span<const Digest> ids, TimeMs now_ms, std::span<Verdict> verdicts) const;
   void insert(std::span<const Digest> ids, std::span<Verdict> verdicts);
   void test_and_insert(std::span<const Digest> ids, std::span<Verdict> verdicts);
@@ -80,13 +83,17 @@ class ExactWindow {
 
   void advance(TimeMs now_ms);
   TimeMs now() const { return time_.now(); }
-  Promise promise() const { return time_.promise(); }
+  Promise promise() const;
   WindowCounts counts() const;
   double false_positive_rate() const { return 0; }
   std::uint64_t bytes() const { return bytes_; }
 
+  // How long at most an id is recognised after it was accepted.
+  static TimeMs longest_ms(const Goal& goal);
+
   const Goal& goal() const { return goal_; }
-  // Ids remembered, now or after advance(now_ms); one that was renewed may count twice.
+  // Ids remembered, now or after advance(now_ms); one that was renewed may count twice, and one that
+  // left a punctual window less than a span ago still counts.
   std::uint64_t size() const { return size(now()); }
   std::uint64_t size(TimeMs now_ms) const;
 
@@ -109,18 +116,36 @@ class ExactWindow {
     std::vector<DigestTable> tables = {};
 
     bool contains(Digest id) const;
-    void prepare();          // for one more. REQUIRES: size < room
-    void insert(Digest id);  // REQUIRES: size < room, and the id is not inside
+    // nullptr if the id is not inside. REQUIRES: the window is punctual.
+    const TimeMs* time_of(Digest id) const;
+    TimeMs* time_of(Digest id);
+    // For one more. REQUIRES: size < room.
+    void prepare(bool timed);
+    // REQUIRES: size < room, and the id is not inside.
+    void insert(Digest id, TimeMs at_ms, bool timed);
     std::vector<Digest> sorted() const;
+  };
+  // What is remembered at some time: the generations from this one on, and of the ids of this one, in
+  // a punctual window, those from this time on.
+  struct Horizon {
+    std::int64_t oldest;
+    TimeMs from_ms;
   };
 
   ExactWindow(const Goal& goal, TimeMs now_ms);
 
   static std::uint64_t room_for(std::uint64_t ids);
-  static std::uint64_t bytes_of(std::uint64_t room);
+  std::uint64_t bytes_of(std::uint64_t room) const;
+  std::size_t id_bytes() const;  // of an id in the encoding
 
-  const Generation* find(Digest id) const;
-  bool remembers(Digest id, std::int64_t oldest) const;
+  Horizon horizon(TimeMs now_ms) const { return {time_.oldest_alive(now_ms), time_.edge(now_ms)}; }
+  bool remembers(const Generation& generation, Digest id, const Horizon& horizon) const;
+  // The newest generation that remembers the id; nullptr if none does.
+  const Generation* find(Digest id, const Horizon& horizon) const;
+  Verdict test(Digest id, const Horizon& horizon) const {
+    return find(id, horizon) != nullptr ? Verdict::duplicate : Verdict::fresh;
+  }
+  bool renew(std::int64_t number, Digest id, TimeMs at_ms);
   Verdict place(Digest id, TimeMs at_ms);
   Generation* make_room(std::int64_t number);
   std::optional<std::uint64_t> room_that_fits(std::uint64_t now, std::uint64_t wanted) const;
@@ -131,6 +156,7 @@ class ExactWindow {
 
   Goal goal_;
   GenerationTime time_;
+  Horizon horizon_;                      // now
   std::vector<Generation> generations_;  // ascending; none is empty, and all are alive
   std::uint64_t bytes_;
   WindowCounts counts_;  // but for the steps backwards, which time_ counts

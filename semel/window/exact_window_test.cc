@@ -41,6 +41,14 @@ struct TwinCase {
       {.window_ms = 1000, .generations = 3, .max_bytes = 16384, .when_full = WhenFull::forget},
       {.window_ms = 997, .ids = 50, .generations = 1, .max_bytes = 1 << 20},
       {.window_ms = 64, .generations = 64, .max_bytes = 4096, .when_full = WhenFull::forget},
+      {.window_ms = 1000, .punctual = true},
+      {.window_ms = 997, .ids = 50, .generations = 1, .punctual = true},
+      {.window_ms = 1000, .generations = 3, .max_bytes = 16384, .punctual = true},
+      {.window_ms = 64,
+       .generations = 5,
+       .max_bytes = 4096,
+       .when_full = WhenFull::forget,
+       .punctual = true},
   };
   static constexpr int kConfigurations = std::size(kGoals);
 
@@ -49,8 +57,7 @@ struct TwinCase {
   static std::uint64_t cap(int i) { return kGoals[i].max_bytes; }
   static WhenFull when_full(int i) { return kGoals[i].when_full; }
   static std::optional<TimeMs> upper_edge(const Type& window) {
-    const ExactWindow::Goal& goal = window.goal();
-    return goal.window_ms + (goal.window_ms - 1) / goal.generations + 1;
+    return ExactWindow::longest_ms(window.goal());
   }
 };
 
@@ -75,12 +82,38 @@ struct BytesCase {
   }
 };
 
+// The same with times; the oldest generation has ids on both sides of the edge.
+struct PunctualBytesCase {
+  using Type = ExactWindow;
+  static constexpr std::size_t kHeaderSize = 64;
+  static constexpr char kFile[] = "exact_window_v2.bin";
+  static Type make() {
+    ExactWindow window = window_of({.window_ms = 1000,
+                                    .ids = 100,
+                                    .generations = 4,
+                                    .max_bytes = 1 << 20,
+                                    .hash = kTestHash,
+                                    .punctual = true});
+    EXPECT_EQ(window.test_and_insert({0, 0}, kNow - 900), Verdict::fresh);
+    EXPECT_EQ(window.test_and_insert(key(20), kNow - 990), Verdict::fresh);
+    for (std::uint64_t n = 0; n < 20; ++n) {
+      EXPECT_EQ(window.test_and_insert(key(n), kNow - 50 * static_cast<TimeMs>(n % 7)),
+                Verdict::fresh);
+    }
+    window.advance(kNow + 20);
+    EXPECT_EQ(window.test(key(20)), Verdict::fresh);
+    return window;
+  }
+};
+
+template <bool kPunctual>
 struct LawsCase {
   using Type = ExactWindow;
   static std::uint64_t first(int replica) { return 300 * static_cast<std::uint64_t>(replica); }
   // Each shares ids with the next, and some of those in other generations.
   static Type make(int replica) {
-    ExactWindow window = window_of({.window_ms = 1000, .ids = 10, .hash = kTestHash});
+    ExactWindow window =
+        window_of({.window_ms = 1000, .ids = 10, .hash = kTestHash, .punctual = kPunctual});
     for (std::uint64_t n = first(replica); n < first(replica) + 500; ++n) {
       const auto age_ms =
           static_cast<TimeMs>(mix(n + n % 3 * static_cast<unsigned>(replica)) % 999);
@@ -99,7 +132,10 @@ struct LawsCase {
 INSTANTIATE_TYPED_TEST_SUITE_P(Exact, WindowHistory, TwinCase);
 INSTANTIATE_TYPED_TEST_SUITE_P(Exact, HostileBytes, BytesCase);
 INSTANTIATE_TYPED_TEST_SUITE_P(Exact, Golden, BytesCase);
-INSTANTIATE_TYPED_TEST_SUITE_P(Exact, MergeLaws, LawsCase);
+INSTANTIATE_TYPED_TEST_SUITE_P(Exact, MergeLaws, LawsCase<false>);
+INSTANTIATE_TYPED_TEST_SUITE_P(Punctual, HostileBytes, PunctualBytesCase);
+INSTANTIATE_TYPED_TEST_SUITE_P(Punctual, Golden, PunctualBytesCase);
+INSTANTIATE_TYPED_TEST_SUITE_P(Punctual, MergeLaws, LawsCase<true>);
 
 TEST(DigestTable, HoldsItsRoomInOneProbeSequenceAroundTheEnd) {
   for (const std::uint64_t room : {3ull, 12ull, 768ull, 1536ull, 3000ull}) {
@@ -180,6 +216,37 @@ TEST(ExactWindow, RecognisesAnIdForTheWindowAndForgetsItWithinASpan) {
       EXPECT_EQ(window.test(key(1)), Verdict::fresh);
     }
   }
+}
+
+TEST(ExactWindow, ForgetsAtTheMillisecondIfPunctual) {
+  for (const TimeMs from_ms : {kNow, TimeMs{-60}, kFirst}) {
+    for (TimeMs start_ms = from_ms; start_ms < from_ms + 130; ++start_ms) {
+      ExactWindow window = window_of({.window_ms = 1000, .punctual = true}, start_ms);
+      EXPECT_EQ(window.test_and_insert(key(1)), Verdict::fresh);
+      window.advance(start_ms + 1000);
+      EXPECT_EQ(window.test_and_insert(key(1)), Verdict::duplicate);  // and that does not renew it
+      EXPECT_EQ(window.test(key(1), start_ms + 1001), Verdict::fresh);
+      window.advance(start_ms + 1001);
+      EXPECT_EQ(window.test(key(1)), Verdict::fresh);
+      EXPECT_EQ(window.test_and_insert(key(1), start_ms + 1), Verdict::fresh)
+          << "late, into the generation that still holds it";
+      EXPECT_EQ(window.test(key(1)), Verdict::duplicate);
+      window.advance(start_ms + 1002);
+      EXPECT_EQ(window.test(key(1)), Verdict::fresh);
+    }
+  }
+}
+
+TEST(ExactWindow, MergesTheLaterTimeIfPunctual) {
+  ExactWindow a = window_of({.window_ms = 1000, .punctual = true}), b = a;
+  EXPECT_EQ(a.test_and_insert(key(1), kNow - 30), Verdict::fresh);
+  EXPECT_EQ(b.test_and_insert(key(1), kNow - 20), Verdict::fresh);
+  ASSERT_TRUE(a.merge(b));
+  a.advance(kNow + 980);
+  EXPECT_EQ(a.test(key(1)), Verdict::duplicate);
+  a.advance(kNow + 981);
+  EXPECT_EQ(a.test(key(1)), Verdict::fresh);
+  EXPECT_EQ(a.merge(window_of({.window_ms = 1000}, kNow + 981)).error().code, Errc::mismatch);
 }
 
 TEST(ExactWindow, RenewsByInsertAlone) {
@@ -385,6 +452,23 @@ TEST(ExactWindow, RefusesBytesThatNoWindowWrites) {
   EXPECT_EQ(refusal(second + 16, 3), "exact window: size of a generation");
   EXPECT_EQ(refusal(second + 24, 6), "exact window: order of ids");
   EXPECT_EQ(refusal(second + 32, 2), "none");
+}
+
+TEST(ExactWindow, RefusesTimesOfAnotherGeneration) {
+  ExactWindow window = window_of({.window_ms = 1000, .generations = 4, .punctual = true});
+  EXPECT_EQ(window.test_and_insert({5, 1}), Verdict::fresh);
+  const Bytes bytes = encoded(window);
+  const TimeMs begin_ms = kNow / 250 * 250;
+  for (const TimeMs time_ms : {begin_ms - 1, begin_ms, kNow, kNow + 1, begin_ms + 250}) {
+    Bytes changed = bytes;
+    store_u64(changed.data() + 64 + 24 + 16, static_cast<std::uint64_t>(time_ms));
+    store_u64(changed.data() + changed.size() - 8,
+              checksum(ByteView(changed).first(changed.size() - 8)));
+    const Result<ExactWindow> read = ExactWindow::decode(changed);
+    EXPECT_EQ(read.has_value(), time_ms >= begin_ms && time_ms <= kNow) << time_ms;
+    EXPECT_STREQ(read ? "exact window: time of an id" : read.error().what,
+                 "exact window: time of an id");
+  }
 }
 
 TEST(ExactWindow, TestsAheadOfTimeAsACopyThatWentThere) {

@@ -106,6 +106,10 @@ class ForgetfulFilter {
   double false_positive_rate() const;
   std::uint64_t bytes() const;
 
+  // How long at most an id is recognised after it was handed in, with the schedule `fill`: a lane of
+  // ids that came with the last of the free lanes may be open until the first lane has left.
+  static TimeMs longest_ms(const Goal& goal) { return later_by(goal.window_ms, goal.window_ms); }
+
   const Goal& goal() const { return goal_; }
   TimeMs period_ms() const { return period_ms_; }
   std::uint64_t ids() const;               // remembered, at least

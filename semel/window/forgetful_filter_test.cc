@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <deque>
 #include <limits>
 
 #include "semel/core/random.h"
@@ -95,6 +96,40 @@ struct ForgetfulCase {
 };
 
 INSTANTIATE_TYPED_TEST_SUITE_P(ForgetfulFilter, WindowHistory, ForgetfulCase);
+
+// Whatever the load: bursts that use up the lanes, silence, and tables that follow each other.
+TEST(ForgetfulFilter, ForgetsWithinTwoWindowsWhatComesInTime) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Random random(seed);
+    const ForgetfulFilter::Goal goal{
+        .window_ms = 1000,
+        .fpr = 1e-9,
+        .ids = 70,
+        .grows = seed % 2 == 0,
+        .when_full = seed % 3 == 0 ? WhenFull::forget : WhenFull::refuse};
+    ForgetfulFilter filter = *ForgetfulFilter::make(goal, 0);
+    std::deque<std::pair<std::uint64_t, TimeMs>> accepted;
+    std::uint64_t next = 0;
+    for (int step = 0; step < 3000; ++step) {
+      const std::uint64_t pause = random.below(100);
+      filter.advance(filter.now() + static_cast<TimeMs>(random.below(pause < 2    ? 1500
+                                                                     : pause < 40 ? 40
+                                                                                  : 2)));
+      for (; !accepted.empty() &&
+             older_than(accepted.front().second, ForgetfulFilter::longest_ms(goal), filter.now());
+           accepted.pop_front()) {
+        ASSERT_EQ(filter.test(key(accepted.front().first)), Verdict::fresh)
+            << "seed " << seed << ", age " << filter.now() - accepted.front().second;
+      }
+      for (std::uint64_t n = random.below(random.below(20) == 0 ? 60 : 3); n > 0; --n) {
+        if (filter.test_and_insert(key(next)) == Verdict::fresh) {
+          accepted.emplace_back(next, filter.now());
+        }
+        ++next;
+      }
+    }
+  }
+}
 
 TEST(ForgetfulFilter, KeepsThePromiseAtSpeed) {
   for (int i = 0; i < ForgetfulCase::kConfigurations; ++i) {

@@ -42,8 +42,14 @@ class GenerationTime {
   std::int64_t newest() const { return generation_of(now()); }
   std::int64_t oldest_alive() const { return oldest_alive(now()); }
   // The same after advance(now_ms).
-  std::int64_t oldest_alive(TimeMs now_ms) const {
-    return generation_of(edge(std::max(now_ms, now())));
+  std::int64_t oldest_alive(TimeMs now_ms) const { return generation_of(edge(now_ms)); }
+
+  // The first time inside the window, now or after advance(now_ms).
+  TimeMs edge() const { return edge(now()); }
+  TimeMs edge(TimeMs now_ms) const {
+    TimeMs edge_ms = 0;
+    const bool overflows = __builtin_sub_overflow(std::max(now_ms, now()), window_ms_, &edge_ms);
+    return overflows ? std::numeric_limits<TimeMs>::min() : edge_ms;
   }
 
   // An id of generation g or before is no longer promised to be recognised.
@@ -72,14 +78,6 @@ class GenerationTime {
   }
 
  private:
-  // The first time inside the window.
-  TimeMs edge() const { return edge(now()); }
-  TimeMs edge(TimeMs now_ms) const {
-    TimeMs edge_ms = 0;
-    const bool overflows = __builtin_sub_overflow(now_ms, window_ms_, &edge_ms);
-    return overflows ? std::numeric_limits<TimeMs>::min() : edge_ms;
-  }
-
   TimeMs window_ms_;
   TimeMs span_ms_;
   WindowTime time_;

@@ -207,7 +207,7 @@ TEST(Sift, SummarisesForPrograms) {
   const Outcome outcome = run_semel({"sift", "--json"}, stream({"--lines", "3000"}));
   const char* expected =
       R"({"lines":3000,"first":1500,"duplicates":1500,"unreadable":0,"mode":"filter",)"
-      R"("window_ms":null,"error_bound":1e-06,)"
+      R"("window_ms":null,"longest_ms":null,"error_bound":1e-06,)"
       R"("error_now":[...],"wrongly_dropped_bound":0.0015[...],"wrongly_dropped_now":[...],)"
       R"("memory_bytes":[...],"slices":16,"seconds":[...],"lines_per_second":[...]})"
       "\n";

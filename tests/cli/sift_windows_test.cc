@@ -27,6 +27,50 @@ TEST(SiftWindow, ForgetsByTheTimeInTheRecords) {
   }
 }
 
+// A key is a duplicate up to the window and not a millisecond longer.
+TEST(SiftWindow, ForgetsToTheMillisecondWhenExact) {
+  const TemporaryDirectory directory;
+  const std::string state = directory.path() / "state";
+  for (const char* layout : {"horizontal", "vertical", "diced"}) {
+    std::filesystem::remove(state);
+    const Words options = {"-f", "csv", "-k", "1",    "-w", "1m", "-T",
+                           "2",  "-x",  "-L", layout, "-S", state};
+    EXPECT_EQ(sift_quietly(options, "a,1700000000.000\nb,1700000000.001\na,1700000060.000\n").out,
+              "a,1700000000.000\nb,1700000000.001\n");
+    EXPECT_EQ(sift_quietly(options, "a,1700000060.001\nb,1700000060.001\n").out,
+              "a,1700000060.001\n")
+        << layout;
+    EXPECT_EQ(sift_quietly(options, "b,1700000060.002\na,1700000060.002\n").out,
+              "b,1700000060.002\n")
+        << layout;
+  }
+}
+
+TEST(SiftWindow, SaysForHowLongAKeyIsRecognised) {
+  const TemporaryDirectory directory;
+  const std::string sparse =
+      directory.write("sparse", "kind sparse\nlevel world\nlevel site key 1\n");
+  const std::string dense = directory.write("dense", "kind dense\nlevel world\nlevel site key 1\n");
+  const std::vector<std::pair<Words, std::string>> cases = {
+      {{"-x"}, "1h, to the millisecond"},
+      {{}, "1h at least, 2h at most"},
+      {{"-x", "-L", "vertical"}, "1h, to the millisecond"},
+      {{"-f", "csv", "-k", "1", "-x", "-r", sparse}, "1h, to the millisecond"},
+      {{"-f", "csv", "-k", "1", "-r", sparse}, "1h at least, 2h at most"},
+      {{"-f", "csv", "-k", "1", "-x", "-r", dense}, "1h at least, 2h at most"},
+      {{"-f", "csv", "-k", "1", "-r", dense}, "1h at least, 4h at most"}};
+  for (const auto& [mode, text] : cases) {
+    Words options = {"sift", "-w", "1h"};
+    options.insert(options.end(), mode.begin(), mode.end());
+    const Outcome outcome = run_semel(options, "a\n");
+    EXPECT_NE(outcome.err.find("\nwindow           " + text + '\n'), std::string::npos)
+        << outcome.err;
+  }
+  EXPECT_NE(
+      run_semel({"sift", "-j", "-w", "1s"}, "").err.find("\"window_ms\":1000,\"longest_ms\":2000,"),
+      std::string::npos);
+}
+
 TEST(SiftWindow, CannotJudgeWhatIsOlderThanTheWindow) {
   const std::string input = "a,1000\nb,1100\nc,1039\nd,1040\n";
   const Words options = {"-f", "csv", "-k", "1", "-w", "1m", "-T", "2"};
@@ -52,41 +96,77 @@ TEST(SiftWindow, ForgetsByTheClock) {
   EXPECT_EQ(process.finish().out, "");
 }
 
-// Duplicates within the window never pass; nothing else is dropped when exact, but for what the window
-// keeps a little longer than it must.
-RC_GTEST_PROP(SiftWindow, KeepsItsPromiseWithEventTimes, ()) {
-  const auto seed = *rc::gen::arbitrary<std::uint64_t>();
-  Random random(seed);
-  constexpr TimeMs kWindow = 1000;
-  std::string input;
+struct Event {
+  std::string key;
+  TimeMs at_ms;
+  std::string line() const { return key + ',' + std::to_string(at_ms) + '\n'; }
+};
+
+constexpr TimeMs kWindow = 1000;
+
+// Few keys, so that they come again; late by up to half a window.
+std::vector<Event> some_events(Random& random) {
   TimeMs now = 1'700'000'000'000;
-  std::vector<std::pair<std::string, TimeMs>> events;
+  std::vector<Event> events;
   for (int i = 0; i < 300; ++i) {
     now += static_cast<TimeMs>(random.below(60));
-    const TimeMs at = now - static_cast<TimeMs>(random.below(kWindow / 2));
-    events.emplace_back(std::to_string(random.below(40)), at);
-    input += events.back().first + ',' + std::to_string(at) + '\n';
+    const TimeMs at_ms = now - static_cast<TimeMs>(random.below(kWindow / 2));
+    events.push_back({std::to_string(random.below(40)), at_ms});
   }
-  const bool exact = random.below(2) == 0;
-  Words options = {"-f", "csv", "-k", "1", "-w", "1s", "-T", "2", "-t", "3"};
-  if (exact) options.emplace_back("-x");
-  const Outcome outcome = sift_quietly(options, input);
+  return events;
+}
+
+std::string text_of(const std::vector<Event>& events) {
+  std::string text;
+  for (const Event& event : events) text += event.line();
+  return text;
+}
+
+const Words kTimed = {"-f", "csv", "-k", "1", "-w", "1s", "-T", "2", "-t", "3"};
+
+// The naive way: when each key was written last, and the latest time so far.
+RC_GTEST_PROP(SiftWindow, EqualsAMapOfTimesWhenExact, ()) {
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  const std::vector<Event> events = some_events(random);
+  std::map<std::string, TimeMs> written;
+  TimeMs latest = 0;
+  std::string expected;
+  for (const Event& event : events) {
+    latest = std::max(latest, event.at_ms);
+    const auto before = written.find(event.key);
+    if (before != written.end() && latest - before->second <= kWindow) continue;
+    written[event.key] = event.at_ms;
+    expected += event.line();
+  }
+  const TemporaryDirectory directory;
+  const std::string tree = directory.write("tree", "kind sparse\nlevel world\nlevel site key 1\n");
+  Words options = *rc::gen::element(Words{"-x"}, Words{"-x", "-L", "vertical"},
+                                    Words{"-x", "-L", "diced"}, Words{"-x", "-r", tree});
+  options.insert(options.end(), kTimed.begin(), kTimed.end());
+  RC_ASSERT(sift_quietly(options, text_of(events)).out == expected);
+}
+
+// Duplicates within the window never pass, and what is older than two windows does.
+RC_GTEST_PROP(SiftWindow, KeepsItsPromiseWithEventTimes, ()) {
+  Random random(*rc::gen::arbitrary<std::uint64_t>());
+  const std::vector<Event> events = some_events(random);
+  const Outcome outcome = sift_quietly(kTimed, text_of(events));
   RC_ASSERT(outcome.status == 0);
-  std::map<std::string, TimeMs> kept;
+  std::map<std::string, std::pair<TimeMs, TimeMs>> kept;  // its time, and the latest one then
   TimeMs latest = 0;
   const std::vector<std::string> lines = lines_of(outcome.out);
   std::size_t next = 0;
-  for (const auto& [key, at] : events) {
-    latest = std::max(latest, at);
-    const bool passes = next < lines.size() && lines[next] == key + ',' + std::to_string(at) + '\n';
+  for (const Event& event : events) {
+    latest = std::max(latest, event.at_ms);
+    const bool passes = next < lines.size() && lines[next] == event.line();
     next += passes;
-    const auto before = kept.find(key);
-    if (before != kept.end() && latest - before->second <= kWindow) {
+    const auto before = kept.find(event.key);
+    if (before != kept.end() && latest - before->second.first <= kWindow) {
       RC_ASSERT(!passes);
-    } else if (before == kept.end() || latest - before->second > 2 * kWindow + 1) {
+    } else if (before == kept.end() || latest - before->second.second > 2 * kWindow) {
       RC_ASSERT(passes);
     }
-    if (passes) kept[key] = at;
+    if (passes) kept[event.key] = {event.at_ms, latest};
   }
   RC_ASSERT(next == lines.size());
 }

@@ -140,8 +140,9 @@ double measured(W window, std::uint64_t ids, IdOf id_of) {
 TEST(Size, TellsTheBytesOfExactWindows) {
   for (const std::uint64_t ids : {1'000, 20'000, 100'000}) {
     const auto all = rows({"-n", std::to_string(ids), "-e", "0.1", "-w", "10m"});
-    const double exact = measured(*ExactWindow::make({.window_ms = kWindowMs, .ids = ids}, 0), ids,
-                                  [](std::uint64_t n) { return key(n); });
+    const double exact =
+        measured(*ExactWindow::make({.window_ms = kWindowMs, .ids = ids, .punctual = true}, 0), ids,
+                 [](std::uint64_t n) { return key(n); });
     EXPECT_NEAR(static_cast<double>(all.at("exact-window").bytes), exact, 0.01 * exact) << ids;
     const double clients =
         measured(*ClientWindow::make({.window_ms = kWindowMs}, 0), ids, [&](std::uint64_t n) {
