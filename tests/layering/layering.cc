@@ -76,7 +76,7 @@ constexpr std::array kLibraries = {
     Library{"xxhash.h", "semel/hash"},
     Library{"sodium.h", "semel/hash"},
     Library{"sodium", "semel/hash"},
-    Library{"simdjson.h", "cli/records.cc"},
+    Library{"simdjson.h", "cli/json.cc"},
     Library{"zstd.h", "semel/crdt/zstd_frame.cc"},
     Library{"absl", "semel/store/memory_store.cc"},
     Library{"rocksdb", "semel/store/rocksdb_merge.cc"},
