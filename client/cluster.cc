@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -20,6 +20,9 @@ constexpr int kQuickRedirections = 5;
 constexpr const char* kLost = "the connection was lost before the answer: nobody knows";
 constexpr std::int64_t kFirstPauseMs = 5;
 constexpr std::int64_t kLongestPauseMs = 320;
+// Of CLUSTER SLOTS: every slot in a range of its own, each with a primary and a replica.
+constexpr ReplyLimits kSlotsLimits = {.bytes = std::size_t{8} << 20,
+                                      .elements = std::size_t{1} << 18};
 
 // Errors of commands that were not executed and may be later.
 constexpr std::array<std::string_view, 6> kLater = {"TRYAGAIN", "CLUSTERDOWN", "LOADING",
@@ -96,6 +99,12 @@ void Cluster::forget(Ticket ticket) {
   }
 }
 
+bool Cluster::has_room_for(const Address& address) {
+  if (nodes_.size() < kMostNodes || nodes_.contains(address)) return true;
+  forget_idle_nodes();
+  return nodes_.size() < kMostNodes;
+}
+
 Cluster::Node& Cluster::node_at(const Address& address) {
   auto& node = nodes_[address];
   if (!node) {
@@ -105,13 +114,32 @@ Cluster::Node& Cluster::node_at(const Address& address) {
   return *node;
 }
 
+void Cluster::forget_idle_nodes() {
+  std::vector<const Node*> in_use(slots_.begin(), slots_.end());
+  std::sort(in_use.begin(), in_use.end());
+  std::erase_if(nodes_, [&](const auto& entry) {
+    const Node& node = *entry.second;
+    return node.expected.empty() && node.unconfirmed.empty() &&
+           !std::binary_search(in_use.begin(), in_use.end(), &node);
+  });
+}
+
+void Cluster::tell(const Connection& connection) {
+  if (!connection.problem().empty()) problem_ = connection.problem();
+  if (problem_.empty()) problem_ = "there was no time to ask " + connection.address().text();
+}
+
+Time Cluster::deadline() const {
+  return std::min(end_, steady_clock::now() + milliseconds(options_.deadline_ms));
+}
+
 Result<void> Cluster::connect() {
-  if (const auto found = refresh(); !found) return found;
+  if (const auto found = refresh(deadline()); !found) return found;
   replicas_ = options_.replicas.value_or(fewest_replicas_ > 0 ? 1 : 0);
   return {};
 }
 
-Result<void> Cluster::refresh() {
+Result<void> Cluster::refresh(Time until) {
   std::vector<Address> known;
   for (const auto& [address, node] : nodes_) known.push_back(address);
   for (const Address& address : url_.addresses) {
@@ -121,36 +149,26 @@ Result<void> Cluster::refresh() {
   Error error{Errc::io, "no server answers"};
   for (std::size_t i = 0; i < known.size(); ++i) {
     const Address& address = known[++asked_last_ % known.size()];
-    const auto done = ask_slots(address);
+    const auto done = ask_slots(address, until);
     if (done) return done;
     error = done.error();
-    if (error.code != Errc::io) break;
+    if (error.code != Errc::io || steady_clock::now() >= until) break;
   }
   return error;
 }
 
-Result<void> Cluster::ask_slots(const Address& address) {
-  Connection connection(address, {url_.user, url_.password, 0}, options_.connection);
-  const auto reply = connection.call({"CLUSTER", "SLOTS"});
+Result<void> Cluster::ask_slots(const Address& address, Time until) {
+  ConnectionOptions options = options_.connection;
+  options.limits = kSlotsLimits;
+  Connection connection(address, {url_.user, url_.password, 0}, options);
+  const auto reply = connection.call({"CLUSTER", "SLOTS"}, until);
   if (!reply) {
-    problem_ = connection.problem();
+    tell(connection);
     return reply.error();
   }
-  if (reply->is_error("ERR")) {  // no cluster support
-    if (url_.addresses.size() > 1) {
-      problem_ = address.text() + " is no cluster; allowed: several hosts of one cluster, or one";
-      return Error{Errc::invalid, "several hosts that are no cluster"};
-    }
-    std::fill(slots_.begin(), slots_.end(), &node_at(address));
-    clustered_ = false;
-    // ["master", offset, [replica, ...]]
-    const auto role = connection.call({"ROLE"});
-    const bool primary = role && role->size() == 3 && role->at(0).text() == "master";
-    fewest_replicas_ = primary ? role->at(2).size() : 0;
-    return {};
-  }
+  if (reply->is_error("ERR")) return take_single(address, connection, until);  // no cluster support
   if (reply->is_error() || reply->kind() != ReplyKind::array) {
-    problem_ = "cannot ask " + address.text() + " for its slots: " + std::string(reply->text());
+    problem_ = "cannot ask " + address.text() + " for its slots: " + reply->excerpt();
     // NOAUTH, NOPERM: the others will say the same.
     return Error{reply->is_error("LOADING") ? Errc::io : Errc::mismatch,
                  "cannot ask for the slots"};
@@ -159,25 +177,65 @@ Result<void> Cluster::ask_slots(const Address& address) {
     problem_ = "a cluster has no database but 0";
     return Error{Errc::invalid, "a cluster has no database but 0"};
   }
-  std::vector<Node*> slots(kSlots, nullptr);
-  std::size_t fewest = reply->size() == 0 ? 0 : ~std::size_t{0};
-  for (std::size_t i = 0; i < reply->size(); ++i) {
-    const ReplyView range = reply->at(i);
-    if (range.size() < 3 || range.at(2).size() < 2) continue;
-    const std::int64_t first = range.at(0).integer();
-    const std::int64_t last = range.at(1).integer();
-    const std::int64_t port = range.at(2).at(1).integer();
-    if (first < 0 || last >= kSlots || first > last || port <= 0 || port > 65535) continue;
-    const std::string_view host = range.at(2).at(0).text();
+  return take_slots(address, *reply);
+}
+
+Result<void> Cluster::take_single(const Address& address, Connection& connection, Time until) {
+  if (url_.addresses.size() > 1) {
+    problem_ = address.text() + " is no cluster; allowed: several hosts of one cluster, or one";
+    return Error{Errc::invalid, "several hosts that are no cluster"};
+  }
+  // ["master", offset, [replica, ...]]
+  const auto role = connection.call({"ROLE"}, until);
+  if (!role) {
+    tell(connection);
+    return role.error();
+  }
+  std::fill(slots_.begin(), slots_.end(), &node_at(address));
+  clustered_ = false;
+  const bool primary = role->size() == 3 && role->at(0).text() == "master";
+  fewest_replicas_ = primary ? role->at(2).size() : 0;
+  return {};
+}
+
+Result<void> Cluster::take_slots(const Address& address, const Reply& reply) {
+  const auto is_number = [](ReplyView value, std::int64_t least, std::int64_t most) {
+    return value.kind() == ReplyKind::integer && value.integer() >= least &&
+           value.integer() <= most;
+  };
+  // All of it is read before any of it counts. [[first, last, [host, port, ...], replica...]...]
+  std::vector<Address> primaries;
+  std::size_t fewest = reply.size() == 0 ? 0 : ~std::size_t{0};
+  for (std::size_t i = 0; i < reply.size(); ++i) {
+    const ReplyView range = reply.at(i);
+    const ReplyView primary = range.size() < 3 ? range : range.at(2);
+    const bool sound = range.size() >= 3 && is_number(range.at(0), 0, kSlots - 1) &&
+                       is_number(range.at(1), range.at(0).integer(), kSlots - 1) &&
+                       primary.size() >= 2 &&
+                       (primary.at(0).is_nil() || primary.at(0).kind() == ReplyKind::text) &&
+                       is_number(primary.at(1), 1, 65535);
+    if (!sound) {
+      problem_ = address.text() + " names slots that make no sense";
+      return Error{Errc::mismatch, "slots that make no sense"};
+    }
     // A node that does not know how it is called is where it was asked.
-    Node& node = node_at(
-        {host.empty() ? address.host : std::string(host), static_cast<std::uint16_t>(port)});
-    std::fill(slots.begin() + first, slots.begin() + last + 1, &node);
+    const std::string_view host = primary.at(0).text();
+    primaries.push_back({host.empty() ? address.host : std::string(host),
+                         static_cast<std::uint16_t>(primary.at(1).integer())});
     fewest = std::min(fewest, range.size() - 3);  // after the primary come its replicas
   }
+  if (std::set<Address>(primaries.begin(), primaries.end()).size() >= kMostNodes) {
+    problem_ = address.text() + " names " + std::to_string(kMostNodes) + " primaries or more";
+    return Error{Errc::mismatch, "too many primaries"};
+  }
+  forget_idle_nodes();
   // Where there is none, the node that answered will know when there is one.
-  std::replace(slots.begin(), slots.end(), static_cast<Node*>(nullptr), &node_at(address));
-  slots_ = std::move(slots);
+  std::fill(slots_.begin(), slots_.end(), &node_at(address));
+  for (std::size_t i = 0; i < primaries.size(); ++i) {
+    const auto first = static_cast<std::ptrdiff_t>(reply.at(i).at(0).integer());
+    const auto last = static_cast<std::ptrdiff_t>(reply.at(i).at(1).integer());
+    std::fill(slots_.begin() + first, slots_.begin() + last + 1, &node_at(primaries[i]));
+  }
   fewest_replicas_ = fewest;
   clustered_ = true;
   return {};
@@ -197,13 +255,13 @@ const Address& Cluster::address_of(std::uint32_t slot) const {
 Cluster::Ticket Cluster::start(std::uint32_t slot, Command command, Repeat repeat) {
   SEMEL_ASSERT(slot < kSlots && slots_[slot] != nullptr);
   const Ticket ticket = first_ + pending_.size();
-  pending_.push_back(
-      {slot, std::move(command), repeat, steady_clock::now() + milliseconds(options_.deadline_ms)});
+  pending_.push_back({slot, std::move(command), repeat, deadline()});
   place(ticket, pending_.back());
   return ticket;
 }
 
 void Cluster::place(Ticket ticket, Pending& pending) {
+  if (pending.ask && !has_room_for(*pending.ask)) pending.ask.reset();
   Node& node = pending.ask ? node_at(*pending.ask) : *slots_[pending.slot];
   if (pending.ask) {
     node.connection.append({"ASKING"});
@@ -215,7 +273,9 @@ void Cluster::place(Ticket ticket, Pending& pending) {
   node.unsent = true;
   pending.stage = Stage::placed;
   pending.node = &node;
-  if (node.connection.appended_bytes() >= kEnoughToSend) send(node);
+  // After a failure the rest waits for finish(): one that starts many commands waits for one
+  // deadline.
+  if (node.connection.appended_bytes() >= kEnoughToSend && !trouble_) send(node, pending.deadline);
 }
 
 void Cluster::place_waiting() {
@@ -228,17 +288,19 @@ void Cluster::place_waiting() {
   }
 }
 
-void Cluster::send() {
+void Cluster::send() { send(deadline()); }
+
+void Cluster::send(Time until) {
   for (const auto& [address, node] : nodes_) {
-    if (node->unsent) send(*node);
+    if (node->unsent) send(*node, until);
   }
 }
 
-void Cluster::send(Node& node) {
+void Cluster::send(Node& node, Time until) {
   node.unsent = false;
-  if (!node.connection.connected() && !node.connection.connect()) {
+  if (!node.connection.connected() && !node.connection.connect(until)) {
     // Nothing of it was sent.
-    problem_ = node.connection.problem();
+    tell(node.connection);
     for (const Node::Expected& expected : std::exchange(node.expected, {})) {
       if (expected.answer != Node::Answer::command) continue;
       if (Pending* const pending = find(expected.ticket)) wait(expected.ticket, *pending);
@@ -251,11 +313,11 @@ void Cluster::send(Node& node) {
         Command{"WAIT"}.add(std::int64_t{replicas_}).add(options_.replicas_timeout_ms));
     node.expected.push_back({Node::Answer::wait, 0});
   }
-  if (!node.connection.send()) lose(node);
+  if (!node.connection.send(until)) lose(node);
 }
 
 void Cluster::lose(Node& node) {
-  problem_ = node.connection.problem();
+  tell(node.connection);
   node.unsent = false;
   const auto expected = std::exchange(node.expected, {});
   const auto unconfirmed = std::exchange(node.unconfirmed, {});
@@ -276,8 +338,8 @@ void Cluster::unknown(Ticket ticket, const char* why) {
   pending->error = why;
 }
 
-void Cluster::read(Node& node) {
-  auto reply = node.connection.read();
+void Cluster::read(Node& node, Time until) {
+  auto reply = node.connection.read(until);
   if (!reply) return lose(node);
   SEMEL_ASSERT(!node.expected.empty());
   const Node::Expected expected = node.expected.front();
@@ -306,7 +368,7 @@ void Cluster::take(Node& node, Ticket ticket, Reply reply) {
     if (!reply.is_error(word)) continue;
     ++counts_.later;
     wait(ticket, pending);
-    problem_ = node.connection.address().text() + ": " + std::string(reply.text());
+    problem_ = node.connection.address().text() + ": " + reply.excerpt();
     trouble_ = true;
     return;
   }
@@ -335,7 +397,7 @@ void Cluster::confirm(Node& node, const Reply& reply) {
     return;
   }
   problem_ = node.connection.address().text() + ": " +
-             (reply.is_error() ? std::string(reply.text())
+             (reply.is_error() ? reply.excerpt()
                                : "only " + std::to_string(reply.integer()) + " of " +
                                      std::to_string(replicas_) + " replicas have it");
   trouble_ = true;
@@ -354,6 +416,8 @@ void Cluster::redirect(const Node& node, Pending& pending, std::string_view text
   if (address->host.empty()) address->host = node.connection.address().host;
   if (ask) {
     pending.ask = *address;
+  } else if (!has_room_for(*address)) {
+    trouble_ = true;
   } else {
     slots_[pending.slot] = &node_at(*address);
     clustered_ = true;
@@ -371,19 +435,21 @@ Result<Reply> Cluster::finish(Ticket ticket) {
   Pending* const found = find(ticket);
   SEMEL_ASSERT(found != nullptr);
   Pending& pending = *found;
-  for (;;) {
-    place_waiting();
-    send();
-    while (pending.stage == Stage::placed || pending.stage == Stage::replied) read(*pending.node);
-    if (pending.stage == Stage::settled) break;
-    if (steady_clock::now() >= pending.deadline) {
+  while (pending.stage != Stage::settled) {
+    // What was sent is read, late or not: its answer may be there.
+    if (pending.stage == Stage::waiting && steady_clock::now() >= pending.deadline) {
       pending.error = "no answer by the deadline";
       break;
     }
-    if (!std::exchange(trouble_, false)) continue;
+    place_waiting();
+    send(pending.deadline);
+    while (pending.stage == Stage::placed || pending.stage == Stage::replied) {
+      read(*pending.node, pending.deadline);
+    }
+    if (pending.stage == Stage::settled || !std::exchange(trouble_, false)) continue;
     pause(pending.deadline);
     ++counts_.refreshed;
-    (void)refresh();  // with the slots as they were, if nobody tells
+    (void)refresh(pending.deadline);  // with the slots as they were, if nobody tells
   }
   std::optional<Reply> reply = std::move(pending.reply);
   const char* const error = pending.error;

@@ -14,11 +14,14 @@
 //           had when it answered (WAIT): one that counts survives the loss of the primary, if a replica
 //           that has it takes its place, which is certain when all replicas have it. If too few do, the
 //           command is treated as sent and not answered.
-// Waits     finish() returns by options.deadline_ms after start(), and up to one connection timeout.
+// Waits     finish() returns by options.deadline_ms after start(), whatever the servers do:
+//           connecting, logging in, redirections, retries and pauses all end there. connect() has
+//           as long. end_by() may set an earlier end to both.
+// Trust     None. A list of slots that makes no sense is an error, and redirections are not
+//           followed to more than kMostNodes servers at once.
 // Threads   A call needs the object to itself.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -65,6 +68,8 @@ struct ClusterCounts {
 class Cluster {
  public:
   using Ticket = std::uint64_t;
+  // As many as the authors of Redis Cluster recommend at most, and some.
+  static constexpr std::size_t kMostNodes = 1024;
 
   explicit Cluster(Url url, ClusterOptions options = {});
   ~Cluster();
@@ -74,6 +79,9 @@ class Cluster {
   // Finds the servers. Errc::io if none is there, Errc::mismatch if they do not let us in, Errc::invalid
   // for a database of a cluster other than 0. problem() says which.
   Result<void> connect();
+
+  // From now on nothing waits beyond this time, until it is called again. kNever takes it back.
+  void end_by(Time end) { end_ = end; }
 
   // REQUIRES: connect() was fine; the command is on a key of this slot.
   Ticket start(std::uint32_t slot, Command command, Repeat repeat);
@@ -89,6 +97,7 @@ class Cluster {
   // As of the last look at the slots.
   bool clustered() const { return clustered_; }
   std::size_t primaries() const;
+  std::size_t nodes() const { return nodes_.size(); }
   const Address& address_of(std::uint32_t slot) const;  // REQUIRES: connect() was fine.
   std::uint32_t replicas() const { return replicas_; }  // that have to have what is answered
 
@@ -96,7 +105,6 @@ class Cluster {
   const std::string& problem() const { return problem_; }  // the last one
 
  private:
-  using Time = std::chrono::steady_clock::time_point;
   struct Node;
   struct Pending;
 
@@ -104,14 +112,23 @@ class Cluster {
   Pending* find(Ticket ticket);
   void wait(Ticket ticket, Pending& pending);
   Node& node_at(const Address& address);
+  // Forgets the nodes that have no slot and owe no answer.
+  void forget_idle_nodes();
+  bool has_room_for(const Address& address);
+  // Takes the problem of the connection for ours, if there was time to have one.
+  void tell(const Connection& connection);
+  Time deadline() const;  // of what starts now
   // The slots as this node sees them.
-  Result<void> ask_slots(const Address& address);
-  Result<void> refresh();
+  Result<void> ask_slots(const Address& address, Time until);
+  Result<void> take_slots(const Address& address, const Reply& reply);
+  Result<void> take_single(const Address& address, Connection& connection, Time until);
+  Result<void> refresh(Time until);
   void place(Ticket ticket, Pending& pending);
   void place_waiting();
-  void send(Node& node);
+  void send(Time until);
+  void send(Node& node, Time until);
   // Takes the next answer of the node.
-  void read(Node& node);
+  void read(Node& node, Time until);
   void take(Node& node, Ticket ticket, Reply reply);
   void confirm(Node& node, const Reply& reply);
   void redirect(const Node& node, Pending& pending, std::string_view text, bool ask);
@@ -135,6 +152,7 @@ class Cluster {
   bool trouble_ = false;         // something is to be sent again, and not at once
   int pauses_ = 0;               // without an answer in between
   std::size_t asked_last_ = 0;
+  Time end_ = kNever;
   ClusterCounts counts_;
   std::string problem_;
 };

@@ -184,12 +184,17 @@ void RemoteSlice::read(SliceCall& call, const Part& part) {
         if (!committed) return committed.error();
         return verdict_of(*committed);
       }
-      case SliceAction::release:
-        if (answer.kind() != ReplyKind::integer) break;
-        return answer.integer() == 1 ? Verdict::fresh : Verdict::stale;
-      case SliceAction::test:
+      case SliceAction::release: {
+        const auto released = read_flag(answer);
+        if (!released) return released.error();
+        return *released ? Verdict::fresh : Verdict::stale;
+      }
+      case SliceAction::test: {
         if (answer.size() != part.count) break;
-        return answer.at(i).integer() == 1 ? Verdict::duplicate : Verdict::fresh;
+        const auto known = read_flag(answer.at(i));
+        if (!known) return known.error();
+        return *known ? Verdict::duplicate : Verdict::fresh;
+      }
       case SliceAction::set:
       case SliceAction::test_and_set:
       case SliceAction::forget:

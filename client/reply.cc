@@ -6,6 +6,11 @@
 
 namespace semel::client {
 
+std::string excerpt(std::string_view text) {
+  constexpr std::size_t kLongest = 200;
+  return std::string(text.substr(0, kLongest)) + (text.size() > kLongest ? "..." : "");
+}
+
 ReplyKind ReplyView::kind() const {
   switch (reply_->type) {
     case REDIS_REPLY_INTEGER:
@@ -33,6 +38,8 @@ std::string_view ReplyView::text() const {
       kind == ReplyKind::text || kind == ReplyKind::status || kind == ReplyKind::error;
   return has_text ? std::string_view(reply_->str, reply_->len) : std::string_view();
 }
+
+std::string_view ReplyView::word() const { return is_error() ? std::string_view() : text(); }
 
 std::size_t ReplyView::size() const { return kind() == ReplyKind::array ? reply_->elements : 0; }
 

@@ -18,6 +18,9 @@ namespace semel::client {
 
 enum class ReplyKind : std::uint8_t { nil, integer, text, status, error, array };
 
+// What a message to the user shows of a text: not all of a long one.
+std::string excerpt(std::string_view text);
+
 class ReplyView {
  public:
   explicit ReplyView(const redisReply* reply) : reply_(reply) {}
@@ -27,7 +30,9 @@ class ReplyView {
   bool is_nil() const { return kind() == ReplyKind::nil; }
 
   std::int64_t integer() const;
-  std::string_view text() const;          // of a text, a status or an error
+  std::string_view text() const;  // of a text, a status or an error
+  std::string excerpt() const { return client::excerpt(text()); }
+  std::string_view word() const;          // of a text or a status; an error is no answer
   std::size_t size() const;               // of an array
   ReplyView at(std::size_t index) const;  // REQUIRES: index < size().
 
@@ -50,6 +55,7 @@ class Reply {
   bool is_nil() const { return view().is_nil(); }
   std::int64_t integer() const { return view().integer(); }
   std::string_view text() const { return view().text(); }
+  std::string excerpt() const { return view().excerpt(); }
   std::size_t size() const { return view().size(); }
   ReplyView at(std::size_t index) const { return view().at(index); }
 

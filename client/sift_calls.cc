@@ -9,6 +9,8 @@
 namespace semel::client {
 namespace {
 
+const std::string kNonsense = "the server gives an answer that makes no sense for key ";
+
 std::string text_of(double number) {
   std::ostringstream out;
   out.precision(std::numeric_limits<double>::max_digits10);
@@ -32,6 +34,46 @@ Error refused(ReplyView reply) {
     return {Errc::unsupported, "the server has no SIFT commands"};
   }
   return {Errc::mismatch, "the server refuses"};
+}
+
+std::string slices_key(const std::string& name) { return name + ":slices"; }
+
+// Nothing, or the same number, is there.
+Result<void> agree_on_slices(Cluster& cluster, const std::string& name, std::uint32_t slices,
+                             Command command, std::string& problem) {
+  const auto reply = cluster.call(slices_key(name), std::move(command), Repeat::safe);
+  if (!reply) {
+    problem = cluster.problem();
+    return reply.error();
+  }
+  if (reply->is_nil() || reply->view().word() == std::to_string(slices)) return {};
+  if (reply->kind() != ReplyKind::text) {
+    problem = explain(reply->view(), slices_key(name));
+    return refused(reply->view());
+  }
+  problem = name + " has " + reply->excerpt() + " slices at the server, not " +
+            std::to_string(slices) + "; allowed: the same number, or another name";
+  return Error{Errc::mismatch, "another number of slices"};
+}
+
+// The fields that a window is known by; nullopt if they are not all there.
+std::optional<SiftInfo> info_in(ReplyView reply) {
+  SiftInfo info;
+  bool sized = false;
+  for (std::size_t field = 0; field + 1 < reply.size(); field += 2) {
+    const std::string_view name = reply.at(field).text();
+    const ReplyView value = reply.at(field + 1);
+    if (name == "Window") info.window_ms = value.integer();
+    if (name == "Structure") info.structure = value.excerpt();
+    if (name == "Error rate") info.error = number_in(value);
+    if (name == "Error rate now") info.error_now = number_in(value);
+    if (name == "Size" && value.integer() >= 0) {
+      info.bytes = static_cast<std::uint64_t>(value.integer());
+      sized = true;
+    }
+  }
+  if (info.window_ms <= 0 || info.structure.empty() || !sized) return std::nullopt;
+  return info;
 }
 
 // What of the shape the key was not made for; empty if nothing.
@@ -64,32 +106,36 @@ Command release_command(const SiftKey& key, std::string_view id, std::string_vie
 }
 
 Result<Claimed> read_claim(ReplyView reply) {
-  if (reply.text() == "fresh") return Claimed::fresh;
-  if (reply.text() == "pending") return Claimed::pending;
-  if (reply.text() == "seen") return Claimed::seen;
+  if (reply.word() == "fresh") return Claimed::fresh;
+  if (reply.word() == "pending") return Claimed::pending;
+  if (reply.word() == "seen") return Claimed::seen;
   if (reply.is_error("FULL")) return Claimed::full;
   return refused(reply);
 }
 
 Result<Committed> read_commit(ReplyView reply) {
-  if (reply.text() == "done") return Committed::done;
-  if (reply.text() == "seen") return Committed::seen;
-  if (reply.text() == "lost") return Committed::lost;
+  if (reply.word() == "done") return Committed::done;
+  if (reply.word() == "seen") return Committed::seen;
+  if (reply.word() == "lost") return Committed::lost;
   if (reply.is_error("FULL")) return Committed::full;
   return refused(reply);
 }
 
+Result<bool> read_flag(ReplyView reply) {
+  const bool flag = reply.kind() == ReplyKind::integer && (reply.integer() | 1) == 1;
+  if (!flag) return refused(reply);
+  return reply.integer() == 1;
+}
+
 Result<Verdict> read_added(ReplyView reply) {
-  if (reply.kind() == ReplyKind::integer) {
-    return reply.integer() == 1 ? Verdict::fresh : Verdict::duplicate;
-  }
   if (reply.is_error("FULL")) return Verdict::full;
   if (reply.is_error("STALE")) return Verdict::stale;
-  return refused(reply);
+  const auto fresh = read_flag(reply);
+  if (!fresh) return fresh.error();
+  return *fresh ? Verdict::fresh : Verdict::duplicate;
 }
 
 std::string explain(ReplyView reply, std::string_view key) {
-  const std::string text(reply.text());
   if (refused(reply).code == Errc::unsupported) {
     return "the server has no SIFT commands; load the module: redis-server --loadmodule semel.so";
   }
@@ -97,10 +143,12 @@ std::string explain(ReplyView reply, std::string_view key) {
     return "key " + std::string(key) + " holds something else; allowed: another name, or DEL it";
   }
   if (reply.is_error("NOAUTH")) {
-    return "the server wants a password; allowed: redis://user:password@host";
+    return "the server wants a password; allowed: SEMEL_PASSWORD, --password-file or "
+           "redis://user:password@host";
   }
   if (reply.is_error("FULL")) return "the server has no room for more in key " + std::string(key);
-  return "the server refuses key " + std::string(key) + ": " + text;
+  if (!reply.is_error()) return kNonsense + std::string(key);
+  return "the server refuses key " + std::string(key) + ": " + reply.excerpt();
 }
 
 Result<std::vector<SiftInfo>> read_info(Cluster& cluster, std::span<const SiftKey> keys,
@@ -117,23 +165,27 @@ Result<std::vector<SiftInfo>> read_info(Cluster& cluster, std::span<const SiftKe
     if (!reply) {
       problem = cluster.problem();
       error = reply.error();
-    } else if (reply->is_error()) {
+    } else if (auto info = info_in(reply->view())) {
+      infos[i] = *std::move(info);
+    } else {
       problem = explain(reply->view(), keys[i].name);
       error = refused(reply->view());
-    } else {
-      for (std::size_t field = 0; field + 1 < reply->size(); field += 2) {
-        const std::string_view name = reply->at(field).text();
-        const ReplyView value = reply->at(field + 1);
-        if (name == "Window") infos[i].window_ms = value.integer();
-        if (name == "Structure") infos[i].structure = value.text();
-        if (name == "Error rate") infos[i].error = number_in(value);
-        if (name == "Error rate now") infos[i].error_now = number_in(value);
-        if (name == "Size") infos[i].bytes = static_cast<std::uint64_t>(value.integer());
-      }
     }
   }
   if (error) return *error;
   return infos;
+}
+
+Result<void> expect_slices(Cluster& cluster, const std::string& name, std::uint32_t slices,
+                           std::string& problem) {
+  return agree_on_slices(cluster, name, slices, {"GET", slices_key(name)}, problem);
+}
+
+Result<void> record_slices(Cluster& cluster, const std::string& name, std::uint32_t slices,
+                           std::string& problem) {
+  Command command{"SET", slices_key(name)};
+  return agree_on_slices(cluster, name, slices,
+                         command.add(std::int64_t{slices}).add("NX").add("GET"), problem);
 }
 
 Result<void> reserve(Cluster& cluster, std::span<const SiftKey> keys, const SiftShape& shape,
@@ -158,7 +210,8 @@ Result<void> reserve(Cluster& cluster, std::span<const SiftKey> keys, const Sift
     if (!reply) {
       problem = cluster.problem();
       error = reply.error();
-    } else if (reply->is_error() && reply->text().find("exists") == std::string_view::npos) {
+    } else if (reply->view().word() != "OK" &&
+               !(reply->is_error() && reply->text().find("exists") != std::string_view::npos)) {
       problem = explain(reply->view(), keys[i].name);
       error = refused(reply->view());
     }

@@ -41,8 +41,10 @@ Command claim_command(const SiftKey& key, std::string_view id, std::string_view 
 Command commit_command(const SiftKey& key, std::string_view id, std::string_view owner);
 Command release_command(const SiftKey& key, std::string_view id, std::string_view owner);
 
+// Of the readers of answers each refuses what is not one of those that its command has.
 Result<Claimed> read_claim(ReplyView reply);
 Result<Committed> read_commit(ReplyView reply);
+Result<bool> read_flag(ReplyView reply);  // 1 or 0
 // 1, 0, STALE or FULL, as an element of SIFT.MADD and SIFT.INSERT.
 Result<Verdict> read_added(ReplyView reply);
 
@@ -70,6 +72,15 @@ struct SiftInfo {
 // `problem` says which.
 Result<void> reserve(Cluster& cluster, std::span<const SiftKey> keys, const SiftShape& shape,
                      std::string& problem);
+// How many slices a stream has is in none of its keys, and decides how they are called: another
+// number would be another stream. So the first producer leaves it in the key NAME:slices.
+// expect_slices() only looks, record_slices() leaves it there. Errc::mismatch if another number is
+// there; otherwise errors as of reserve().
+Result<void> expect_slices(Cluster& cluster, const std::string& name, std::uint32_t slices,
+                           std::string& problem);
+Result<void> record_slices(Cluster& cluster, const std::string& name, std::uint32_t slices,
+                           std::string& problem);
+
 // Of each key, in one pipeline. Errors as of reserve().
 Result<std::vector<SiftInfo>> read_info(Cluster& cluster, std::span<const SiftKey> keys,
                                         std::string& problem);

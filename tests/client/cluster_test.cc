@@ -262,7 +262,8 @@ TEST(Cluster, CountsNoAnswerWithoutItsReplica) {
   EXPECT_EQ(cluster.counts().unconfirmed, 1u);
   EXPECT_NE(cluster.problem().find("only 0 of 1 replicas"), std::string::npos) << cluster.problem();
   EXPECT_FALSE(cluster.call("k", set("k", "v"), Repeat::safe));
-  EXPECT_GT(cluster.counts().unconfirmed, 2u);
+  // As often as there was time: once, or many times.
+  EXPECT_GE(cluster.counts().unconfirmed + cluster.counts().lost, 2u);
   // What the server refuses needs no replica.
   const auto refused = cluster.call("k", {"INCR", "k"}, Repeat::never);
   ASSERT_TRUE(refused);

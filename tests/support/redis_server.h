@@ -55,7 +55,14 @@ class RedisServer {
   const std::filesystem::path& directory() const { return directory_.path(); }
   std::string log() const;
 
-  client::Connection connection() const { return client::Connection(address()); }
+  // Takes replies of any size, and waits for them on a machine that is busy.
+  client::Connection connection() const {
+    return client::Connection(
+        address(), {},
+        {.connect_timeout_ms = 60'000,
+         .timeout_ms = 60'000,
+         .limits = {.bytes = std::size_t{1} << 30, .elements = std::size_t{1} << 24}});
+  }
   // One command over a connection of its own. REQUIRES: the server answers.
   client::Reply call(const client::Command& command) const;
   client::Reply call(std::initializer_list<std::string_view> words) const {
