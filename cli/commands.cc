@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "cli/escaped.h"
 #include "cli/files.h"
 
 namespace semel::cli {
@@ -87,8 +88,8 @@ std::string program_help() {
 }
 
 void complain(std::string_view who, std::string_view text) {
-  std::string line(who);
-  line.append(": ").append(text).append("\n");
+  // The text may quote what a server, a file or a peer has said: none of it may steer the terminal.
+  const std::string line = printable(std::string(who) + ": " + std::string(text)) + '\n';
   (void)write_all(STDERR_FILENO, line);  // nobody is left to tell
 }
 

@@ -6,6 +6,8 @@
 #include <limits>
 #include <numeric>
 
+#include "cli/escaped.h"
+
 namespace semel::cli {
 namespace {
 
@@ -194,7 +196,10 @@ class Parser {
 
   void value(const Option& option, const std::string& name, std::string_view text) {
     if (option.value.take(text)) return;
-    result_.refusal = name + " cannot be " + quoted(text) + "; allowed: " + option.value.allowed;
+    result_.refusal =
+        option.value.secret
+            ? name + " cannot be read; allowed: " + option.value.allowed
+            : name + " cannot be " + quoted(text) + "; allowed: " + option.value.allowed;
   }
 
   void unknown_letter(char letter, std::string_view argument) {
@@ -265,17 +270,13 @@ std::string columns(std::span<const std::pair<std::string, std::string>> rows) {
 
 std::string quoted(std::string_view text) {
   constexpr std::size_t kLongest = 60;
-  constexpr std::string_view kHex = "0123456789abcdef";
-  std::string out = "'";
-  for (const char c : text.substr(0, kLongest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      out += c;
-    } else {
-      out += {'\\', 'x', kHex[byte / 16], kHex[byte % 16]};
-    }
-  }
-  return out + (text.size() > kLongest ? "...'" : "'");
+  if (text.size() <= kLongest) return '\'' + printable(text) + '\'';
+  const auto continues = [&](std::size_t at) {
+    return (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80;
+  };
+  std::size_t end = kLongest;
+  while (end > kLongest - 3 && continues(end)) --end;  // not in the middle of a character
+  return '\'' + printable(text.substr(0, end)) + "...'";
 }
 
 std::string allowed_words(std::string_view given, std::span<const std::string> words) {

@@ -31,6 +31,7 @@ struct Value {
   std::function<bool(std::string_view)> take;  // false if the text is not allowed
   std::vector<std::string> choices = {};       // if only a few words are allowed
   bool path = false;                           // completed with the names of files
+  bool secret = false;                         // never repeated in a refusal
 };
 
 struct Option {
@@ -76,7 +77,7 @@ std::string help_text(const Syntax& syntax);
 // Lines of two columns, the second wrapped.
 std::string columns(std::span<const std::pair<std::string, std::string>> rows);
 
-// 'text' in quotes, on one line whatever it holds, and cut if it is long.
+// 'text' in quotes, on one line whatever it holds, safe on a terminal, and cut if it is long.
 std::string quoted(std::string_view text);
 // "; nearest: X; allowed: X, Y, Z", the nearest only if it is near enough to be meant.
 std::string allowed_words(std::string_view given, std::span<const std::string> words);
