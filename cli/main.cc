@@ -9,6 +9,7 @@
 
 #include "cli/commands.h"
 #include "cli/files.h"
+#include "client/url.h"
 
 namespace semel::cli {
 namespace {
@@ -49,7 +50,17 @@ Exit run_family(const std::string& family, std::span<const char* const> argument
   return Exit::usage;
 }
 
-Exit run(std::span<const char* const> arguments) {
+// What is on the command line is there for everybody to see (ps). Passwords in URLs are, for as
+// short as can be: until they are read.
+void hide_passwords(std::span<char* const> arguments) {
+  for (char* const argument : arguments) {
+    const std::string_view password = client::password_in(argument);
+    std::fill_n(argument + (password.empty() ? 0 : password.data() - argument), password.size(),
+                '*');
+  }
+}
+
+Exit run(std::span<char* const> arguments) {
   if (arguments.empty() || arguments[0][0] == '-') return run_program(arguments);
   const std::vector<Command> commands = all_commands();
   std::string_view given = arguments[0];
@@ -71,6 +82,7 @@ Exit run(std::span<const char* const> arguments) {
     return refuse(who, "unknown subcommand " + quoted(given) + allowed_words(given, words));
   }
   const Parsed parsed = parse(command->syntax, arguments);
+  hide_passwords(arguments);
   if (!parsed.refusal.empty()) return refuse(command->syntax.name, parsed.refusal);
   try {
     if (!parsed.help) return command->run();

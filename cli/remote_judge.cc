@@ -9,6 +9,7 @@
 #include <thread>
 #include <unordered_set>
 
+#include "cli/options.h"
 #include "cli/serial_judge.h"
 #include "cli/sift_report.h"
 #include "semel/core/arithmetic.h"
@@ -55,7 +56,13 @@ class RemoteJudge final : public SerialJudge {
   }
 
   Result<void> begin(std::string& problem) {
-    return client::reserve(*judging_, keys_, settings_.shape, problem);
+    const auto slices = static_cast<std::uint32_t>(keys_.size());
+    auto done = client::expect_slices(*judging_, settings_.stream, slices, problem);
+    if (done) done = client::reserve(*judging_, keys_, settings_.shape, problem);
+    if (done) done = client::record_slices(*judging_, settings_.stream, slices, problem);
+    judging_->end_by(client::kNever);
+    committing_->end_by(client::kNever);
+    return done;
   }
 
   bool written(const Chunk& chunk) override {
@@ -270,6 +277,7 @@ class RemoteJudge final : public SerialJudge {
   // What this chunk holds above the digest is free again, and open.
   bool give_back(Chunk& chunk, Digest above, const Claims& claims, std::vector<std::size_t>& open) {
     std::vector<Cluster::Ticket> tickets;
+    const std::size_t first = open.size();
     for (std::size_t i = 0; i < chunk.records.size(); ++i) {
       if (chunk.fates[i] != Fate::first || !less(above, chunk.keys[i])) continue;
       const SiftKey& key = key_of(chunk, i);
@@ -280,8 +288,11 @@ class RemoteJudge final : public SerialJudge {
       open.push_back(i);
     }
     bool sound = true;
-    for (const Cluster::Ticket ticket : tickets) {
-      if (!judging_->finish(ticket)) sound = fail(judging_->problem());
+    for (std::size_t t = 0; t < tickets.size(); ++t) {
+      const auto reply = judging_->finish(tickets[t]);
+      if (reply && client::read_flag(reply->view())) continue;
+      sound = fail(reply ? client::explain(reply->view(), key_of(chunk, open[first + t]).name)
+                         : judging_->problem());
     }
     ++attempt_;
     return sound;
@@ -388,13 +399,22 @@ std::string make_owner() {
 
 Result<std::unique_ptr<Cluster>> connect(const client::Url& url, const RemoteSettings& settings,
                                          std::string& problem) {
+  client::Url with_password = url;
+  if (url.password.empty()) with_password.password = settings.password;
+  if (!url.user.empty() && with_password.password.empty()) {
+    problem = "user " + quoted(url.user) +
+              " needs a password; allowed: SEMEL_PASSWORD, --password-file, or in the URL";
+    return Error{Errc::invalid, "a user without a password"};
+  }
   // Whoever holds a claim learns in time whether it could be committed.
   const client::ClusterOptions patience;
   auto cluster = std::make_unique<Cluster>(
-      url, client::ClusterOptions{
-               .deadline_ms = std::min<std::int64_t>(patience.deadline_ms, settings.claim_ms / 2),
-               .replicas = settings.replicas,
-               .seed = random_number()});
+      std::move(with_password),
+      client::ClusterOptions{
+          .deadline_ms = std::min<std::int64_t>(patience.deadline_ms, settings.claim_ms / 2),
+          .replicas = settings.replicas,
+          .seed = random_number()});
+  cluster->end_by(std::chrono::steady_clock::now() + std::chrono::milliseconds(settings.claim_ms));
   if (const auto connected = cluster->connect(); !connected) {
     problem = cluster->problem();
     return connected.error();

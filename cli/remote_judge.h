@@ -12,7 +12,11 @@
 // Waiting   A key that another producer holds is waited for. Of two that wait for each other's keys, one
 //           would wait for ever: so whoever waits for a key gives back what it holds of this chunk
 //           with a higher digest, and only the keys in the order of their digests are held while waiting.
-// Slices    are keys of the server, NAME:{tag}, spread over the slots (client/slot.h).
+// Slices    are keys of the server, NAME:{tag}, spread over the slots (client/slot.h). Their number
+//           is in the key NAME:slices, and producers with another number are refused.
+// Giving up When servers do not answer, or answer nonsense: at the latest one claim's time after
+//           the beginning, and after the last answer that was one. The claims that are left end
+//           then too.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +43,12 @@ struct RemoteSettings {
       replicas;  // that have to have every answer; none: as the client says
   Delivery delivery = Delivery::at_least_once;
   TimeMs claim_ms = kDefaultClaimMs;
+  std::string password = {};  // for URLs without one; empty: none
 };
 
 // A client with the patience that claims allow. Connected; on failure none, and `problem` says why.
+// Errc::invalid for a user without a password. Nothing that it does lasts longer than the time of a
+// claim, until the caller, who may have more to do at the beginning, takes that back: end_by().
 Result<std::unique_ptr<client::Cluster>> connect(const client::Url& url,
                                                  const RemoteSettings& settings,
                                                  std::string& problem);

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -58,6 +59,7 @@ struct Settings {
   std::optional<std::string> duplicates_to;
   std::optional<std::string> tree;
   std::optional<client::Url> at;
+  std::optional<std::string> password_file;
   std::optional<std::string> stream;
   std::optional<std::uint64_t> replicas;
   std::optional<Delivery> delivery;
@@ -130,11 +132,12 @@ std::string contradiction(const Settings& s) {
 // The same of what is at a server: all of it, or with a tree its levels from the root on.
 std::string remote_contradiction(const Settings& s, bool tree) {
   const bool remote = s.at || tree;
-  const char* const given = s.stream     ? "--stream"
-                            : s.replicas ? "--replicas"
-                            : s.delivery ? "--delivery"
-                            : s.claim_ms ? "--claim"
-                                         : nullptr;
+  const char* const given = s.stream          ? "--stream"
+                            : s.password_file ? "--password-file"
+                            : s.replicas      ? "--replicas"
+                            : s.delivery      ? "--delivery"
+                            : s.claim_ms      ? "--claim"
+                                              : nullptr;
   if (!remote) {
     if (given == nullptr) return "";
     return std::string(given) + " is for memory at a server; allowed: with --at, or with a tree";
@@ -221,8 +224,32 @@ StateOptions state_options(const Settings& s, double error, const std::optional<
           {"--tree", tree ? tree->text() : ""}};
 }
 
-RemoteSettings remote_settings(const Settings& s, double error) {
+// The password for servers whose URL has none. Exit::success, or the reason is reported.
+Exit find_password(const Settings& settings, std::string& password) {
+  if (!settings.password_file) {
+    for (const char* const name : {"SEMEL_PASSWORD", "REDISCLI_AUTH"}) {
+      const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no threads yet
+      if (value != nullptr && password.empty()) password = value;
+    }
+    return Exit::success;
+  }
+  std::error_code error;
+  const File file = File::open_to_read(*settings.password_file, error);
+  if (!error) error = read_all(file.fd(), password);
+  if (error) {
+    complain(kName, cannot("read", quoted(*settings.password_file), error));
+    return Exit::failure;
+  }
+  password.resize(std::min(password.find_first_of("\r\n"), password.size()));
+  if (!password.empty()) return Exit::success;
+  return refuse(
+      "--password-file cannot be " + quoted(*settings.password_file) +
+      ", which begins with an empty line; allowed: a file with the password in its first line");
+}
+
+RemoteSettings remote_settings(const Settings& s, double error, const std::string& password) {
   RemoteSettings remote;
+  remote.password = password;
   remote.stream = *s.stream;
   remote.shape = {*s.window_ms, s.exact, error, s.tree ? kFirstIds : kFirstIds / s.slice_count()};
   if (s.replicas) remote.replicas = static_cast<std::uint32_t>(*s.replicas);
@@ -232,15 +259,16 @@ RemoteSettings remote_settings(const Settings& s, double error) {
 }
 
 Result<std::unique_ptr<Judge>> judge_of(const Settings& settings, const Memory& memory,
-                                        const std::optional<TreePlan>& tree, std::string& problem) {
+                                        const std::optional<TreePlan>& tree,
+                                        const std::string& password, std::string& problem) {
   const std::uint32_t slices = settings.slice_count();
   if (settings.at) {
-    return make_remote_judge(*settings.at, slices, remote_settings(settings, memory.error),
-                             problem);
+    return make_remote_judge(*settings.at, slices,
+                             remote_settings(settings, memory.error, password), problem);
   }
   if (tree) {
     std::optional<RemoteSettings> remote;
-    if (tree->remote()) remote = remote_settings(settings, memory.error);
+    if (tree->remote()) remote = remote_settings(settings, memory.error, password);
     return make_tree_judge(memory, *tree, remote ? &*remote : nullptr, problem);
   }
   const Layout layout = settings.layout.value_or(Layout::horizontal);
@@ -394,7 +422,12 @@ Exit sift(Settings settings) {
       // Times in records begin with the first one.
       .now_ms = settings.time_field ? std::numeric_limits<TimeMs>::min() : SystemClock().now_ms()};
   std::string problem;
-  auto judge = judge_of(settings, memory, tree, problem);
+  std::string password;
+  if (settings.at || (tree && tree->remote())) {
+    const Exit exit = find_password(settings, password);
+    if (exit != Exit::success) return exit;
+  }
+  auto judge = judge_of(settings, memory, tree, password, problem);
   if (!judge) {
     complain(kName, problem.empty() ? std::string("cannot make the filters: ") + judge.error().what
                                     : problem);
@@ -435,6 +468,19 @@ Exit sift(Settings settings) {
   if (settings.count && print(kName, report.counts()) != Exit::success) return Exit::failure;
   if (end.signal != 0) die_of(end.signal);
   return end.complete ? Exit::success : Exit::failure;
+}
+
+// A password in it is never repeated, whatever is wrong with the rest.
+Value url_value(std::optional<client::Url>& to) {
+  Value value = value_of("URL",
+                         "redis://[user[:password]@]host[:port][,host[:port]...][/database] or "
+                         "redis+unix://[user[:password]@]/path, without TLS",
+                         to, [](std::string_view text) {
+                           const auto url = client::parse_url(text);
+                           return url ? std::optional(*url) : std::nullopt;
+                         });
+  value.secret = true;
+  return value;
 }
 
 }  // namespace
@@ -509,17 +555,13 @@ Command sift_command() {
         "how many slices know a key, unless they are horizontal (default 4)"},
        {"tree", 'r', path_value("FILE", settings->tree),
         "sift through a tree of filters, from the edge to the root, whose levels FILE names"},
-       {"at", 'a',
-        value_of("URL",
-                 "redis://[[user]:password@]host[:port][,host[:port]...][/database] or "
-                 "redis+unix:///path",
-                 settings->at,
-                 [](std::string_view text) {
-                   const auto url = client::parse_url(text);
-                   return url ? std::optional(*url) : std::nullopt;
-                 }),
+       {"at", 'a', url_value(settings->at),
         "keep the memory at a server with the module semel.so, or spread over the primaries of a "
         "Redis Cluster, for any number of producers at once"},
+       {"password-file", 'P', path_value("FILE", settings->password_file),
+        "the password for URLs without one is the first line of FILE (default: what SEMEL_PASSWORD "
+        "or "
+        "REDISCLI_AUTH in the environment holds)"},
        {"stream", 'N',
         value_of("NAME", "a name", settings->stream,
                  [](std::string_view text) { return std::optional(std::string(text)); }),

@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "cli/escaped.h"
 #include "cli/remote_judge.h"
 #include "cli/serial_judge.h"
 #include "cli/sift_report.h"
@@ -52,7 +53,15 @@ class RemoteNodes {
       if (!connected) return connected.error();
       cluster = *std::move(connected);
     }
-    const std::string name = settings_.stream + '/' + level.name + path;
+    const std::string stream = settings_.stream + '/' + level.name;
+    const bool first = !agreed_.contains(level.name);
+    if (first) {
+      if (const auto same = client::expect_slices(*cluster, stream, level.slices, problem_);
+          !same) {
+        return same.error();
+      }
+    }
+    const std::string name = stream + path;
     std::vector<std::string> names = {name};
     if (level.slices > 1) names = client::spread_keys(name, level.slices);
     std::vector<client::SiftKey> keys;
@@ -61,9 +70,11 @@ class RemoteNodes {
     shape.error = error;
     shape.capacity = std::max<std::uint64_t>(
         64, static_cast<std::uint64_t>(static_cast<double>(shape.capacity) * share));
-    if (const auto done = client::reserve(*cluster, keys, shape, problem_); !done) {
-      return done.error();
-    }
+    auto done = client::reserve(*cluster, keys, shape, problem_);
+    if (done && first) done = client::record_slices(*cluster, stream, level.slices, problem_);
+    if (!done) return done.error();
+    agreed_.insert(level.name);
+    cluster->end_by(client::kNever);
     std::vector<Slice*> made;
     for (client::SiftKey& key : keys) {
       slices_.push_back(std::make_unique<client::RemoteSlice>(
@@ -92,6 +103,7 @@ class RemoteNodes {
   std::string owner_;
   std::map<std::string, std::unique_ptr<client::Cluster>> clusters_;  // by URL
   std::vector<std::unique_ptr<client::RemoteSlice>> slices_;
+  std::set<std::string> agreed_;  // levels whose number of slices is that at the server
   std::string problem_;
 };
 
@@ -165,7 +177,7 @@ class TreeJudge final : public SerialJudge {
     const std::vector<TreeLevel> levels = tree_->levels();
     for (std::size_t i = 0; i < levels.size(); ++i) {
       const TreeLevel& level = levels[i];
-      out << "level            " << plan_.levels[i].name << ": " << grouped(level.nodes)
+      out << "level            " << printable(plan_.levels[i].name) << ": " << grouped(level.nodes)
           << (level.nodes == 1 ? " node, " : " nodes, ") << in_units(level.bytes) << ", asked "
           << grouped(level.load.accesses()) << " times, " << grouped(level.load.hits) << " hits";
       if (level.load.refuted > 0) out << ", " << grouped(level.load.refuted) << " refuted";

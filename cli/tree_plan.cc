@@ -46,7 +46,8 @@ std::string parse_level(const std::vector<std::string_view>& words, const Record
       has_key = true;
     } else if (words[i] == "at") {
       const auto url = client::parse_url(value);
-      if (!url) return "at cannot be " + quoted(value) + "; allowed: " + url.error().what;
+      // Not repeated: there may be a password in it.
+      if (!url) return std::string("at cannot be read; allowed: ") + url.error().what;
       level.at = value;
     } else {
       return "unknown word " + quoted(words[i]) +
@@ -96,7 +97,7 @@ std::string TreePlan::text() const {
   out += " confirm " + std::to_string(confirm_at);
   for (const Level& level : levels) {
     out += "; " + level.name + " key " + level.key.name + " slices " + std::to_string(level.slices);
-    if (!level.at.empty()) out += " at " + level.at;
+    if (!level.at.empty()) out += " at " + client::without_password(level.at);
   }
   return out;
 }

@@ -1,5 +1,6 @@
 #include "client/url.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <optional>
@@ -43,12 +44,13 @@ bool take_user(std::string_view& text, Url& url) {
   if (at == std::string_view::npos) return true;
   const std::string_view user = text.substr(0, at);
   text.remove_prefix(at + 1);
-  const std::size_t colon = user.find(':');
-  if (colon == std::string_view::npos) return false;
+  const std::size_t colon = std::min(user.find(':'), user.size());
   const auto name = without_percent(user.substr(0, colon));
-  const auto password = without_percent(user.substr(colon + 1));
-  if (!name || !password || password->empty()) return false;
+  if (!name) return false;
   url.user = *name;
+  if (colon == user.size()) return !name->empty();
+  const auto password = without_percent(user.substr(colon + 1));
+  if (!password || password->empty()) return false;
   url.password = *password;
   return true;
 }
@@ -98,8 +100,8 @@ Result<Address> parse_address(std::string_view text) {
 
 Result<Url> parse_url(std::string_view text) {
   const Error wrong{Errc::invalid,
-                    "redis://[[user]:password@]host[:port][,host[:port]...][/database] or "
-                    "redis+unix://[[user]:password@]/path"};
+                    "redis://[user[:password]@]host[:port][,host[:port]...][/database] or "
+                    "redis+unix://[user[:password]@]/path"};
   if (text.starts_with(kTls)) {
     return Error{
         Errc::unsupported,
@@ -133,6 +135,26 @@ Result<Url> parse_url(std::string_view text) {
     if (comma == text.size()) return url;
     text.remove_prefix(comma + 1);
   }
+}
+
+std::string_view password_in(std::string_view text) {
+  constexpr std::string_view kBeforeUser = "://";
+  const std::size_t scheme = text.find(kBeforeUser);
+  const std::size_t at = text.rfind('@');
+  if (scheme == std::string_view::npos || at == std::string_view::npos) return {};
+  const std::size_t colon = text.find(':', scheme + kBeforeUser.size());
+  if (colon >= at) return {};
+  return text.substr(colon + 1, at - colon - 1);
+}
+
+std::string without_password(std::string_view text) {
+  std::string out(text);
+  const std::string_view password = password_in(text);
+  if (password.data() != nullptr) {
+    const auto colon = static_cast<std::size_t>(password.data() - text.data()) - 1;
+    out.erase(colon, password.size() + 1);
+  }
+  return out;
 }
 
 }  // namespace semel::client

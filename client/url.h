@@ -1,11 +1,12 @@
 // Url: where servers are, as one text.
 //
-//   redis://[[user]:password@]host[:port][,host[:port]...][/database]
-//   redis+unix://[[user]:password@]/path/of/the/socket
+//   redis://[user[:password]@]host[:port][,host[:port]...][/database]
+//   redis+unix://[user[:password]@]/path/of/the/socket
 //
 // Contract  A text is read whole or refused. What stands before the @ may hold %XX for a byte; an IPv6
-//           address stands in brackets. Several hosts are ways into one cluster.
-//           rediss:// is refused: the hiredis of Debian 12 speaks no TLS.
+//           address stands in brackets. Several hosts are ways into one cluster. The user may be
+//           empty if there is a password: that of the default user. rediss:// is refused: the
+//           hiredis of Debian 12 speaks no TLS.
 #pragma once
 
 #include <cstdint>
@@ -43,5 +44,11 @@ struct Url {
 
 // Errc::invalid, or Errc::unsupported for TLS; the error says what is allowed.
 Result<Url> parse_url(std::string_view text);
+
+// Where in a text the password of a URL is, if the text is one: between the first colon after ://
+// and the last @. Empty if there is none.
+std::string_view password_in(std::string_view text);
+// The text without it, and without its colon.
+std::string without_password(std::string_view text);
 
 }  // namespace semel::client

@@ -30,6 +30,25 @@ TEST(Url, ReadsAllOfItsParts) {
   EXPECT_EQ(parse_url("redis://:p@ss@h")->password, "p@ss");
 }
 
+TEST(Url, ReadsAUserWhosePasswordIsElsewhere) {
+  const auto url = parse_url("redis://a%40n@h");
+  ASSERT_TRUE(url);
+  EXPECT_EQ(url->user, "a@n");
+  EXPECT_EQ(url->password, "");
+}
+
+TEST(Url, ShowsWhereItsPasswordIs) {
+  EXPECT_EQ(password_in("redis://ann:p@ss:w@h:1/2"), "p@ss:w");
+  EXPECT_EQ(password_in("redis://:x@h"), "x");
+  for (const char* const none : {"redis://h:1", "redis://ann@h:1", "redis://h", "a:b@c", "", "@"}) {
+    EXPECT_EQ(password_in(none), "") << none;
+    EXPECT_EQ(without_password(none), none);
+  }
+  EXPECT_EQ(without_password("redis://ann:p@ss:w@h:1/2"), "redis://ann@h:1/2");
+  EXPECT_EQ(without_password("redis+unix://:x@/s"), "redis+unix://@/s");
+  EXPECT_EQ(without_password("redis://ann:@h"), "redis://ann@h");
+}
+
 TEST(Url, ReadsASocket) {
   const auto url = parse_url("redis+unix://:secret@/run/redis.sock");
   ASSERT_TRUE(url);
@@ -55,7 +74,8 @@ TEST(Url, RefusesWhatIsNone) {
                                  "redis://h/-1",
                                  "redis://h/1/2",
                                  "redis://h/4294967296",
-                                 "redis://ann@h",
+                                 "redis://@h",
+                                 "redis://:@h",
                                  "redis://ann:@h",
                                  "redis://a:%4@h",
                                  "redis://a:%zz@h",

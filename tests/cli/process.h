@@ -47,6 +47,7 @@ class Process {
   void write(std::string_view bytes);
   // What it writes on standard output, until that is `size` bytes or the deadline has come.
   std::string read(std::size_t size);
+  pid_t id() const { return pid_; }
   // Sends it a signal. REQUIRES: finish() was not called.
   void signal(int number) const;
   // Gives the rest of the input, takes the rest of the output, and waits for the end.

@@ -62,6 +62,14 @@ Words sift_words(const Words& options) {
   return words;
 }
 
+std::string tree_text(std::string text, const std::string& url) {
+  for (std::size_t at = 0; (at = text.find("URL", at)) != std::string::npos;) {
+    text.replace(at, 3, url);
+    at += url.size();
+  }
+  return text;
+}
+
 class SiftRemote : public ::testing::Test {
  protected:
   RedisServer server_{with_module()};
@@ -245,6 +253,65 @@ TEST_F(SiftRemote, SaysWhatIsWrongAtTheServer) {
   expect_failure(sift_quietly(at(server_.url(), "text"), "a\n"), "holds something else");
 }
 
+// With another number the keys have other names: it would be another stream.
+TEST_F(SiftRemote, RefusesAnotherNumberOfSlices) {
+  ASSERT_EQ(sift_quietly(at(server_.url(), "s", {"--slices", "12"}), "a\n").out, "a\n");
+  const std::int64_t keys = server_.call({"DBSIZE"}).integer();
+  const Outcome other = sift_quietly(at(server_.url(), "s", {"--slices", "8"}), "a\n");
+  EXPECT_EQ(other.status, 1);
+  EXPECT_EQ(other.out, "");
+  EXPECT_NE(other.err.find("s has 12 slices at the server, not 8"), std::string::npos) << other.err;
+  EXPECT_EQ(server_.call({"DBSIZE"}).integer(), keys);
+  EXPECT_EQ(sift_quietly(at(server_.url(), "s", {"--slices", "12"}), "a\nb\n").out, "b\n");
+  for (const char* const wrong : {"many", "", "12 "}) {
+    server_.call({"SET", "s:slices", wrong});
+    EXPECT_EQ(sift_quietly(at(server_.url(), "s", {"--slices", "12"}), "c\n").status, 1) << wrong;
+  }
+  server_.call({"DEL", "s:slices"});
+  server_.call({"LPUSH", "s:slices", "12"});
+  const Outcome list = sift_quietly(at(server_.url(), "s", {"--slices", "12"}), "c\n");
+  EXPECT_NE(list.err.find("s:slices holds something else"), std::string::npos) << list.err;
+}
+
+// Of all who begin at once with different numbers, those with one of them go on.
+TEST_F(SiftRemote, AgreesOnTheNumberOfSlicesAmongProducersThatBeginAtOnce) {
+  constexpr std::size_t kProducers = 6;
+  std::vector<Outcome> outcomes(kProducers);
+  {
+    std::vector<std::jthread> producers;
+    for (std::size_t p = 0; p < kProducers; ++p) {
+      producers.emplace_back([&, p] {
+        const std::string slices = std::to_string(1 + p % 3);
+        outcomes[p] = sift_quietly(at(server_.url(), "s", {"--slices", slices}), "a\n");
+      });
+    }
+  }
+  const std::size_t agreed = std::stoul(std::string(server_.call({"GET", "s:slices"}).text())) - 1;
+  std::string written;
+  for (std::size_t p = 0; p < kProducers; ++p) {
+    EXPECT_EQ(outcomes[p].status, p % 3 == agreed ? 0 : 1) << outcomes[p].err;
+    written += outcomes[p].out;
+  }
+  EXPECT_EQ(written, "a\n");
+}
+
+TEST_F(SiftRemote, RefusesAnotherNumberOfSlicesInATree) {
+  const TemporaryDirectory directory;
+  const auto sifted = [&](const std::string& root) {
+    const std::string text = "level world " + root + "at URL\nlevel site key 2\n";
+    const std::string tree = directory.write("tree", tree_text(text, server_.url()));
+    return sift_quietly({"-f", "csv", "-k", "1", "-r", tree, "-w", "1h", "-N", "t"}, "1,a\n");
+  };
+  ASSERT_EQ(sifted("slices 3 ").out, "1,a\n");
+  for (const char* const other : {"", "slices 4 "}) {
+    const Outcome outcome = sifted(other);
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_NE(outcome.err.find("t/world has 3 slices at the server, not "), std::string::npos)
+        << outcome.err;
+  }
+  EXPECT_EQ(sifted("slices 3 ").status, 0);
+}
+
 TEST_F(SiftRemote, StopsWhenTheServerHasNoRoom) {
   const std::string key = client::spread_keys("small", 1).front();
   ASSERT_EQ(server_
@@ -278,14 +345,6 @@ TEST_F(SiftRemote, RefusesWhatDoesNotGoTogether) {
 
 constexpr const char* kEdges =
     "level world slices 2 at URL\nlevel region key 2 at URL\nlevel site key 3\n";
-
-std::string tree_text(std::string text, const std::string& url) {
-  for (std::size_t at = 0; (at = text.find("URL", at)) != std::string::npos;) {
-    text.replace(at, 3, url);
-    at += url.size();
-  }
-  return text;
-}
 
 std::string events(int count, std::uint64_t seed) {
   Random random(seed);
@@ -363,7 +422,7 @@ TEST(SiftCluster, SpreadsItsSlicesEvenly) {
   EXPECT_NE(outcome.err.find("3 primaries, answers known to 1 replica\n"), std::string::npos)
       << outcome.err;
   for (const std::size_t primary : servers.primaries()) {
-    EXPECT_EQ(servers.node(primary).call({"DBSIZE"}).integer(), 4) << primary;
+    EXPECT_EQ(servers.node(primary).call({"KEYS", "s:{*}"}).size(), 4u) << primary;
   }
 }
 
