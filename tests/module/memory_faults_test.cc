@@ -1,10 +1,14 @@
-// Memory that runs out at any point of any command: the client hears of it, and what happened at the
-// primary, no more and no less, is what its replica and its AOF file have.
+// Whatever clients send, and wherever memory runs out: what happened at a primary, no more and no
+// less, is what its replica and its AOF file have.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
+#include "semel/core/limits.h"
+#include "semel/core/random.h"
+#include "tests/module/command_lines.h"
 #include "tests/module/module_server.h"
 #include "tests/module/replicas.h"
 #include "tests/support/setting.h"
@@ -108,6 +112,95 @@ TEST_P(MemoryFaults, LeaveWhatHappenedEverywhere) {
   EXPECT_EQ(info(there, "semel", "semel_effects_failed"), 0) << replica.log();
   ASSERT_EQ(talk("DEBUG LOADAOF"), "+OK");
   expect_equal(digests(talk), expected);
+}
+
+// A primary that writes an AOF file of commands, and its replica. Nothing is configured alike.
+class Twins {
+ public:
+  Twins() {
+    follow(replica_, primary_);
+    expect_in_step(primary_, replica_);
+  }
+
+  Talk& talk() { return talk_; }
+  const RedisServer& primary() const { return primary_; }
+
+  void expect_the_same() {
+    expect_in_step(primary_, replica_);
+    const Digests expected = digests(talk_);
+    expect_equal(digests(there_), expected);
+    EXPECT_EQ(info(there_, "semel", "semel_effects_failed"), 0) << replica_.log();
+    ASSERT_EQ(talk_("DEBUG LOADAOF"), "+OK") << primary_.log();
+    expect_equal(digests(talk_), expected);
+    EXPECT_EQ(info(talk_, "semel", "semel_effects_failed"), 0) << primary_.log();
+  }
+
+  // With an AOF file that begins here.
+  void begin_anew() {
+    talk_("FLUSHALL");
+    talk_("BGREWRITEAOF");
+    while (info(talk_, "persistence", "aof_rewrite_in_progress") > 0 ||
+           info(talk_, "persistence", "aof_rewrite_scheduled") > 0) {
+    }
+  }
+
+ private:
+  const RedisServer primary_{faulty({"--appendonly", "yes", "--aof-use-rdb-preamble", "no",
+                                     "--appendfsync", "no", "--maxmemory", "2gb"})};
+  const RedisServer replica_{faulty({})};
+  Talk talk_{primary_}, there_{replica_};
+};
+
+// The lines of hostile_test.cc. SEMEL_LINES sets how many; `make hostile` takes many, in servers with
+// sanitizers. With `faults`, memory runs out at random.
+class RandomLines : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Memory, RandomLines, ::testing::Bool(), [](const auto& instance) {
+  return std::string(instance.param ? "RunsOut" : "IsThere");
+});
+
+TEST_P(RandomLines, EndInTheSameDigests) {
+  constexpr std::uint64_t kCompared = 1000;
+  const std::uint64_t lines = setting("SEMEL_LINES", 5000);
+  Random random(fresh_seed());
+  Twins twins;
+  Talk& talk = twins.talk();
+  std::vector<CommandLines> commands;
+  for (const char* const family : {"TALLY.*", "SIFT.*", "BF.*", "CF.*"}) {
+    for (const Answer& name : talk.call({"COMMAND", "LIST", "FILTERBY", "PATTERN", family}).parts) {
+      commands.emplace_back(talk, name.text);
+    }
+  }
+  const Answer settings = talk.call({"CONFIG", "GET", "semel.*"});
+  const auto reset = [&] {
+    for (std::size_t at = 0; at + 1 < settings.parts.size(); at += 2) {
+      talk.call({"CONFIG", "SET", settings.parts[at].text, settings.parts[at + 1].text});
+    }
+    // Small values are quickly compared.
+    constexpr std::array kLimits = {"20000", "300000", "4000000"};
+    talk.call({"CONFIG", "SET", "semel.max-value-bytes", kLimits[random.below(kLimits.size())]});
+  };
+  reset();
+  for (std::uint64_t i = 1; i <= lines; ++i) {
+    if (i % 50 == 0) {
+      const std::string name = settings.parts[2 * random.below(settings.parts.size() / 2)].text;
+      const bool limit = name == "semel.max-value-bytes";
+      if (!limit) talk.call({"CONFIG", "SET", name, any_value(random)});
+    }
+    const bool faults = GetParam() && random.below(4) == 0;
+    if (faults) {
+      const std::size_t least = random.below(2) == 0 ? 1 : limits::kSmallBlock + 1;
+      talk.call({"FAULT.ALLOCATION", std::to_string(random.below(least == 1 ? 40 : 3)),
+                 std::to_string(least)});
+    }
+    const Words words = commands[random.below(commands.size())].random(random);
+    ASSERT_FALSE(talk.call(words).lost()) << words[0] << '\n' << twins.primary().log();
+    if (faults) talk.call({"FAULT.ALLOCATION"});
+    if (i % 100 == 0) reset();
+    if (i % kCompared != 0) continue;
+    twins.expect_the_same();
+    ASSERT_FALSE(HasFailure()) << "line " << i;
+    twins.begin_anew();
+  }
 }
 
 }  // namespace
