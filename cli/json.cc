@@ -183,8 +183,8 @@ JsonReader::Value JsonReader::at(const std::string& pointer, std::string& buffer
   std::string_view string;
   if (!value.get(string)) return {torn(string) ? Kind::torn : Kind::string, string};
   buffer = simdjson::minify(value);
-  if (torn(buffer)) return {Kind::torn, {}};
   const bool is_integer = value.is_int64() || value.is_uint64();
+  if (!is_integer && torn(buffer)) return {Kind::torn, {}};
   if (!is_rebuilt_) return {is_integer ? Kind::whole : Kind::other, buffer};
 
   const std::string ordinals = std::exchange(buffer, "");
