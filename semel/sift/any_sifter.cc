@@ -54,6 +54,7 @@ SlidingShape::Goal sliding_goal(const SiftGoal& goal) {
   return {.window_ms = goal.window_ms,
           .fpr = goal.fpr,
           .ids = goal.ids,
+          .growth = SlidingGrowth::doubling,
           .max_bytes = window_cap(goal.max_bytes),
           .when_full = goal.when_full,
           .hash = goal.hash};

@@ -6,6 +6,8 @@
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <ostream>
 #include <string>
@@ -57,7 +59,7 @@ struct SiftBytes {
   static constexpr std::size_t kHeaderSize = 56;
   static constexpr const char* kFile =
       kStructure == SiftStructure::forgetful ? "any_sifter_v1_forgetful.bin"
-      : kStructure == SiftStructure::timers  ? "any_sifter_v1_timers.bin"
+      : kStructure == SiftStructure::timers  ? "any_sifter_v1_doubling_timers.bin"
                                              : "any_sifter_v1_exact.bin";
   static Type make() {
     SiftGoal goal = goal_of(kStructure, 8);
@@ -72,6 +74,19 @@ using Exact = SiftBytes<SiftStructure::exact>;
 using GoldenCases = ::testing::Types<Forgetful, Timers, Exact>;
 INSTANTIATE_TYPED_TEST_SUITE_P(AnySifter, HostileBytes, Exact);
 INSTANTIATE_TYPED_TEST_SUITE_P(AnySifter, Golden, GoldenCases);
+
+// Timers in filters of equal size, as they were at first, are read and go on.
+TEST(AnySifter, ReadsTimersInFiltersOfEqualSize) {
+  std::ifstream file("tests/golden/data/any_sifter_v1_timers.bin", std::ios::binary);
+  const Bytes golden((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  Result<AnySifter> read = AnySifter::decode(golden);
+  ASSERT_TRUE(read) << read.error().what;
+  Bytes again;
+  read->encode(again);
+  EXPECT_EQ(again, golden);
+  EXPECT_EQ(read->add(key(1'000'000), read->now() + 1), Sighting::fresh);
+  EXPECT_EQ(read->add(key(1'000'000), read->now() + 1), Sighting::seen);
+}
 
 TEST(AnySifter, TakesAnIdOnceWhateverTheStructure) {
   for (const SiftStructure structure : kStructures) {

@@ -25,18 +25,19 @@ namespace {
 //         5        1  timer bits
 //         6        1  probes
 //         7        1  equal timers
-//         8        1  growth: 0 density, 1 cardinality
+//         8        1  growth: 0 density, 1 cardinality, 2 doubling
 //         9        1  when full: 0 refuse, 1 forget
 //        10        2  zero
 //        12        4  filters
 //        16        8  window
-//        24        8  lines of each filter
+//        24        8  lines of the first filter, and of all others unless growth is doubling
 //        32        8  error goal
 //        40        8  cap of memory
 //        48        8  seed of the hash, or name of its key
 //        56        8  now
 //        64        8  the time from which on every id accepted is recognised
-//        72           filters, the oldest first: 8 bytes of ids taken, then 56 bytes for each line
+//        72           filters, the oldest first: 8 bytes of ids taken, or with doubling of its
+//                     lines, then 56 bytes for each line
 //                  8  checksum of all the bytes before it
 constexpr std::uint32_t kMagic = 0x31465353;
 constexpr std::size_t kTrailerSize = 8;
@@ -95,16 +96,26 @@ struct Room {
   std::uint64_t live;
   std::uint64_t ids;
 };
-Room room_in(const SlidingShape& shape, double error_left) {
+Room room_in(std::uint64_t cells, std::uint32_t probes, double error_left) {
   if (!(error_left > 0)) return {0, 0};
-  const auto cells = static_cast<double>(shape.cells());
-  const double share = std::pow(error_left / 2, 1.0 / shape.probes);
-  return {static_cast<std::uint64_t>(cells * share),
-          static_cast<std::uint64_t>(-cells / shape.probes * std::log1p(-share))};
+  const auto all = static_cast<double>(cells);
+  const double share = std::pow(error_left / 2, 1.0 / probes);
+  return {static_cast<std::uint64_t>(all * share),
+          static_cast<std::uint64_t>(-all / probes * std::log1p(-share))};
 }
-bool has_room_for_an_id(const Room& room, const SlidingShape& shape) {
-  return room.live >= shape.probes && room.ids >= 1;
+bool has_room_for_an_id(std::uint64_t cells, std::uint32_t probes, double error_left) {
+  const Room room = room_in(cells, probes, error_left);
+  return room.live >= probes && room.ids >= 1;
 }
+
+// Growth by doubling: twice the room of the filter before, which had twice the error, and a
+// smaller filter for a load of less than an eighth: docs/math/sliding.md, Growth.
+std::uint64_t doubled_lines(std::uint64_t lines, std::uint32_t probes) {
+  const double wanted = std::ceil(static_cast<double>(lines) * std::exp2(1 + 1.0 / probes));
+  return std::min(static_cast<std::uint64_t>(wanted), SlidingShape::kMostLines);
+}
+constexpr std::uint64_t kShrinkBelow = 8;
+constexpr std::uint64_t kShrinkBy = 4;
 
 // The chance that of `draws` cells, each drawn with a chance in proportion to its class, at least
 // `wanted` are of one class: equation 5. After each class, none[j] * j! is the chance of j draws
@@ -128,6 +139,10 @@ double chance_of_equals(std::span<const std::uint64_t> classes, std::uint64_t su
   }
   return std::min(1.0, some[draws] * std::tgamma(draws + 1.0));
 }
+
+// Mixed, because evenly spaced probes meet: of n ids in m cells some come near to another in both
+// halves of the digest, and then in all cells, at a rate of about n / m^2, however many the probes.
+std::uint64_t point_of(Digest id, std::uint32_t probe) { return mix(id.lo + probe * id.hi); }
 
 std::uint32_t most_equal(std::span<const std::uint32_t> timers) {
   std::ptrdiff_t most = 0;
@@ -177,10 +192,10 @@ bool SlidingShape::valid() const {
   if (window_ms < 1 || !is_error_rate(fpr) || timer_bits < 4 || timer_bits > 16) return false;
   if (probes < 1 || probes > limits::kPlainProbes) return false;
   if (equal_timers < 1 || equal_timers > probes || !hash.valid()) return false;
-  if (growth != SlidingGrowth::density && growth != SlidingGrowth::cardinality) return false;
+  if (growth > SlidingGrowth::doubling) return false;
   if (when_full != WhenFull::refuse && when_full != WhenFull::forget) return false;
   if (lines < least_lines() || lines > kMostLines || filter_bytes() > max_bytes) return false;
-  return has_room_for_an_id(room_in(*this, fpr), *this);
+  return has_room_for_an_id(cells(), probes, fpr);
 }
 
 TimeMs SlidingShape::tick_ms() const {
@@ -194,10 +209,12 @@ std::uint64_t SlidingShape::ticks() const {
 
 std::uint32_t SlidingShape::line_cells() const { return kCellBits / timer_bits; }
 std::uint64_t SlidingShape::least_lines() const { return divide_up(ticks() + 1, kLineBytes / 8); }
-std::uint64_t SlidingShape::filter_bytes() const { return lines * kLineBytes + (ticks() + 1) * 8; }
+std::uint64_t SlidingShape::filter_bytes(std::uint64_t of_lines) const {
+  return of_lines * kLineBytes + (ticks() + 1) * 8;
+}
 
-SlidingFilter::Filter::Filter(const SlidingShape& shape)
-    : lines(shape.lines * kLineBytes), expiring(shape.ticks() + 1) {}
+SlidingFilter::Filter::Filter(const SlidingShape& shape, std::uint64_t of_lines)
+    : lines(of_lines * kLineBytes), expiring(shape.ticks() + 1) {}
 
 Result<SlidingFilter> SlidingFilter::make(const Goal& goal, TimeMs now_ms) {
   const Result<SlidingShape> shape = SlidingShape::for_goal(goal);
@@ -213,7 +230,7 @@ SlidingFilter::SlidingFilter(const SlidingShape& shape, TimeMs now_ms)
       tick_(tick_of(now_ms)),
       slot_(tick_ % (shape.ticks() + 1)),
       kept_from_ms_(kFirstTime) {
-  filters_.emplace_back(shape_);
+  filters_.emplace_back(shape_, shape_.lines);
   plan();
 }
 
@@ -228,10 +245,8 @@ std::uint32_t SlidingFilter::timer_for(TimeMs at_ms) const {
   return static_cast<std::uint32_t>(tick_of(end_ms) - tick_ + 1);
 }
 
-// Mixed, because evenly spaced probes meet: of n ids in m cells some come near to another in both
-// halves of the digest, and then in all cells, at a rate of about n / m^2, however many the probes.
-SlidingFilter::Cell SlidingFilter::cell_of(Digest id, std::uint32_t probe) const {
-  const Product place = multiply(mix(id.lo + probe * id.hi), shape_.lines);
+SlidingFilter::Cell SlidingFilter::cell_at(const Filter& filter, std::uint64_t point) const {
+  const Product place = multiply(point, filter.count());
   const auto cell = static_cast<std::uint32_t>(scale(place.low, line_cells_));
   return {place.high * kLineBytes, cell * shape_.timer_bits};
 }
@@ -273,32 +288,32 @@ bool SlidingFilter::prolong(Filter& filter, const Cell& cell, std::uint32_t time
 [[gnu::always_inline]] inline void SlidingFilter::touch(Digest id) const {
   for (const Filter& filter : filters_) {
     for (std::uint32_t i = 0; i < shape_.probes; ++i) {
-      prefetch(filter.lines.data() + cell_of(id, i).line);
+      prefetch(filter.lines.data() + cell_at(filter, point_of(id, i)).line);
     }
   }
 }
 
-template <class CellOf>
-bool SlidingFilter::holds(const Filter& filter, CellOf cell, Tick tick) const {
+template <class PointOf>
+bool SlidingFilter::holds(const Filter& filter, PointOf point, Tick tick) const {
   std::array<std::uint32_t, limits::kPlainProbes> timers;
   for (std::uint32_t i = 0; i < shape_.probes; ++i) {
-    timers[i] = timer_of(filter, cell(i), tick);
+    timers[i] = timer_of(filter, cell_at(filter, point(i)), tick);
     if (timers[i] == 0) return false;
   }
   return shape_.equal_timers == 1 ||
          most_equal({timers.data(), shape_.probes}) >= shape_.equal_timers;
 }
 
-template <class CellOf>
-bool SlidingFilter::known(CellOf cell, Tick tick) const {
+template <class PointOf>
+bool SlidingFilter::known(PointOf point, Tick tick) const {
   return std::any_of(filters_.rbegin(), filters_.rend(),
-                     [&](const Filter& filter) { return holds(filter, cell, tick); });
+                     [&](const Filter& filter) { return holds(filter, point, tick); });
 }
 
 // A new id is told by its first probes: the others need not be worked out.
 Verdict SlidingFilter::test_in(Tick tick, Digest id) const {
-  return known([&](std::uint32_t i) { return cell_of(id, i); }, tick) ? Verdict::duplicate
-                                                                      : Verdict::fresh;
+  return known([&](std::uint32_t i) { return point_of(id, i); }, tick) ? Verdict::duplicate
+                                                                       : Verdict::fresh;
 }
 
 Verdict SlidingFilter::test(Digest id) const { return test_in(tick_, id); }
@@ -308,20 +323,20 @@ Verdict SlidingFilter::test(Digest id, TimeMs now_ms) const {
 
 template <bool kRenew>
 Verdict SlidingFilter::put(Digest id, TimeMs at_ms) {
-  Cells cells;
-  for (std::uint32_t i = 0; i < shape_.probes; ++i) cells[i] = cell_of(id, i);
-  const bool was_known = known([&](std::uint32_t i) { return cells[i]; }, tick_);
+  Points points;
+  for (std::uint32_t i = 0; i < shape_.probes; ++i) points[i] = point_of(id, i);
+  const bool was_known = known([&](std::uint32_t i) { return points[i]; }, tick_);
   if (was_known && !kRenew) return Verdict::duplicate;
   if (older_than(at_ms, shape_.window_ms, now())) {
     if (was_known) return Verdict::duplicate;
     ++counts_.stale;
     return Verdict::stale;
   }
-  if (!make_room(cells)) {
+  if (!make_room(points)) {
     ++counts_.refused;
     return Verdict::full;
   }
-  remember(cells, timer_for(std::min(at_ms, now())));
+  remember(points, timer_for(std::min(at_ms, now())));
   return was_known ? Verdict::duplicate : Verdict::fresh;
 }
 
@@ -330,11 +345,11 @@ Verdict SlidingFilter::insert(Digest id, TimeMs at_ms) { return put<true>(id, at
 Verdict SlidingFilter::test_and_insert(Digest id) { return put<false>(id, now()); }
 Verdict SlidingFilter::test_and_insert(Digest id, TimeMs at_ms) { return put<false>(id, at_ms); }
 
-void SlidingFilter::remember(const Cells& cells, std::uint32_t timer) {
+void SlidingFilter::remember(const Points& points, std::uint32_t timer) {
   Filter& newest = filters_.back();
   bool took_a_cell = false;
   for (std::uint32_t i = 0; i < shape_.probes; ++i) {
-    if (prolong(newest, cells[i], timer)) took_a_cell = true;
+    if (prolong(newest, cell_at(newest, points[i]), timer)) took_a_cell = true;
   }
   if (took_a_cell && shape_.growth == SlidingGrowth::cardinality) ++newest.ids;
 }
@@ -362,7 +377,7 @@ void SlidingFilter::test_and_insert(std::span<const Digest> ids, std::span<Verdi
 }
 
 double SlidingFilter::error_of(const Filter& filter) const {
-  const double share = static_cast<double>(filter.live) / static_cast<double>(shape_.cells());
+  const double share = static_cast<double>(filter.live) / static_cast<double>(cells_of(filter));
   return bloom_math::plain_live_fpr(share, shape_.probes);
 }
 
@@ -375,39 +390,68 @@ double SlidingFilter::error_left(std::size_t filters) const {
 
 // The errors of the older filters change when a tick ends or the filters do, and never in between.
 void SlidingFilter::plan() {
-  const Room room = room_in(shape_, error_left(filters_.size() - 1));
+  const Room room =
+      room_in(cells_of(filters_.back()), shape_.probes, error_left(filters_.size() - 1));
   most_live_ = room.live;
   most_ids_ = shape_.growth == SlidingGrowth::cardinality ? room.ids : ~std::uint64_t{0};
 }
 
 // Brings about that the newest filter may take this id; false, and no change, if it may not.
-bool SlidingFilter::make_room(const Cells& cells) {
+bool SlidingFilter::make_room(const Points& points) {
+  if (shape_.growth == SlidingGrowth::doubling) shrink();
   while (true) {
     const Filter& newest = filters_.back();
     std::uint32_t needed = 0;  // cells; counted twice where two probes meet
     for (std::uint32_t i = 0; i < shape_.probes; ++i) {
-      if (timer_of(newest, cells[i]) == 0) ++needed;
+      if (timer_of(newest, cell_at(newest, points[i])) == 0) ++needed;
     }
     if (needed == 0) return true;
     if (newest.live + needed <= most_live_ && newest.ids < most_ids_) return true;
 
-    if (filters_.size() < shape_.max_bytes / shape_.filter_bytes() &&
-        has_room_for_an_id(room_in(shape_, error_left(filters_.size())), shape_)) {
-      filters_.emplace_back(shape_);
-      plan();
-      return true;
-    }
+    if (open_next()) return true;
     if (shape_.when_full == WhenFull::refuse) return false;
     forget_oldest();
   }
 }
 
+// With doubling, a filter of as many lines as the cap allows, and no fewer than the first has.
+bool SlidingFilter::open_next() {
+  if (shape_.growth != SlidingGrowth::doubling) return open(shape_.lines);
+  std::uint64_t lines = doubled_lines(filters_.back().count(), shape_.probes);
+  while (lines > shape_.lines && bytes() + shape_.filter_bytes(lines) > shape_.max_bytes) {
+    lines = std::max(shape_.lines, lines / 2);
+  }
+  return open(lines);
+}
+
+// Opens a filter of so many lines; false, and no change, if memory or error have no room for it.
+bool SlidingFilter::open(std::uint64_t lines) {
+  const std::uint64_t needed = shape_.filter_bytes(lines);
+  const std::uint64_t cells = lines * line_cells_;
+  if (needed > shape_.max_bytes || bytes() > shape_.max_bytes - needed) return false;
+  if (!has_room_for_an_id(cells, shape_.probes, error_left(filters_.size()))) return false;
+  filters_.emplace_back(shape_, lines);
+  plan();
+  return true;
+}
+
+// A filter that a load has left behind, and that is nearly empty, is followed by a smaller one. It
+// goes with its last id.
+void SlidingFilter::shrink() {
+  const Filter& newest = filters_.back();
+  if (filters_.size() > 1 || newest.count() <= shape_.lines) return;
+  if (newest.live >= most_live_ / kShrinkBelow) return;
+  if (!open(std::max(shape_.lines, newest.count() / kShrinkBy))) return;
+  drop_empty();
+  plan();
+}
+
 void SlidingFilter::forget_oldest() {
   Filter& oldest = filters_.front();
   SEMEL_ASSERT(oldest.live > 0);  // valid() has room for an id in a filter that is alone and empty
-  const auto zeros = static_cast<double>(shape_.cells() - oldest.live);
+  const auto zeros = static_cast<double>(cells_of(oldest) - oldest.live);
   counts_.forgotten_early += static_cast<std::uint64_t>(
-      std::ceil(bloom_math::plain_cardinality(shape_.cells(), shape_.probes, zeros)));
+      std::ceil(bloom_math::plain_cardinality(cells_of(oldest), shape_.probes, zeros)));
 
   auto latest = static_cast<std::uint32_t>(oldest.expiring.size());
   while (expiring(oldest, latest) == 0) --latest;
@@ -495,15 +539,21 @@ std::uint64_t SlidingFilter::ids(TimeMs now_ms) const {
     for (std::uint64_t n = 0; n < std::min(passed, slots); ++n) {
       live -= filter.expiring[(slot_ + n) % slots];
     }
-    const auto zeros = static_cast<double>(shape_.cells() - live);
-    sum += bloom_math::plain_cardinality(shape_.cells(), shape_.probes, zeros);
+    const auto zeros = static_cast<double>(cells_of(filter) - live);
+    sum += bloom_math::plain_cardinality(cells_of(filter), shape_.probes, zeros);
   }
   return static_cast<std::uint64_t>(std::llround(sum));
 }
 
+std::uint64_t SlidingFilter::bytes() const {
+  std::uint64_t sum = 0;
+  for (const Filter& filter : filters_) sum += shape_.filter_bytes(filter.count());
+  return sum;
+}
+
 template <class Visit>
-void SlidingFilter::for_each_cell(Visit visit) const {
-  for (std::uint64_t line = 0; line < shape_.lines * kLineBytes; line += kLineBytes) {
+void SlidingFilter::for_each_cell(const Filter& filter, Visit visit) const {
+  for (std::uint64_t line = 0; line < filter.lines.size(); line += kLineBytes) {
     for (std::uint32_t cell = 0; cell < line_cells_; ++cell) {
       visit(Cell{line, cell * shape_.timer_bits});
     }
@@ -513,15 +563,16 @@ void SlidingFilter::for_each_cell(Visit visit) const {
 Result<void> SlidingFilter::merge(const SlidingFilter& other) {
   if (shape_ != other.shape_) return Error{Errc::mismatch, "sliding filters of different shapes"};
   if (now() != other.now()) return Error{Errc::mismatch, "sliding filters of different times"};
-  if (filters() != other.filters()) {
-    return Error{Errc::mismatch, "sliding filters of different numbers of filters"};
+  if (!std::equal(filters_.begin(), filters_.end(), other.filters_.begin(), other.filters_.end(),
+                  [](const Filter& a, const Filter& b) { return a.count() == b.count(); })) {
+    return Error{Errc::mismatch, "sliding filters of different numbers or sizes of filters"};
   }
   kept_from_ms_ = std::max(kept_from_ms_, other.kept_from_ms_);
   for (std::size_t i = 0; i < filters_.size(); ++i) {
     Filter& into = filters_[i];
     const Filter& from = other.filters_[i];
     into.ids = std::max(into.ids, from.ids);
-    for_each_cell([&](const Cell& cell) { prolong(into, cell, other.timer_of(from, cell)); });
+    for_each_cell(into, [&](const Cell& cell) { prolong(into, cell, other.timer_of(from, cell)); });
   }
   plan();
   return {};
@@ -547,7 +598,7 @@ void SlidingFilter::encode(Bytes& out) const {
   w.u64(static_cast<std::uint64_t>(now()));
   w.u64(static_cast<std::uint64_t>(kept_from()));
   for (const Filter& filter : filters_) {
-    w.u64(filter.ids);
+    w.u64(shape_.growth == SlidingGrowth::doubling ? filter.count() : filter.ids);
     for (std::size_t at = 0; at < filter.lines.size(); at += kLineBytes) {
       std::array<std::uint8_t, kLineBytes> line;
       std::copy_n(filter.lines.begin() + static_cast<std::ptrdiff_t>(at), kLineBytes, line.begin());
@@ -586,10 +637,9 @@ Result<SlidingFilter> SlidingFilter::decode(ByteView in) {
   if (kept_from_ms < window_before(now_ms, shape.window_ms) || kept_from_ms > next_ms(now_ms)) {
     return Error{Errc::corrupt, "sliding filter: times"};
   }
-  // Length before allocation: until here `filters` and `lines` are only claims.
   if (r.rest() < kTrailerSize) return Error{Errc::truncated, "sliding filter: filters"};
-  const std::uint64_t body = r.rest() - kTrailerSize, each = 8 + shape.lines * kCellBytes;
-  if (body / each != filters || body % each != 0) {
+  // Length before allocation: until here `filters` and `lines` are only claims.
+  if (filters > (r.rest() - kTrailerSize) / (8 + shape.lines * kCellBytes)) {
     return Error{Errc::corrupt, "sliding filter: size"};
   }
   if (load_u64(in.last(kTrailerSize).data()) != checksum(in.first(in.size() - kTrailerSize))) {
@@ -598,44 +648,51 @@ Result<SlidingFilter> SlidingFilter::decode(ByteView in) {
 
   SlidingFilter sliding(shape, now_ms);
   sliding.kept_from_ms_ = kept_from_ms;
-  sliding.filters_.reserve(filters);
+  sliding.filters_.clear();
   for (std::uint32_t i = 0; i < filters; ++i) {
-    if (i > 0) sliding.filters_.emplace_back(shape);
-    if (!sliding.read_newest(r)) return Error{Errc::corrupt, "sliding filter: cells"};
-    const Filter& filter = sliding.filters_.back();
-    const bool ids_fit =
-        filter.ids == 0 || (filter.live > 0 && shape.growth == SlidingGrowth::cardinality);
-    if (!ids_fit) return Error{Errc::corrupt, "sliding filter: number of ids"};
-    if (filter.live == 0 && i + 1 < filters) {
+    if (const Result<void> read = sliding.read_filter(r); !read) return read.error();
+    if (sliding.filters_.back().live == 0 && i + 1 < filters) {
       return Error{Errc::corrupt, "sliding filter: an empty filter that is not the newest"};
     }
   }
+  if (r.rest() != kTrailerSize) return Error{Errc::corrupt, "sliding filter: size"};
+  if (sliding.bytes() > shape.max_bytes) return Error{Errc::corrupt, "sliding filter: cap"};
   sliding.plan();
   return sliding;
 }
 
-// False if a timer runs longer than a window from now, or a bit past the last cell of a line is
-// set.
-bool SlidingFilter::read_newest(Reader& in) {
-  Filter& filter = filters_.back();
+// Reads one filter more. A timer runs no longer than a window from now, and no bit past the last cell
+// of a line is set.
+Result<void> SlidingFilter::read_filter(Reader& in) {
+  const bool doubling = shape_.growth == SlidingGrowth::doubling;
+  const std::uint64_t number = in.u64();
+  const std::uint64_t lines = doubling ? number : shape_.lines;
+  // Length before allocation: until here `lines` is only a claim.
+  if (!in.ok() || lines < shape_.lines || lines > in.rest() / kCellBytes) {
+    return Error{Errc::corrupt, "sliding filter: size"};
+  }
+  Filter& filter = filters_.emplace_back(shape_, lines);
+  if (!doubling) filter.ids = number;
   const std::uint32_t longest = timer_for(now());
   const std::uint32_t end = line_cells_ * shape_.timer_bits;
-  filter.ids = in.u64();
   for (std::uint64_t at = 0; at < filter.lines.size(); at += kLineBytes) {
+    constexpr Error kBad{Errc::corrupt, "sliding filter: cells"};
     std::uint8_t* const line = filter.lines.data() + at;
     in.bytes({line, kCellBytes});
     // What follows the last cell is padding, if any, and the base: still 0, as the filter is new.
-    if (get_code(line, end, shape_.timer_bits) != 0) return false;
+    if (get_code(line, end, shape_.timer_bits) != 0) return kBad;
     store_u64(line + kCellBytes, tick_);
     for (std::uint32_t bit = 0; bit < end; bit += shape_.timer_bits) {
       const std::uint32_t timer = get_code(line, bit, shape_.timer_bits);
-      if (timer > longest) return false;
+      if (timer > longest) return kBad;
       if (timer == 0) continue;
       ++filter.live;
       ++expiring(filter, timer);
     }
   }
-  return true;
+  const bool counted = filter.live > 0 && shape_.growth == SlidingGrowth::cardinality;
+  if (filter.ids != 0 && !counted) return Error{Errc::corrupt, "sliding filter: number of ids"};
+  return {};
 }
 
 bool SlidingFilter::operator==(const SlidingFilter& other) const {
@@ -645,10 +702,11 @@ bool SlidingFilter::operator==(const SlidingFilter& other) const {
   }
   for (std::size_t i = 0; i < filters_.size(); ++i) {
     const Filter &a = filters_[i], &b = other.filters_[i];
-    if (a.ids != b.ids || a.expiring != b.expiring) return false;
+    if (a.count() != b.count() || a.ids != b.ids || a.expiring != b.expiring) return false;
     bool equal = true;
-    for_each_cell(
-        [&](const Cell& cell) { equal = equal && timer_of(a, cell) == other.timer_of(b, cell); });
+    for_each_cell(a, [&](const Cell& cell) {
+      equal = equal && timer_of(a, cell) == other.timer_of(b, cell);
+    });
     if (!equal) return false;
   }
   return true;

@@ -17,14 +17,19 @@
 //           passes, be it a tick or a year. A write whose code would not fit first brings the base
 //           of its line to the present, and clears what has expired there: that is the sweep, a
 //           line at a time, two or three times in a window.
-// Growth    Filters of equal size, the newest of which takes all new ids; every one is tested. The
-//           newest closes where it would pass half of the error that the older ones leave of the
-//           goal, so that the sum stays below the goal however many there are
-//           (docs/math/sliding.md). By density: the share of live cells is measured. By
-//           cardinality: ids are counted, and never counted down, as their leaving is not seen;
-//           such a filter closes earlier. A filter without a live cell is dropped. Where memory or
-//           error have no room for another filter, new ids are refused, or the oldest filter goes
-//           early: an estimate of the ids lost is in counts(), the time up to which in promise().
+// Growth    Filters, the newest of which takes all new ids; every one is tested. The newest closes
+//           where it would pass half of the error that the older ones leave of the goal, so that
+//           the sum stays below the goal however many there are (docs/math/sliding.md). A filter
+//           without a live cell is dropped. Where memory or error have no room for another filter,
+//           new ids are refused, or the oldest filter goes early: an estimate of the ids lost is in
+//           counts(), the time up to which in promise().
+//             density      The share of live cells is measured. Filters are of equal size.
+//             cardinality  Ids are counted, and never counted down, as their leaving is not seen;
+//                          such a filter closes earlier. Filters are of equal size.
+//             doubling     As density, and each filter has room for twice as many ids as the one
+//                          before it: few filters for any number of ids, and error left for all of
+//                          them. When few ids come, a smaller one follows.
+//           The first two are those of the paper.
 // Equal     equal_timers = k' > 1 also asks of a duplicate that k' of its timers are equal, as they
 // timers    are if one id has set them. That takes fewer new ids for duplicates, but later ids
 //           overwrite timers: THE PROMISE IS LOST, and promise() guarantees no id at all.
@@ -66,7 +71,7 @@
 
 namespace semel {
 
-enum class SlidingGrowth : std::uint8_t { density = 0, cardinality = 1 };
+enum class SlidingGrowth : std::uint8_t { density = 0, cardinality = 1, doubling = 2 };
 
 // All that two filters must agree on before they can merge, apart from the time.
 struct SlidingShape {
@@ -86,7 +91,7 @@ struct SlidingShape {
   double fpr;                  // an error rate: the goal
   std::uint32_t timer_bits;    // 4 to 16
   std::uint32_t probes;        // k: 1 to 32
-  std::uint64_t lines;         // of each filter: least_lines() to kMostLines
+  std::uint64_t lines;         // of the first filter: least_lines() to kMostLines
   std::uint32_t equal_timers;  // k': 1 to k
   SlidingGrowth growth;
   WhenFull when_full;
@@ -106,7 +111,8 @@ struct SlidingShape {
   std::uint32_t line_cells() const;
   std::uint64_t cells() const { return lines * line_cells(); }
   std::uint64_t least_lines() const;  // so that the counters take no more memory than the cells
-  std::uint64_t filter_bytes() const;
+  std::uint64_t filter_bytes() const { return filter_bytes(lines); }
+  std::uint64_t filter_bytes(std::uint64_t of_lines) const;
   bool operator==(const SlidingShape&) const = default;
 };
 
@@ -145,12 +151,12 @@ class SlidingFilter {
   double false_positive_rate() const;
   // Ids that would be recognised after advance(now_ms), by an estimate from the live cells.
   std::uint64_t ids(TimeMs now_ms) const;
-  std::uint64_t bytes() const { return filters_.size() * shape_.filter_bytes(); }
+  std::uint64_t bytes() const;
   std::size_t filters() const { return filters_.size(); }
   const SlidingShape& shape() const { return shape_; }
 
   // Remembers each id for the longer of the two. Errc::mismatch, and no change, if the shapes, the
-  // times or the numbers of filters differ.
+  // times, or the numbers or sizes of filters differ.
   Result<void> merge(const SlidingFilter& other);
 
   // Appends the encoding to `out`. Equal filters give equal bytes.
@@ -167,7 +173,8 @@ class SlidingFilter {
   using Tick = std::uint64_t;  // since the least time that there is
 
   struct Filter {
-    explicit Filter(const SlidingShape& shape);
+    Filter(const SlidingShape& shape, std::uint64_t of_lines);
+    std::uint64_t count() const { return lines.size() / kLineBytes; }  // of lines
     LineArray<std::uint8_t> lines;
     std::vector<std::uint64_t> expiring;  // live cells by the last tick of their life: a ring
     std::uint64_t live = 0;               // their sum
@@ -178,12 +185,13 @@ class SlidingFilter {
     std::uint64_t line;  // offset of its first byte
     std::uint32_t bit;   // of the line, where the cell begins
   };
-  using Cells = std::array<Cell, limits::kPlainProbes>;  // of an id, a cell for each probe
+  // What the probes of an id hash to: a cell each, of a filter of any size.
+  using Points = std::array<std::uint64_t, limits::kPlainProbes>;
 
   // A timer is what is left of the life of a cell in ticks, the present one included; 0 if none.
   Tick tick_of(TimeMs time_ms) const;
   std::uint32_t timer_for(TimeMs at_ms) const;
-  Cell cell_of(Digest id, std::uint32_t probe) const;
+  Cell cell_at(const Filter& filter, std::uint64_t point) const;
   std::uint32_t timer_of(const Filter& filter, const Cell& cell) const {
     return timer_of(filter, cell, tick_);
   }
@@ -191,27 +199,31 @@ class SlidingFilter {
   std::uint64_t& expiring(Filter& filter, std::uint32_t timer) const;
   bool prolong(Filter& filter, const Cell& cell, std::uint32_t timer);
   template <class Visit>
-  void for_each_cell(Visit visit) const;
+  void for_each_cell(const Filter& filter, Visit visit) const;
 
   void touch(Digest id) const;
-  template <class CellOf>
-  bool holds(const Filter& filter, CellOf cell, Tick tick) const;
-  template <class CellOf>
-  bool known(CellOf cell, Tick tick) const;
+  template <class PointOf>
+  bool holds(const Filter& filter, PointOf point, Tick tick) const;
+  template <class PointOf>
+  bool known(PointOf point, Tick tick) const;
   Tick tick_after(TimeMs now_ms) const { return tick_of(std::max(now_ms, now())); }
   Verdict test_in(Tick tick, Digest id) const;
   template <bool kRenew>
   Verdict put(Digest id, TimeMs at_ms);
-  void remember(const Cells& cells, std::uint32_t timer);
+  void remember(const Points& points, std::uint32_t timer);
 
+  std::uint64_t cells_of(const Filter& filter) const { return filter.count() * line_cells_; }
   double error_of(const Filter& filter) const;
   double error_left(std::size_t filters) const;
-  bool make_room(const Cells& cells);
+  bool make_room(const Points& points);
+  bool open_next();
+  bool open(std::uint64_t lines);
+  void shrink();
   void forget_oldest();
   void drop_empty();
   void plan();
   TimeMs kept_from() const;
-  bool read_newest(Reader& in);
+  Result<void> read_filter(Reader& in);
 
   SlidingShape shape_;  // valid(), and never changes
   std::uint64_t tick_ms_;

@@ -73,7 +73,7 @@ struct Case {
       .equal_timers = 1,
       .growth = kGrowth,
       .when_full = WhenFull::forget,
-      .max_bytes = 2 * (64 * 4 + 21 * 8),
+      .max_bytes = (kGrowth == SlidingGrowth::doubling ? 4 : 2) * (64 * 4 + 21 * 8),
       .hash = kTestHash,
   };
 
@@ -103,14 +103,18 @@ struct Case {
 using Small4 = Case<4, SlidingGrowth::density>;
 using Small5 = Case<5, SlidingGrowth::cardinality>;  // 3 bits of a line are in no cell
 using Small16 = Case<16, SlidingGrowth::cardinality>;
+using Doubling8 = Case<8, SlidingGrowth::doubling>;
 struct Golden4 : Small4 {
   static constexpr char kFile[] = "sliding_v1_4_density.bin";
 };
 struct Golden5 : Small5 {
   static constexpr char kFile[] = "sliding_v1_5_cardinality.bin";
 };
-using Cases = ::testing::Types<Small4, Small5, Small16>;
-using GoldenCases = ::testing::Types<Golden4, Golden5>;
+struct GoldenDoubling : Doubling8 {
+  static constexpr char kFile[] = "sliding_v1_8_doubling.bin";
+};
+using Cases = ::testing::Types<Small4, Small5, Small16, Doubling8>;
+using GoldenCases = ::testing::Types<Golden4, Golden5, GoldenDoubling>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Sliding, HostileBytes, Cases);
 INSTANTIATE_TYPED_TEST_SUITE_P(Sliding, MergeLaws, Cases);
 INSTANTIATE_TYPED_TEST_SUITE_P(Sliding, Golden, GoldenCases);
@@ -118,15 +122,16 @@ INSTANTIATE_TYPED_TEST_SUITE_P(Sliding, Golden, GoldenCases);
 template <std::uint64_t kIds>
 struct TwinCase {
   using Type = SlidingFilter;
-  static constexpr int kConfigurations = 5;
+  static constexpr int kConfigurations = 8;
   static constexpr bool kFalsePositives = false, kStaleById = false;
 
   static SlidingShape::Goal goal(int configuration) {
-    static constexpr std::uint32_t kBits[kConfigurations] = {8, 4, 8, 5, 16};
-    static constexpr std::uint64_t kCaps[kConfigurations] = {0, 0, 2, 3, 1};
+    static constexpr std::uint32_t kBits[kConfigurations] = {8, 4, 8, 5, 16, 8, 4, 8};
+    static constexpr std::uint64_t kCaps[kConfigurations] = {0, 0, 2, 3, 1, 0, 7, 4};
     SlidingShape::Goal goal = exact_goal(1000, kIds, kBits[configuration]);
     goal.growth = configuration % 2 == 0 ? SlidingGrowth::density : SlidingGrowth::cardinality;
-    goal.when_full = configuration == 2 ? WhenFull::refuse : WhenFull::forget;
+    if (configuration >= 5) goal.growth = SlidingGrowth::doubling;
+    goal.when_full = configuration == 2 || configuration == 7 ? WhenFull::refuse : WhenFull::forget;
     if (const std::uint64_t cap = kCaps[configuration]; cap > 0) {
       goal.max_bytes = cap * SlidingShape::for_goal(goal)->filter_bytes() + 1;
     }
@@ -336,7 +341,8 @@ TEST(SlidingFilter, FalsePositiveRateWithEqualTimersIsWhatItSays) {
 }
 
 TEST(SlidingFilter, InsertsNeverBringTheErrorAboveTheGoal) {
-  for (const auto growth : {SlidingGrowth::density, SlidingGrowth::cardinality}) {
+  for (const auto growth :
+       {SlidingGrowth::density, SlidingGrowth::cardinality, SlidingGrowth::doubling}) {
     for (const double fpr : {0.5, 1e-2, 1e-4}) {
       const SlidingShape::Goal goal = {
           .window_ms = 10'000, .fpr = fpr, .ids = 200, .growth = growth, .hash = kTestHash};
@@ -353,12 +359,55 @@ TEST(SlidingFilter, InsertsNeverBringTheErrorAboveTheGoal) {
         }
         most = std::max(most, filter.filters());
       }
-      EXPECT_GT(most, 10u);
+      if (growth == SlidingGrowth::doubling) {
+        EXPECT_GT(most, 3u);
+        EXPECT_LT(most, 9u);
+        EXPECT_EQ(filter.counts().refused, 0u);
+      } else {
+        EXPECT_GT(most, 10u);
+      }
       filter.advance(filter.now() + 20'000);
       EXPECT_EQ(filter.filters(), 1u);
       EXPECT_EQ(filter.false_positive_rate(), 0);
     }
   }
+}
+
+// However few it was made for, and however much or little error there is to share.
+TEST(SlidingFilter, TakesAnyNumberOfIdsByDoubling) {
+  for (const double fpr : {1e-12, 1e-6, 1e-2, 0.5, 0.9}) {
+    SlidingFilter filter = make({.window_ms = 10'000,
+                                 .fpr = fpr,
+                                 .ids = 1,
+                                 .growth = SlidingGrowth::doubling,
+                                 .hash = kTestHash});
+    const std::vector<Digest> ids = keys(0, 200'000);
+    EXPECT_EQ(count_of(Verdict::full, test_and_insert(filter, ids)), 0u) << fpr;
+    EXPECT_EQ(count_known(filter, ids), ids.size()) << fpr;
+    EXPECT_LE(filter.false_positive_rate(), fpr);
+    EXPECT_LE(filter.filters(), 20u) << fpr;
+    // As often as its bound says, and five standard deviations.
+    const std::vector<Digest> others = keys(1'000'000, 1'200'000);
+    const double expected = fpr * static_cast<double>(others.size());
+    EXPECT_LE(static_cast<double>(count_known(filter, others)), expected + 5 * std::sqrt(expected));
+  }
+}
+
+TEST(SlidingFilter, BecomesSmallAgainWhenFewIdsCome) {
+  SlidingFilter filter = make({.window_ms = 10'000,
+                               .fpr = 1e-3,
+                               .ids = 100,
+                               .growth = SlidingGrowth::doubling,
+                               .hash = kTestHash});
+  const std::uint64_t first = filter.bytes();
+  test_and_insert(filter, keys(0, 100'000));
+  EXPECT_GT(filter.bytes(), 100 * first);
+  std::uint64_t next = 1'000'000;
+  for (TimeMs step = 1; step <= 1000; ++step) {
+    filter.advance(kStart + 100 * step);
+    EXPECT_EQ(filter.test_and_insert(key(next++)), Verdict::fresh);
+  }
+  EXPECT_LE(filter.bytes(), 4 * first);
 }
 
 // Ids that have left still count, until none is left at all.
@@ -549,7 +598,7 @@ TEST(SlidingShape, RefusesAnImpossibleGoal) {
   EXPECT_EQ(refusal([](Goal& goal) { goal.timer_bits = 17; }), Errc::invalid);
   EXPECT_EQ(refusal([](Goal& goal) { goal.equal_timers = 0; }), Errc::invalid);
   EXPECT_EQ(refusal([](Goal& goal) { goal.equal_timers = 33; }), Errc::invalid);
-  EXPECT_EQ(refusal([](Goal& goal) { goal.growth = SlidingGrowth{2}; }), Errc::invalid);
+  EXPECT_EQ(refusal([](Goal& goal) { goal.growth = SlidingGrowth{3}; }), Errc::invalid);
   EXPECT_EQ(refusal([](Goal& goal) { goal.hash.kind = HashKind{2}; }), Errc::invalid);
   EXPECT_EQ(refusal([](Goal& goal) { goal.max_bytes = 1000; }), Errc::limit);
   EXPECT_EQ(refusal([](Goal& goal) { goal.ids = ~0ull; }), Errc::limit);

@@ -184,6 +184,22 @@ TEST_F(Memory, GrowsUpToTheLimitAndNoFurther) {
   EXPECT_LE(told("CF.INFO", "c", "Size"), 1'010'000);
 }
 
+// Whatever they were made for. Without a limit of memory there is none of ids.
+TEST_F(Memory, EveryStructureGrows) {
+  int next = 0;
+  for (const char* const options :
+       {"STRUCTURE timers CAPACITY 1", "STRUCTURE timers CAPACITY 1000 ERROR 0.01",
+        "STRUCTURE timers CAPACITY 1 ERROR 0.9", "STRUCTURE forgetful CAPACITY 1",
+        "STRUCTURE exact CAPACITY 1"}) {
+    const std::string key = std::to_string(next++);
+    ASSERT_EQ(talk("SIFT.RESERVE " + key + " WINDOW 1h " + options), "+OK");
+    for (int i = 0; i < 30; ++i) {
+      const std::string answer = talk.call(many({"SIFT.MADD", key}, 1000 * i)).shown();
+      ASSERT_EQ(answer.find("FULL"), std::string::npos) << options << ", after " << 1000 * i;
+    }
+  }
+}
+
 TEST_F(Memory, ARestoreIsHeldToTheLimitAndAReloadIsNot) {
   struct Sample {
     const char* make;
