@@ -7,6 +7,7 @@ ROUNDS ?= 200
 MODULE_ROUNDS ?= 50
 SEEDS ?= 100000
 LINES ?= 100000
+DAMAGES ?= 1000
 JOBS ?= $(shell nproc)
 
 # Of `make run`; 6380 or the next that is free, if it is not given.
@@ -23,7 +24,7 @@ NOT_IN_TESTS = -clang-analyzer-*,-bugprone-implicit-widening-*,-bugprone-redunda
 LINK_COMMAND = ln -sfn release/bin/semel build/semel && ln -sfn release/lib/semel.so build/semel.so
 
 .NOTPARALLEL: # ninja and ctest are parallel themselves, and apt serves one caller at a time
-.PHONY: help run test build install bench bench-sift figures fuzz crash cluster hostile simulate test-asan test-tsan coverage docs format check clean
+.PHONY: help run test build install bench bench-sift figures fuzz crash cluster damage hostile simulate test-asan test-tsan coverage docs format check clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -72,6 +73,10 @@ cluster: need-build-test build/release/with-tests ## kill -9 of primaries during
 	@$(BUILD) release --target module_cluster_test sift_remote_test
 	SEMEL_CLUSTER_ROUNDS=$(ROUNDS) build/release/bin/tests/module_cluster_test
 	SEMEL_KILLS=$(ROUNDS) build/release/bin/tests/sift_remote_test --gtest_filter='SiftCluster.Lets*'
+
+damage: need-build-test build/release/with-tests ## DAMAGES (1000) of each kind of directory and state, which the command has to tell
+	@$(BUILD) release --target damage_test
+	SEMEL_DAMAGE_ROUNDS=$(DAMAGES) build/release/bin/tests/damage_test
 
 hostile: need-build-test build/asan/build.ninja ## LINES (100000) random command lines for each family, at a server with AddressSanitizer
 	@$(BUILD) asan --target module_hostile_test

@@ -58,6 +58,10 @@ std::optional<Secret> secret_of(std::string_view text) {
 
 }  // namespace
 
+Directory::Directory(std::string path) : path_(std::move(path)) {}
+Directory::~Directory() = default;
+OrderedStore& Directory::store() const { return *store_; }
+
 std::unique_ptr<Directory> Directory::open(const std::string& path, Access access,
                                            const std::string& column_family, std::string& problem) {
   if (access != Access::create) {
@@ -111,6 +115,12 @@ std::string Directory::build_index(const Secret& secret, std::uint32_t burst_byt
 std::string Directory::save_index() {
   const Result<void> saved = index_->checkpoint();
   return saved ? "" : "cannot save the index of " + quoted(path_) + ": " + saved.error().what;
+}
+
+std::string Directory::close() {
+  index_.reset();
+  const Result<void> closed = store_->close();
+  return closed ? "" : "cannot write " + quoted(path_) + ": " + closed.error().what;
 }
 
 bool same_directory(const std::string& a, const std::string& b) {

@@ -13,6 +13,10 @@
 #include "semel/index/indexed_store.h"
 #include "semel/store/ordered_store.h"
 
+namespace semel {
+class RocksStore;
+}
+
 namespace semel::cli {
 
 enum class Access : std::uint8_t {
@@ -28,20 +32,25 @@ class Directory {
   static std::unique_ptr<Directory> open(const std::string& path, Access access,
                                          const std::string& column_family, std::string& problem);
 
+  ~Directory();
+
   const std::string& path() const { return path_; }
-  OrderedStore& store() const { return *store_; }
+  OrderedStore& store() const;
 
   // Reads what has changed since the last checkpoint, or everything. A problem, or nothing.
   std::string build_index(const Secret& secret, std::uint32_t burst_bytes);
   IndexedStore& index() const { return *index_; }  // REQUIRES: it was built
   // A problem, or nothing.
   std::string save_index();
+  // Closes it, with all that was written on disk. A problem, or nothing. REQUIRES: nothing is asked
+  // of it afterwards.
+  std::string close();
 
  private:
-  explicit Directory(std::string path) : path_(std::move(path)) {}
+  explicit Directory(std::string path);
 
   std::string path_;
-  std::unique_ptr<OrderedStore> store_;
+  std::unique_ptr<RocksStore> store_;
   std::unique_ptr<IndexedStore> index_;
 };
 

@@ -109,6 +109,7 @@ Exit load(const Settings& settings) {
   if (directory) {
     Loader loader(directory->store(), settings.remove);
     problem = load_all(loader, settings.directory);
+    if (std::string unclosed = directory->close(); problem.empty()) problem = std::move(unclosed);
   }
   if (problem.empty()) return Exit::success;
   complain(kName, problem);

@@ -78,8 +78,9 @@ Exit serve(const Settings& settings) {
   if (event == SyncPipe::Event::failed) complain(kName, pipe.problem());
   if (!read_only && !settings.no_checkpoint) {
     problem = directory->save_index();
-    if (!problem.empty()) return fail(problem);
   }
+  if (std::string unclosed = directory->close(); problem.empty()) problem = std::move(unclosed);
+  if (!problem.empty()) return fail(problem);
   if (event == SyncPipe::Event::stopped) die_of(stop.received());
   return event == SyncPipe::Event::ended ? Exit::success : Exit::failure;
 }

@@ -179,12 +179,14 @@ class Ends {
     return end;
   }
 
-  // Saves the indexes and ends the command; problems are reported.
+  // Saves the indexes, closes the directories and ends the command; problems are reported.
   bool close(bool complete) {
     bool sound = true;
     for (Directory* directory : {a_.get(), b_.get()}) {
-      if (!directory || !settings_.writes() || settings_.no_checkpoint) continue;
-      const std::string problem = directory->save_index();
+      if (!directory) continue;
+      std::string problem;
+      if (settings_.writes() && !settings_.no_checkpoint) problem = directory->save_index();
+      if (std::string unclosed = directory->close(); problem.empty()) problem = std::move(unclosed);
       if (problem.empty()) continue;
       complain(settings_.name, problem);
       sound = false;

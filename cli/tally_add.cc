@@ -53,6 +53,10 @@ Exit add(const Settings& settings) {
     complain(kName, std::string("cannot add: ") + answer.error().what);
     return answer.error().code == Errc::io ? Exit::failure : Exit::refused;
   }
+  if (const std::string unclosed = table->close(); !unclosed.empty()) {
+    complain(kName, unclosed);
+    return Exit::failure;
+  }
   const bool counted =
       answer->outcome == tally::Outcome::applied || answer->outcome == tally::Outcome::duplicate;
   std::string line = word_of(answer->outcome);

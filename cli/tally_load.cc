@@ -123,7 +123,7 @@ Exit load(Settings settings) {
   plan.progress = !settings.quiet && !settings.json && ::isatty(STDERR_FILENO) == 1;
 
   TallyProblem problem;
-  auto table =
+  const auto table =
       TallyTable::open_to_write(settings.directory, settings.shape, settings.durability, problem);
   if (!table) {
     complain(kName, problem.text);
@@ -133,14 +133,11 @@ Exit load(Settings settings) {
   TallyLoadReport report;
   const TallyLoadEnd end = run_tally_load(plan, *table, report);
   Exit exit = end.sound && end.complete ? Exit::success : Exit::failure;
-  if (settings.durability.durability != tally::Durability::none && end.sound) {
-    const Result<void> synced = (*table)->sync();
-    if (!synced) {
-      complain(kName, "cannot write " + quoted(settings.directory) + ": " + synced.error().what);
-      exit = Exit::failure;
-    }
+  const std::string unclosed = table->close();
+  if (end.sound && !unclosed.empty()) {
+    complain(kName, unclosed);
+    exit = Exit::failure;
   }
-  table.reset();
   if (!settings.quiet) {
     (void)write_all(STDERR_FILENO, settings.json ? report.json() : report.summary());
   }

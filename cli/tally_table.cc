@@ -224,7 +224,8 @@ std::unique_ptr<TallyTable> TallyTable::open_to_write(const std::string& path,
     return nullptr;
   }
   if (!keyed) hasher = Hasher::fast(goal.hash.seed);
-  return std::unique_ptr<TallyTable>(new TallyTable(*std::move(directory), std::move(hasher)));
+  return std::unique_ptr<TallyTable>(
+      new TallyTable(path, *std::move(directory), std::move(hasher)));
 }
 
 std::unique_ptr<TallyTable> TallyTable::open_to_read(const std::string& path,
@@ -237,7 +238,7 @@ std::unique_ptr<TallyTable> TallyTable::open_to_read(const std::string& path,
     problem.text = cannot_open(path, directory.error(), why);
     return nullptr;
   }
-  return std::unique_ptr<TallyTable>(new TallyTable(*std::move(directory), Hasher::fast(0)));
+  return std::unique_ptr<TallyTable>(new TallyTable(path, *std::move(directory), Hasher::fast(0)));
 }
 
 Result<tally::RangeSum> TallyTable::sum(const tally::NameRange& range) const {
@@ -272,6 +273,11 @@ std::string window_text(const TallyStore::Info& info, TimeMs now_ms) {
     text += ", of which " + duration_text(now_ms - info.promise.kept_from_ms) + " are kept";
   }
   return text;
+}
+
+std::string TallyTable::close() const {
+  const Result<void> closed = directory_->close();
+  return closed ? "" : "cannot write " + quoted(path_) + ": " + closed.error().what;
 }
 
 std::optional<std::string> parse_counter(std::string_view text) {

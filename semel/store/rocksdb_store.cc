@@ -1,14 +1,12 @@
 #include "semel/store/rocksdb_store.h"
 
-#include <fcntl.h>
+#include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/merge_operator.h>
 #include <rocksdb/options.h>
 #include <rocksdb/utilities/options_util.h>
 #include <rocksdb/write_batch.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -21,6 +19,8 @@
 #include <utility>
 
 #include "semel/core/assert.h"
+#include "semel/store/new_file.h"
+#include "semel/store/rocksdb_damage.h"
 #include "semel/store/rocksdb_merge.h"
 #include "semel/store/rocksdb_position.h"
 
@@ -283,8 +283,8 @@ Status plan_for(const std::string& directory, Plan& plan) {
   return Status::OK();
 }
 
-Error open_error(const Status& status) {
-  const std::string text = status.ToString();
+Error open_error(const Status& status, std::string& why) {
+  const std::string text = why = status.ToString();
   if (status.IsIOError() && text.find("lock") != std::string::npos) {
     return {Errc::busy, "the database is in use by another process"};
   }
@@ -300,30 +300,6 @@ std::string temporary_directory() {
   return ::mkdtemp(name.data()) == nullptr ? std::string() : name;
 }
 
-class Descriptor {
- public:
-  Descriptor(const std::string& path, int flags)
-      : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  bool write(ByteView bytes) const {
-    while (fd_ >= 0 && !bytes.empty()) {
-      const ::ssize_t wrote = ::write(fd_, bytes.data(), bytes.size());
-      if (wrote < 0 && errno != EINTR) return false;
-      if (wrote > 0) bytes = bytes.subspan(static_cast<std::size_t>(wrote));
-    }
-    return fd_ >= 0;
-  }
-  bool sync() const { return fd_ >= 0 && ::fsync(fd_) == 0; }
-
- private:
-  int fd_;
-};
-
 }  // namespace
 
 struct RocksStore::Body {
@@ -332,20 +308,20 @@ struct RocksStore::Body {
     reading.total_order_seek = true;
   }
   ~Body() {
-    if (db != nullptr) {
-      for (rocksdb::ColumnFamilyHandle* const handle : handles) {
-        db->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
-      }
-      db->Close().PermitUncheckedError();
-    }
+    (void)close();  // an error here has nobody to hear it: who has to know calls close()
     std::error_code ignored;
     if (!secondary_directory.empty()) fs::remove_all(secondary_directory, ignored);
   }
   Body(const Body&) = delete;
   Body& operator=(const Body&) = delete;
 
-  Result<void> open(Status& status);
+  // `why` takes more words of an error than it can hold itself.
+  Result<void> open(std::string& why);
+  Result<void> check(const std::string& damage, std::string& why) const;
+  Result<void> make_plan(Plan& plan, std::string& why) const;
+  Result<void> close();
   Result<void> set_merger(ColumnFamilyDescriptor& one, const std::string& options_file) const;
+  Status probe(const Plan& plan) const;
   Status open_as_planned(const Plan& plan);
 
   bool writable() const { return settings.mode == Mode::read_write; }
@@ -379,16 +355,35 @@ struct RocksStore::Body {
   std::atomic<std::uint64_t> rounds_at_checkpoint = 0;
 };
 
-Result<void> RocksStore::Body::open(Status& status) {
-  const bool exists = fs::exists(directory + "/CURRENT");
-  if (!exists && !(settings.create && writable())) return kNoDatabase;
-  Plan plan;
-  if (exists) {
-    status = plan_for(directory, plan);
-    if (!status.ok()) return open_error(status);
-  } else {
+// RocksDB opens much that is damaged, without a word, with a part of the records.
+Result<void> RocksStore::Body::check(const std::string& damage, std::string& why) const {
+  if (damage.empty()) return {};
+  why = damage;
+  return Error{Errc::io, "the database is damaged"};
+}
+
+Result<void> RocksStore::Body::make_plan(Plan& plan, std::string& why) const {
+  if (!fs::exists(directory + "/CURRENT")) {
+    if (!(settings.create && writable())) return kNoDatabase;
     plan.families.emplace_back("default", rocksdb::ColumnFamilyOptions());
+    return check(check_empty(directory), why);
   }
+  const DirectoryCheck checked = check_directory(directory);
+  if (const Result<void> sound = check(checked.damage, why); !sound) return sound;
+  const Status status = plan_for(directory, plan);
+  if (!status.ok()) return open_error(status, why);
+  if (plan.db.allow_mmap_writes) return {};  // zeros follow the end of the log
+  const LogsCheck logs = check_logs(plan.db.wal_dir.empty() ? directory : plan.db.wal_dir, checked);
+  // The log was found sound up to its end. Who reads it while it is written may find another end.
+  plan.db.wal_recovery_mode = writable() && !logs.torn
+                                  ? rocksdb::WALRecoveryMode::kAbsoluteConsistency
+                                  : rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  return check(logs.damage, why);
+}
+
+Result<void> RocksStore::Body::open(std::string& why) {
+  Plan plan;
+  if (const Result<void> planned = make_plan(plan, why); !planned) return planned;
   const auto is_ours = [&](const ColumnFamilyDescriptor& one) {
     return one.name == settings.column_family;
   };
@@ -410,12 +405,20 @@ Result<void> RocksStore::Body::open(Status& status) {
     const Result<void> set = set_merger(one, plan.options_file);
     if (!set) return set;
   }
-  if (settings.write_buffer_bytes) {
-    options.write_buffer_size = *settings.write_buffer_bytes;
-    options.arena_block_size = 0;  // to follow from it; larger than the buffer it would not do
+  if (settings.write_buffer_bytes) options.write_buffer_size = *settings.write_buffer_bytes;
+  // Blocks that are larger than the buffer of which they are a part end the process. They may come
+  // from the lines above, or from an OPTIONS file.
+  for (ColumnFamilyDescriptor& one : plan.families) {
+    constexpr std::size_t kLeastBlocks = 8;
+    if (one.options.arena_block_size > one.options.write_buffer_size / kLeastBlocks) {
+      one.options.arena_block_size = 0;  // to follow from the buffer
+    }
   }
   plan.db.create_if_missing = settings.create;
   plan.db.info_log = std::make_shared<NoLog>();
+  plan.db.paranoid_checks = true;
+  plan.db.skip_checking_sst_file_sizes_on_db_open = false;
+  plan.db.track_and_verify_wals_in_manifest = settings.mode != Mode::secondary;
   const bool drops = options.compaction_filter != nullptr ||
                      options.compaction_filter_factory != nullptr ||
                      options.compaction_style == rocksdb::kCompactionStyleFIFO;
@@ -430,13 +433,36 @@ Result<void> RocksStore::Body::open(Status& status) {
       return one.name != rocksdb::kDefaultColumnFamilyName && !is_ours(one);
     });
   }
-  status = open_as_planned(plan);
-  if (!status.ok()) return open_error(status);
+  if (const Status status = open_as_planned(plan); !status.ok()) return open_error(status, why);
   for (rocksdb::ColumnFamilyHandle* const handle : handles) {
     if (handle->GetName() == settings.column_family) family = handle;
   }
   SEMEL_ASSERT(family != nullptr);
   listener->know(files_of(*db, settings.column_family));
+  if (!writable()) return {};
+  remove_leftovers(checkpoint_path());
+  remove_leftovers(seal_path(directory));
+  if (!seal_directory(directory, false)) return Error{Errc::io, "the seal could not be written"};
+  return {};
+}
+
+// Leaves nothing in the log, and the directory sealed: nothing that is lost later can be taken for
+// something that was never written.
+Result<void> RocksStore::Body::close() {
+  if (db == nullptr) return {};
+  Status status;
+  for (rocksdb::ColumnFamilyHandle* const handle : handles) {
+    if (writable() && status.ok()) status = db->Flush({}, handle);
+  }
+  rocksdb::CancelAllBackgroundWork(db.get(), true);  // the MANIFEST grows no more
+  const bool sealed = !writable() || !status.ok() || seal_directory(directory, true);
+  for (rocksdb::ColumnFamilyHandle* const handle : handles) {
+    db->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
+  }
+  const Status closed = db->Close();
+  db.reset();
+  if (!status.ok() || !closed.ok()) return error_of(status.ok() ? closed : status);
+  if (!sealed) return Error{Errc::io, "the seal could not be written"};
   return {};
 }
 
@@ -460,6 +486,24 @@ Result<void> RocksStore::Body::set_merger(ColumnFamilyDescriptor& one,
   return {};
 }
 
+// Tells damage that a secondary would not: where a table file cannot be read, it shows an older state.
+// An owner that deletes files while we look is no damage: it does not do so at every look.
+Status RocksStore::Body::probe(const Plan& plan) const {
+  constexpr int kLooks = 10;
+  Status status;
+  for (int look = 0; look < kLooks; ++look) {
+    std::vector<rocksdb::ColumnFamilyHandle*> seen;
+    rocksdb::DB* opened = nullptr;
+    status = rocksdb::DB::OpenForReadOnly(plan.db, directory, plan.families, &seen, &opened);
+    const std::unique_ptr<rocksdb::DB> closed_again(opened);
+    for (rocksdb::ColumnFamilyHandle* const handle : seen) {
+      opened->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
+    }
+    if (status.ok()) break;
+  }
+  return status;
+}
+
 Status RocksStore::Body::open_as_planned(const Plan& plan) {
   rocksdb::DB* opened = nullptr;
   Status status;
@@ -471,6 +515,7 @@ Status RocksStore::Body::open_as_planned(const Plan& plan) {
       status = rocksdb::DB::OpenForReadOnly(plan.db, directory, plan.families, &handles, &opened);
       break;
     case Mode::secondary: {
+      if (status = probe(plan); !status.ok()) return status;
       secondary_directory = temporary_directory();
       if (secondary_directory.empty()) return Status::IOError("no temporary directory");
       rocksdb::DBOptions options = plan.db;
@@ -580,10 +625,10 @@ RocksStore::~RocksStore() = default;
 Result<std::unique_ptr<RocksStore>> RocksStore::open(const std::string& directory,
                                                      const Settings& settings, std::string* why) {
   auto body = std::make_unique<Body>(directory, settings);
-  Status status;
-  const Result<void> opened = body->open(status);
+  std::string more;
+  const Result<void> opened = body->open(more);
   if (!opened) {
-    if (why != nullptr) *why = status.ok() ? opened.error().what : status.ToString();
+    if (why != nullptr) *why = more.empty() ? opened.error().what : more;
     return opened.error();
   }
   return std::unique_ptr<RocksStore>(new RocksStore(std::move(body)));
@@ -591,6 +636,9 @@ Result<std::unique_ptr<RocksStore>> RocksStore::open(const std::string& director
 
 Result<std::vector<std::string>> RocksStore::column_families(const std::string& directory) {
   if (!fs::exists(directory + "/CURRENT")) return kNoDatabase;
+  if (!check_directory(directory).damage.empty()) {
+    return Error{Errc::io, "the database is damaged"};
+  }
   std::vector<std::string> names;
   const Status status = rocksdb::DB::ListColumnFamilies(rocksdb::DBOptions(), directory, &names);
   if (!status.ok()) return error_of(status);
@@ -632,6 +680,8 @@ Result<void> RocksStore::sync() {
   if (!body_->writable()) return kReadOnly;
   return result_of(body_->db->FlushWAL(true));
 }
+
+Result<void> RocksStore::close() { return body_->close(); }
 
 Result<std::unique_ptr<Cursor>> RocksStore::cursor() const {
   std::unique_ptr<rocksdb::Iterator> iterator(
@@ -732,18 +782,8 @@ Result<void> RocksStore::changes_since(ByteView position, ChangeObserver& told) 
 
 Result<void> RocksStore::save_checkpoint(ByteView bytes) {
   if (!body_->writable()) return kReadOnly;
-  const std::string path = body_->checkpoint_path();
-  const std::string temporary = path + ".new";
-  {
-    const Descriptor file(temporary, O_WRONLY | O_CREAT | O_TRUNC);
-    if (!file.write(bytes) || !file.sync()) {
-      ::unlink(temporary.c_str());
-      return Error{Errc::io, "the checkpoint could not be written"};
-    }
-  }
-  if (::rename(temporary.c_str(), path.c_str()) != 0 ||
-      !Descriptor(body_->directory, O_RDONLY | O_DIRECTORY).sync()) {
-    return Error{Errc::io, "the checkpoint could not be put in its place"};
+  if (replace_file(body_->checkpoint_path(), bytes)) {
+    return Error{Errc::io, "the checkpoint could not be written"};
   }
   body_->rounds_at_checkpoint = body_->rounds_at_position.load();
   return {};

@@ -44,7 +44,27 @@ class TallyDirectory::Body {
     if (!settings_.read_only) ticking_ = std::thread([this] { tick(); });
   }
 
-  ~Body() {
+  ~Body() { (void)close(); }  // an error here has nobody to hear it: who has to know calls close()
+
+  Result<void> close() {
+    if (store_ == nullptr) return {};
+    stop_ticking();
+    Result<void> synced;
+    if (!settings_.read_only) {
+      if (settings_.durability != Durability::none) synced = table_->sync();
+      (void)table_->checkpoint();  // which saves time at the next opening, and no more
+    }
+    table_.reset();
+    const Result<void> closed = store_->close();
+    store_.reset();
+    return synced ? closed : synced;
+  }
+
+  TallyStore& table() { return *table_; }
+  RocksStore& store() { return *store_; }
+
+ private:
+  void stop_ticking() {
     if (!ticking_.joinable()) return;
     {
       const std::lock_guard lock(mutex_);
@@ -52,15 +72,8 @@ class TallyDirectory::Body {
     }
     closed_.notify_all();
     ticking_.join();
-    // An error here has nobody to hear it: who has to know calls sync().
-    if (settings_.durability != Durability::none) (void)table_->sync();
-    (void)table_->checkpoint();
   }
 
-  TallyStore& table() { return *table_; }
-  RocksStore& store() { return *store_; }
-
- private:
   void tick() {
     // Often enough that a period is never exceeded by more than a quarter.
     const TimeMs pause_ms = std::clamp<TimeMs>(settings_.period_ms / 4, 1, 1000);
@@ -108,6 +121,7 @@ Result<std::unique_ptr<TallyDirectory>> TallyDirectory::open(const std::string& 
       new TallyDirectory(std::make_unique<Body>(std::move(*store), std::move(*table), settings)));
 }
 
+Result<void> TallyDirectory::close() { return body_->close(); }
 TallyStore& TallyDirectory::table() { return body_->table(); }
 RocksStore& TallyDirectory::store() { return body_->store(); }
 TimeMs TallyDirectory::now_ms() const { return SystemClock().now_ms(); }

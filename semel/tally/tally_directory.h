@@ -26,7 +26,10 @@ class TallyDirectory {
   static Result<std::unique_ptr<TallyDirectory>> open(const std::string& directory,
                                                       const TallyStore::Settings& settings,
                                                       std::string* why = nullptr);
-  ~TallyDirectory();  // syncs, unless durability is none
+  // Closes the directory, with all that was counted on disk. The destructor does the same, and keeps
+  // errors to itself. REQUIRES: no other call comes after it.
+  Result<void> close();
+  ~TallyDirectory();
 
   TallyStore& table();
   RocksStore& store();

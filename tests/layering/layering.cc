@@ -79,6 +79,7 @@ constexpr std::array kLibraries = {
     Library{"simdjson.h", "cli/json.cc"},
     Library{"zstd.h", "semel/crdt/zstd_frame.cc"},
     Library{"absl", "semel/store/memory_store.cc"},
+    Library{"rocksdb", "semel/store/rocksdb_checksum.cc"},
     Library{"rocksdb", "semel/store/rocksdb_merge.cc"},
     Library{"rocksdb", "semel/store/rocksdb_store.cc"},
     Library{"hiredis", "client"},

@@ -122,7 +122,8 @@ TEST(LayeringChecker, FindsABreachDeepInATree) {
   EXPECT_EQ(report.files, 3);
   EXPECT_EQ(printed(report.breaches),
             "cli/main.cc:1: rocksdb/db.h: "
-            "rocksdb may be included only in semel/store/rocksdb_merge.cc, "
+            "rocksdb may be included only in semel/store/rocksdb_checksum.cc, "
+            "semel/store/rocksdb_merge.cc, "
             "semel/store/rocksdb_store.cc\n"
             "semel/core/deep/broken.cc:2: cli/main.h: "
             "semel/core may include nothing but itself\n");

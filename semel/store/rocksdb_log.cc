@@ -1,0 +1,167 @@
+#include "semel/store/rocksdb_log.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+
+#include "semel/store/rocksdb_checksum.h"
+
+namespace semel {
+namespace {
+
+constexpr std::size_t kBlockBytes = std::size_t{32} << 10;
+constexpr std::size_t kHeaderBytes = 7;
+constexpr std::size_t kTypeAt = 6;          // in a header; the checksum covers all from here on
+constexpr std::size_t kLogNumberBytes = 4;  // which headers of recyclable logs have beside
+constexpr std::uint8_t kFull = 1;
+constexpr std::uint8_t kFirst = 2;
+constexpr std::uint8_t kLast = 4;
+constexpr std::uint8_t kRecyclable = 5;   // four types, like those from kFull to kLast
+constexpr std::uint8_t kCompression = 9;  // how the records are compressed
+
+bool recyclable(std::uint8_t type) { return type >= kRecyclable && type < kCompression; }
+
+struct Header {
+  std::uint32_t sum = 0;
+  std::size_t bytes = kHeaderBytes;
+  std::size_t payload = 0;
+  std::uint8_t type = 0;
+
+  std::size_t record_bytes() const { return bytes + payload; }
+};
+
+// REQUIRES: `in` holds a header.
+Header header_at(ByteView in) {
+  Reader r(in);
+  Header header;
+  header.sum = r.u32();
+  header.payload = r.u16();
+  header.type = r.u8();
+  if (recyclable(header.type)) header.bytes += kLogNumberBytes;
+  return header;
+}
+
+// RocksDB masks sums, so that the sum of bytes that hold sums is as good as others.
+std::uint32_t masked(std::uint32_t sum) {
+  constexpr std::uint32_t kDelta = 0xa282ead8;
+  return (sum >> 15 | sum << 17) + kDelta;
+}
+
+bool sums_up(ByteView record, const Header& header) {
+  return header.sum == masked(crc32c(record.subspan(kTypeAt)));
+}
+
+// The header of the record that `in` begins with; nullopt if that is not sound.
+std::optional<Header> sound_record(ByteView in) {
+  if (in.size() < kHeaderBytes) return std::nullopt;
+  const Header header = header_at(in);
+  if (header.type == 0 || header.record_bytes() > in.size()) return std::nullopt;
+  if (!sums_up(in.first(header.record_bytes()), header)) return std::nullopt;
+  return header;
+}
+
+bool all_zero(ByteView bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t byte) { return byte == 0; });
+}
+
+// Whether what is left of a log, and does not begin with a sound record, is a record whose end was
+// never written.
+bool cut_short(ByteView rest) {
+  if (rest.size() < kHeaderBytes) return true;
+  const Header header = header_at(rest);
+  if (kHeaderBytes + header.payload <= rest.size()) return false;
+  if (sums_up(rest, header)) return false;  // all is there: its length is wrong
+  for (std::size_t at = 1; at + kHeaderBytes <= rest.size(); ++at) {
+    const std::uint8_t type = rest[at + kTypeAt];
+    if (type < kFull || type > kLast) continue;        // as nearly all bytes: sums take time
+    if (sound_record(rest.subspan(at))) return false;  // it hides another one
+  }
+  return true;
+}
+
+class Checker {
+ public:
+  explicit Checker(const std::function<void(ByteView)>& record) : record_(record) {}
+
+  // The next block; all have kBlockBytes but the last. False if there is nothing more to look at.
+  bool take(ByteView block, bool last) {
+    std::size_t at = 0;
+    while (at < block.size()) {
+      const ByteView rest = block.subspan(at);
+      if (block.size() == kBlockBytes && rest.size() < kHeaderBytes) {  // no record begins here
+        if (!all_zero(rest)) return end(LogCheck::State::damaged, at);
+        break;
+      }
+      const std::optional<Header> header = sound_record(rest);
+      if (!header) {
+        const bool cut = last && cut_short(rest);
+        return end(cut ? LogCheck::State::torn : LogCheck::State::damaged, at);
+      }
+      // After its end such a log holds what it held in its last life: no damage can be told.
+      if (recyclable(header->type)) return end(LogCheck::State::torn, at);
+      if (!follows(*header)) return end(LogCheck::State::damaged, at);
+      tell(*header, rest);
+      if (!within_) sound_ = start_ + at;
+      at += header->record_bytes();
+      within_ = header->type == kFirst || (within_ && header->type != kLast);
+      if (!within_) sound_ = start_ + at;
+    }
+    start_ += block.size();
+    return true;
+  }
+
+  LogCheck result() const {
+    if (ended_) return {*ended_, sound_};
+    return {within_ ? LogCheck::State::torn : LogCheck::State::whole, sound_};
+  }
+
+ private:
+  bool end(LogCheck::State state, std::size_t at) {
+    ended_ = state;
+    if (!within_) sound_ = start_ + at;
+    return false;
+  }
+
+  bool follows(const Header& header) const {
+    const bool begins = header.type == kFull || header.type == kFirst || header.type > kLast;
+    return begins != within_;
+  }
+
+  void tell(const Header& header, ByteView rest) const {
+    if (!record_ || (header.type != kFull && header.type != kFirst)) return;
+    record_(rest.subspan(header.bytes, header.payload));
+  }
+
+  const std::function<void(ByteView)>& record_;
+  std::uint64_t start_ = 0;  // of the block
+  std::uint64_t sound_ = 0;
+  bool within_ = false;  // a record that began in an earlier piece
+  std::optional<LogCheck::State> ended_;
+};
+
+}  // namespace
+
+LogCheck check_log(const std::string& path, const std::function<void(ByteView)>& record) {
+  constexpr LogCheck kUnreadable = {LogCheck::State::unreadable, 0};
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return kUnreadable;
+  // The block after tells whether a block is the last.
+  const auto read_block = [&in](Bytes& block) {
+    block.resize(kBlockBytes);
+    in.read(reinterpret_cast<char*>(block.data()), static_cast<std::streamsize>(block.size()));
+    block.resize(static_cast<std::size_t>(in.gcount()));
+    return !in.bad();
+  };
+  Checker checker(record);
+  Bytes block;
+  Bytes next;
+  if (!read_block(block)) return kUnreadable;
+  while (!block.empty()) {
+    if (!read_block(next)) return kUnreadable;
+    if (!checker.take(block, next.empty())) break;
+    block.swap(next);
+  }
+  return checker.result();
+}
+
+}  // namespace semel
