@@ -31,7 +31,9 @@ std::optional<FileId> identify(bool known, const struct stat& status) {
 std::error_code last_error() { return {errno, std::generic_category()}; }
 
 File File::open(const std::string& path, int flags, std::error_code& error) {
-  const int fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+  int fd = -1;
+  do fd = ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+  while (fd < 0 && errno == EINTR);
   error = fd < 0 ? last_error() : std::error_code{};
   return File(fd, true);
 }
@@ -44,8 +46,8 @@ File File::open_to_write(const std::string& path, std::error_code& error) {
   return open(path, O_WRONLY | O_CREAT, error);
 }
 
-File File::open_to_update(const std::string& path, std::error_code& error) {
-  return open(path, O_RDWR | O_CREAT, error);
+File File::open_own(const std::string& path, std::error_code& error) {
+  return open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, error);
 }
 
 File::~File() {

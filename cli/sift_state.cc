@@ -1,10 +1,8 @@
 #include "cli/sift_state.h"
 
-#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -12,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "semel/hash/digest.h"
+#include "semel/store/new_file.h"
 
 namespace semel::cli {
 namespace {
@@ -43,16 +42,6 @@ StateProblem damaged() { return {"it is damaged"}; }
 
 std::string given(const std::string& name, const std::string& value) {
   return value.empty() ? "without " + name : "with " + name + ' ' + value;
-}
-
-// The directory's entry survives a crash only when the directory itself is on the disk.
-std::error_code sync_directory_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  std::error_code error;
-  const File file =
-      File::open_to_read(slash == std::string::npos ? "." : path.substr(0, slash + 1), error);
-  if (!error && ::fsync(file.fd()) != 0) error = last_error();
-  return error;
 }
 
 // A file in memory, without reading it first.
@@ -141,10 +130,13 @@ std::string StateFile::open(const std::string& path) {
   name_ = quoted(path);
   for (;;) {
     std::error_code error;
-    file_ = File::open_to_update(path, error);
+    file_ = File::open_own(path, error);
+    if (error == std::errc::too_many_symbolic_link_levels) {
+      return cannot_use("it is a symbolic link");
+    }
     if (error) return cannot("open", name_, error);
     const auto id = file_id(file_.fd());
-    if (!id) return "cannot use " + name_ + " for the state: it is not a regular file";
+    if (!id) return cannot_use("it is not a regular file");
     if (::flock(file_.fd(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) return "another process is using " + name_;
       return cannot("lock", name_, last_error());
@@ -152,9 +144,14 @@ std::string StateFile::open(const std::string& path) {
     // Whoever had it may have put another file in its place meanwhile.
     if (file_id(path) == id) {
       id_ = *id;
+      remove_leftovers(path);
       return "";
     }
   }
+}
+
+std::string StateFile::cannot_use(std::string_view why) const {
+  return "cannot use " + name_ + " for the state: " + std::string(why);
 }
 
 StateProblem StateFile::load(const StateOptions& options, Judge& judge) {
@@ -169,28 +166,21 @@ StateProblem StateFile::load(const StateOptions& options, Judge& judge) {
 }
 
 std::string StateFile::save(const StateOptions& options, const Judge& judge) {
-  const std::string beside = path_ + ".new";
   std::error_code error;
-  File file = File::open_to_update(beside, error);
+  NewFile file = NewFile::beside(path_, error);
   // Locked before it has the name: nobody gets in between.
   if (!error && ::flock(file.fd(), LOCK_EX | LOCK_NB) != 0) error = last_error();
-  if (!error) error = empty(file.fd());
   // Who may read the state is up to the user.
-  struct stat before {};
-  if (!error && (::fstat(file_.fd(), &before) != 0 || ::fchmod(file.fd(), before.st_mode) != 0)) {
-    error = last_error();
-  }
+  if (!error) error = file.permit_like(file_.fd());
   const auto put = [&](ByteView bytes) {
-    error = write_all(file.fd(), text_of(bytes));
+    error = file.write(bytes);
     return !error;
   };
   if (!error) encode_state(options, judge, put);
-  if (!error && ::fsync(file.fd()) != 0) error = last_error();
-  if (!error && ::rename(beside.c_str(), path_.c_str()) != 0) error = last_error();
-  if (error) return cannot("write", quoted(beside), error);
-  file_ = std::move(file);
+  if (!error) error = file.replace();
+  if (error) return cannot("write", name_, error);
+  file_ = File::own(file.release());
   id_ = file_id(file_.fd()).value_or(id_);
-  if ((error = sync_directory_of(path_))) return cannot("write", name_, error);
   return "";
 }
 

@@ -36,7 +36,8 @@ StateProblem decode_state(ByteView in, const StateOptions& options, Judge& judge
 
 class StateFile {
  public:
-  // Opens and locks the file, and makes an empty one if there is none. What is wrong; empty: nothing.
+  // Opens and locks the file, and makes an empty one if there is none. A symbolic link, a FIFO or a
+  // device is refused: a state is replaced, and they would not be. What is wrong; empty: nothing.
   std::string open(const std::string& path);
 
   StateProblem load(const StateOptions& options, Judge& judge);
@@ -46,6 +47,8 @@ class StateFile {
   const FileId& id() const { return id_; }
 
  private:
+  std::string cannot_use(std::string_view why) const;
+
   std::string path_;
   std::string name_;  // for messages
   File file_;

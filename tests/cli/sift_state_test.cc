@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <string>
 #include <thread>
@@ -55,7 +56,7 @@ TEST_F(SiftState, GoesOnWhereTheLastRunEnded) {
     EXPECT_EQ(sift(mode, "b\nc\n").out, "c\n");
     EXPECT_EQ(sift(mode, "").out, "");
     EXPECT_EQ(sift(mode, "a\nb\nc\nd\n").out, "d\n");
-    EXPECT_FALSE(std::filesystem::exists(state_ + ".new"));
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_.path()), {}), 1);
   }
 }
 
@@ -278,8 +279,83 @@ TEST_F(SiftState, TellsWhenItCannotBeSaved) {
   std::filesystem::remove_all(folder);
   const Outcome outcome = process.finish();
   EXPECT_EQ(outcome.status, 1);
-  EXPECT_EQ(outcome.err, "semel sift: cannot write '" + (folder / "state.new").string() +
+  EXPECT_EQ(outcome.err, "semel sift: cannot write '" + (folder / "state").string() +
                              "': No such file or directory\n");
+}
+
+// What somebody else may put where a file of ours is expected.
+struct Trap {
+  std::string name;
+  std::function<void(const std::filesystem::path& at)> set;
+};
+
+class SiftStateTraps : public SiftState {
+ protected:
+  std::vector<Trap> traps() const {
+    const std::filesystem::path victim = victim_;
+    const std::filesystem::path nowhere = nowhere_;
+    return {{"a symbolic link", [=](const auto& at) { create_symlink(victim, at); }},
+            {"a dangling link", [=](const auto& at) { create_symlink(nowhere, at); }},
+            {"a hard link", [=](const auto& at) { create_hard_link(victim, at); }},
+            {"a FIFO", [](const auto& at) { ASSERT_EQ(::mkfifo(at.c_str(), 0600), 0); }},
+            {"a directory", [](const auto& at) { create_directory(at); }}};
+  }
+  void expect_nobody_hurt() const {
+    EXPECT_EQ(read_file(victim_), "precious");
+    EXPECT_FALSE(std::filesystem::exists(nowhere_));
+  }
+
+  std::string victim_ = directory_.write("victim", "precious");
+  std::string nowhere_ = directory_.path() / "nowhere";
+};
+
+TEST_F(SiftStateTraps, DoNotCatchASave) {
+  for (const char* suffix : {".new", ".tmp", "~", ".semel-XXXXXX"}) {
+    for (const char* prefix : {"", "."}) {
+      for (const Trap& trap : traps()) {
+        SCOPED_TRACE(trap.name + " at " + prefix + "state" + suffix);
+        const std::filesystem::path at =
+            directory_.path() / (std::string(prefix) + "state" + suffix);
+        trap.set(at);
+        const Outcome outcome = sift({}, "a\n");
+        EXPECT_EQ(outcome.status, 0) << outcome.err;
+        EXPECT_EQ(sift({}, "a\n").out, "");
+        expect_nobody_hurt();
+        std::filesystem::remove(at);
+        std::filesystem::remove(state_);
+      }
+    }
+  }
+}
+
+TEST_F(SiftStateTraps, AreNotTakenForAState) {
+  for (const Trap& trap : traps()) {
+    SCOPED_TRACE(trap.name);
+    trap.set(state_);
+    const Outcome outcome = sift({}, "a\n");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find("'" + state_ + "'"), std::string::npos) << outcome.err;
+    expect_nobody_hurt();
+    std::filesystem::remove(state_);
+  }
+}
+
+// A state of two names is replaced under one of them. The other keeps what it was.
+TEST_F(SiftState, OfTwoNamesIsReplacedUnderItsOwn) {
+  EXPECT_EQ(sift({}, "a\n").status, 0);
+  const std::string other = directory_.path() / "other";
+  std::filesystem::create_hard_link(state_, other);
+  const std::string before = read_file(other);
+  EXPECT_EQ(sift({}, "b\n").status, 0);
+  EXPECT_TRUE(read_file(other) == before);
+  EXPECT_EQ(sift({}, "a\nb\n").out, "");
+}
+
+TEST_F(SiftState, ClearsAwayWhatAKilledRunLeft) {
+  const std::string left = directory_.write(".state.semel-a1B2c3", "half of a state");
+  EXPECT_EQ(sift({}, "a\n").status, 0);
+  EXPECT_FALSE(std::filesystem::exists(left));
 }
 
 TEST_F(SiftState, IsNotSavedWhenTheOutputFails) {
