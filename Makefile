@@ -74,9 +74,10 @@ cluster: need-build-test build/release/with-tests ## kill -9 of primaries during
 	SEMEL_CLUSTER_ROUNDS=$(ROUNDS) build/release/bin/tests/module_cluster_test
 	SEMEL_KILLS=$(ROUNDS) build/release/bin/tests/sift_remote_test --gtest_filter='SiftCluster.Lets*'
 
-damage: need-build-test build/release/with-tests ## DAMAGES (1000) of each kind of directory and state, which the command has to tell
-	@$(BUILD) release --target damage_test
+damage: need-build-test build/release/with-tests ## DAMAGES (1000) of each kind of directory and state, and a failure of each call for a file
+	@$(BUILD) release --target damage_test faults_test
 	SEMEL_DAMAGE_ROUNDS=$(DAMAGES) build/release/bin/tests/damage_test
+	SEMEL_FAULT_STEP=1 build/release/bin/tests/faults_test
 
 hostile: need-build-test build/asan/build.ninja ## LINES (100000) random command lines for each family, at a server with AddressSanitizer
 	@$(BUILD) asan --target module_hostile_test

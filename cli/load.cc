@@ -26,7 +26,7 @@ struct Settings {
 // Lines into records, some at a time.
 class Loader {
  public:
-  Loader(OrderedStore& store, bool remove) : store_(store), remove_(remove) {}
+  Loader(const Directory& directory, bool remove) : directory_(directory), remove_(remove) {}
 
   // A problem, or nothing.
   std::string take(std::string_view line) {
@@ -50,8 +50,8 @@ class Loader {
     for (const auto& [key, value] : records_) {
       writes.push_back({key, remove_ ? std::nullopt : std::optional<std::string_view>(value)});
     }
-    const Result<void> written = store_.write(writes);
-    if (!written) return std::string("cannot write the records: ") + written.error().what;
+    const Result<void> written = directory_.store().write(writes);
+    if (!written) return "cannot write " + quoted(directory_.path()) + ": " + written.error().what;
     records_.clear();
     bytes_ = 0;
     return "";
@@ -66,7 +66,7 @@ class Loader {
            "; the lines before it are done";
   }
 
-  OrderedStore& store_;
+  const Directory& directory_;
   bool remove_;
   std::uint64_t line_ = 0;
   std::vector<std::pair<std::string, std::string>> records_;
@@ -107,7 +107,7 @@ Exit load(const Settings& settings) {
   const auto directory =
       Directory::open(settings.directory, Access::create, settings.column_family, problem);
   if (directory) {
-    Loader loader(directory->store(), settings.remove);
+    Loader loader(*directory, settings.remove);
     problem = load_all(loader, settings.directory);
     if (std::string unclosed = directory->close(); problem.empty()) problem = std::move(unclosed);
   }

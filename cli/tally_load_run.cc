@@ -160,8 +160,8 @@ class TallyLoad {
     const std::span<tally::Answer> answers(answers_.data(), additions_.size());
     const Result<void> added = table_->add(additions_, answers, table_.now_ms());
     if (!added) {
-      tell("cannot add from " + name_of(input_) + " line " + std::to_string(lines_.front() + 1) +
-           " on: " + added.error().what);
+      tell("cannot add to " + cli::quoted(table_.path()) + " from " + name_of(input_) + " line " +
+           std::to_string(lines_.front() + 1) + " on: " + added.error().what);
       sound_ = false;
     }
     for (std::size_t i = 0; sound_ && i < answers.size(); ++i) count(answers[i].outcome, lines_[i]);

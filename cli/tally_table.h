@@ -52,6 +52,7 @@ class TallyTable {
                                                    TallyProblem& problem);
   static std::unique_ptr<TallyTable> open_to_read(const std::string& path, TallyProblem& problem);
 
+  const std::string& path() const { return path_; }
   tally::TallyStore& operator*() const { return directory_->table(); }
   tally::TallyStore* operator->() const { return &directory_->table(); }
   // Whether there are counters, and all ids had left the window before the table was opened: a retry

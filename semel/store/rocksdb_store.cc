@@ -285,7 +285,9 @@ Status plan_for(const std::string& directory, Plan& plan) {
 
 Error open_error(const Status& status, std::string& why) {
   const std::string text = why = status.ToString();
-  if (status.IsIOError() && text.find("lock") != std::string::npos) {
+  // Not if the file that is locked could not even be opened.
+  if (status.IsIOError() && (text.find("While lock file") != std::string::npos ||
+                             text.find("lock hold by current process") != std::string::npos)) {
     return {Errc::busy, "the database is in use by another process"};
   }
   if (status.IsInvalidArgument() && text.find("comparator") != std::string::npos) {
