@@ -275,6 +275,14 @@ Status plan_for(const std::string& directory, Plan& plan) {
     plan.options_file = directory + "/" + name;
   }
   if (!status.ok() && !status.IsNotFound()) return status;
+  for (const ColumnFamilyDescriptor& one : described) {
+    // RocksDB passes over what it does not know, and would follow the pointers that it has not set.
+    if (one.options.table_factory == nullptr || one.options.memtable_factory == nullptr ||
+        one.options.comparator == nullptr) {
+      return Status::Corruption("the OPTIONS file lacks parts of the column family " + one.name +
+                                "; restore it from a copy");
+    }
+  }
   for (const std::string& name : names) {
     const auto found = std::find_if(described.begin(), described.end(),
                                     [&](const auto& family) { return family.name == name; });

@@ -236,6 +236,37 @@ TEST_F(DamagedDirectory, IsNoDirectoryThatAnotherProgramHasChanged) {
   EXPECT_EQ(**open()->get("b"), "2");
 }
 
+// RocksDB checks little of what an OPTIONS file says, and follows pointers that a damaged one leaves.
+TEST_F(DamagedDirectory, OfOptionsThatRocksDbDoesNotSurviveIsRefusedOrHarmless) {
+  const std::vector<std::pair<std::string, std::string>> damages = {
+      {"[TableOptions/BlockBasedTable", "[TableOptions/BlgckBasedTable"},
+      {"write_buffer_size=67108864", "write_buffer_size=6w108864"},
+      {"arena_block_size=1048576", "arena_block_size=10t8576"}};
+  for (const auto& [sound, damaged] : damages) {
+    SCOPED_TRACE(damaged);
+    fs::remove_all(path());
+    put(*open(), "a", "1");
+    fs::remove(path() + "/SEMEL-SEAL");
+    std::string newest;
+    for (const auto& entry : fs::directory_iterator(path())) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with("OPTIONS-")) newest = std::max(newest, name);
+    }
+    std::string options = read_file(path() + "/" + newest);
+    const std::size_t at = options.find(sound);
+    ASSERT_NE(at, std::string::npos);
+    directory_.write("db/" + newest, options.replace(at, sound.size(), damaged));
+    for (const auto mode : {RocksStore::Mode::read_only, RocksStore::Mode::read_write}) {
+      const auto store = RocksStore::open(path(), {.mode = mode});
+      if (store) {
+        EXPECT_EQ(**(*store)->get("a"), "1");
+      } else {
+        EXPECT_EQ(store.error().code, Errc::io);
+      }
+    }
+  }
+}
+
 struct SealCase {
   using Type = RocksSeal;
   static constexpr char kFile[] = "rocksdb_seal_v1.bin";
