@@ -4,7 +4,7 @@
 // all others by name. Names, numbers and layouts here are the server's; it keeps them stable across
 // versions. What came after Redis 7.0 is null where the server does not have it.
 //
-// Only module/host includes this.
+// Only module/host calls it.
 #pragma once
 
 #include <cstddef>

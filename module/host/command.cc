@@ -25,7 +25,7 @@ struct LoadedCommand {
 
 namespace {
 
-// By name in the table. A list: entries do not move.
+// By name in the table. Entries of a map do not move.
 std::map<std::string_view, LoadedCommand>& loaded_commands() {
   static std::map<std::string_view, LoadedCommand> commands;
   return commands;

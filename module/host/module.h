@@ -1,4 +1,4 @@
-// A module: what it brings, and how it is loaded. Nothing of it sees the server's API.
+// A module: what it brings, and how it is loaded. What it brings does not call the server's API.
 #pragma once
 
 #include <functional>

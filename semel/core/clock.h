@@ -1,5 +1,5 @@
-// Clock: where time comes from. Nothing below the command and the module reads the time itself: it
-// is handed a Clock or, better, the time.
+// Clock: where time comes from. Structures and protocols do not read the time: it is handed in. The
+// command, the module and directories on disk (TallyDirectory) have a Clock.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// What this build accepts at most. Every bound that an outsider can meet has its name here, so that
-// a refusal can be looked up; each one is also stated in the document of its format.
+// What this build accepts at most, where several parts share a bound. Those of one structure stand
+// with it (kMost...); each one is also stated in the document of its format.
 #pragma once
 
 #include <cstdint>

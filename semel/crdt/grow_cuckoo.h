@@ -6,8 +6,8 @@
 //           are equal, in whatever slots their entries came to lie.
 // Merge     Union of entries, an entry being a fingerprint and its pair of buckets: a join.
 //           compare() is its order: less when every entry here is there. A merge never fails for
-//           want of room: what does not fit overflows (crdt/entry_store.h). An add never overflows:
-//           it fails.
+//           want of room: what does not fit overflows (crdt/entry_store.h). An add that finds no
+//           room fails. The add with which few entries become a table may leave some of them beside it.
 // Deltas    An add yields its entry. A delta merges into deltas and into states.
 // Cost      As CuckooFilter. merge of a state: its entries, in the order of the buckets; of a
 //           delta: its entries.

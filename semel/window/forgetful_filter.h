@@ -20,8 +20,8 @@
 //           the error comes near to the goal; it reacts after the fact, and is here to be compared.
 // Cost      A check reads one to four cache lines (layouts: filter/bloom_filter.h) for each table, of
 //           which there is mostly one. A lane is cleared a piece at a time (LaneTable), and in one go only
-//           where a period has fewer calls than pieces: one for each 512 KiB. A table is, when it is
-//           made: 0.2 s for a GiB, 2.6 s where the system has to find the pages first.
+//           where a period has fewer calls than pieces: one for each 512 KiB. Making a table takes no
+//           time, whatever its size: the system clears its pages as they are used (core/zeroed.h).
 // Memory    Bits per id in the window at an error of 1e-3, one table, docs/math/forgetful.md has more:
 //
 //             lanes              8     16     32     64
