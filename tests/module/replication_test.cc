@@ -389,8 +389,9 @@ TEST(Jobs, EndWithAFailoverOfACluster) {
   std::string tag = "x";
   Talk talk(cluster.node(primary));
   while (talk("SET {" + tag + "} 1") != "+OK") tag += 'x';
+  ASSERT_EQ(talk("BF.RESERVE {" + tag + "}a 0.001 70000000"), "+OK");
+  ASSERT_EQ(talk("BF.LIKE {" + tag + "}b {" + tag + "}a"), "+OK");
   for (const char* const key : {"a", "b"}) {
-    ASSERT_EQ(talk("BF.RESERVE {" + tag + "}" + key + " 0.001 70000000"), "+OK");
     ASSERT_EQ(talk("BF.ADD {" + tag + "}" + key + " item:" + key), "1");
   }
   const Talk waiting(cluster.node(primary));
@@ -443,12 +444,12 @@ TEST(Jobs, TellOneEventForAMerge) {
     EXPECT_EQ(events_of(here), merge.told) << merge.line;
     EXPECT_EQ(events_of(there), merge.told_there) << merge.line;
   }
-  talk("BF.RESERVE e 0.001 70000000");
+  talk("BF.LIKE e a");
   talk("MULTI");
   talk("BF.MERGE e a b");
   ASSERT_EQ(talk("EXEC"), "[+OK]");
   talk("PUBLISH __keyevent@0__:end d");
-  EXPECT_EQ(events_of(here), "bf.reserve bf.merge ");
+  EXPECT_EQ(events_of(here), "bf.like bf.merge ");
 }
 
 // What the server would not let a client write, a step does not write either.
@@ -494,6 +495,27 @@ TEST_P(JobsDenied, Stop) {
   EXPECT_TRUE(answer.starts_with(denial.error)) << answer;
   EXPECT_EQ(talk("BF.MERGE d a b"), "+OK");
   EXPECT_EQ(talk("BF.MEXISTS d item:a item:b"), "[1, 1]");
+}
+
+// A limit of the replica's own, of one byte, and what a client of the primary restores.
+TEST(Replication, LimitsAreThoseOfThePrimary) {
+  const RedisServer primary(serving());
+  const RedisServer replica(other_settings());
+  follow(replica, primary);
+  Talk talk(primary);
+  for (const char* const line :
+       {"BF.RESERVE b 0.01 1000", "CF.RESERVE c 1000", "SIFT.RESERVE s", "TALLY.CREATE t"}) {
+    ASSERT_EQ(talk(line), "+OK");
+    const std::string key(1, words_of(line)[1][0]);
+    const std::string dump = talk.call({"DUMP", key}).text;
+    ASSERT_EQ(talk.call({"RESTORE", key + "again", "0", dump}).shown(), "+OK");
+  }
+  talk("SIFT.ADD s a");
+  talk("TALLY.INCRBY t a 1 ID x");
+  expect_in_step(primary, replica);
+  Talk there(replica);
+  expect_equal(digests(there), digests(talk));
+  expect_no_failed_effect(replica);
 }
 
 TEST(Replication, IsReadOnlyThere) {
