@@ -49,7 +49,7 @@ const std::vector<Load>& loads() {
       {"CF.RESERVE k 20000", "CF.INSERTNX k ITEMS", "", "", "CF.ADDNX k %"},
       {"SIFT.RESERVE k CAPACITY 1000", "SIFT.MADD k", "", "", "SIFT.ADD k %"},
       {"SIFT.RESERVE k CAPACITY 1000 STRUCTURE exact", "SIFT.MADD k", "", "", "SIFT.ADD k %"},
-      {"SIFT.RESERVE k CAPACITY 1000 STRUCTURE timers", "SIFT.MADD k", "", "", "SIFT.ADD k %"},
+      {"SIFT.RESERVE k CAPACITY 2500 STRUCTURE timers", "SIFT.MADD k", "", "", "SIFT.ADD k %"},
       {"SIFT.RESERVE k CAPACITY 1000", "SIFT.INSERT k RENEW ITEMS", "", "", "SIFT.CLAIM k % o 1h"},
       {"TALLY.CREATE k CAPACITY 1000", "TALLY.MINCRBY k IDS", "counter 1", "",
        "TALLY.INCRBY k c:% 1 ID %"},
@@ -90,7 +90,7 @@ TEST_P(MemoryFaults, LeaveWhatHappenedEverywhere) {
     const std::string good = std::to_string(round % 3);
     const std::string least = small ? "1" : "131073";
     const std::string name = "r" + std::to_string(round) + ":";
-    talk("FAULT.ALLOCATION " + (small ? std::to_string(round) : good) + " " + least);
+    talk("FAULT.ALLOCATION " + good + " " + least);
     const Answer batch = talk.call(with_items(load.batch, 3000, name, load.before, load.after));
     failed += talk.call({"FAULT.ALLOCATION"}).integer();
     ASSERT_FALSE(batch.lost()) << primary.log();
