@@ -104,9 +104,7 @@ class SliceJudge final : public Judge {
     return latest;
   }
   std::size_t sections() const override { return slices_.size(); }
-  void encode(std::size_t section, Bytes& out) const override {
-    slices_[section].window.encode(out);
-  }
+  void encode(std::size_t section, Sink out) const override { slices_[section].window.encode(out); }
   Result<void> decode(std::size_t section, ByteView in) override {
     auto window = decode_like(slices_[section].window, in);
     if (!window) return window.error();

@@ -69,7 +69,7 @@ class Judge {
   virtual TimeMs now() const = 0;
   virtual Trust trust() const = 0;
   virtual std::size_t sections() const = 0;
-  virtual void encode(std::size_t section, Bytes& out) const = 0;
+  virtual void encode(std::size_t section, Sink out) const = 0;
   // Gets ready for so many sections; false if there cannot be so many.
   virtual bool prepare(std::uint64_t sections) { return sections == this->sections(); }
   // All sections, one after another from 0 on. An error leaves a judge that is of no use.

@@ -77,7 +77,7 @@ class RemoteJudge final : public SerialJudge {
   // Nothing is known here, and nothing is kept.
   TimeMs now() const override { return SystemClock().now_ms(); }
   std::size_t sections() const override { return 0; }
-  void encode(std::size_t, Bytes&) const override {}
+  void encode(std::size_t, Sink) const override {}
   Result<void> decode(std::size_t, ByteView) override { return {}; }
 
   std::string details() const override {

@@ -35,7 +35,7 @@ class SlicedJudge final : public SerialJudge {
     return latest;
   }
   std::size_t sections() const override { return slices_.size(); }
-  void encode(std::size_t section, Bytes& out) const override {
+  void encode(std::size_t section, Sink out) const override {
     slices_[section]->window().encode(out);
   }
   Result<void> decode(std::size_t section, ByteView in) override {

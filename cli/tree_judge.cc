@@ -151,7 +151,7 @@ class TreeJudge final : public SerialJudge {
 
   // The first section is the shape, then comes each window.
   std::size_t sections() const override { return 1 + windows_.size(); }
-  void encode(std::size_t section, Bytes& out) const override {
+  void encode(std::size_t section, Sink out) const override {
     if (section > 0) return windows_[section - 1]->window().encode(out);
     Writer w(out);
     for (std::size_t i = 1; i < nodes_.size(); ++i) {

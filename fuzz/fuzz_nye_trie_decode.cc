@@ -10,7 +10,7 @@ semel::int128 lengths(std::string_view key, std::string_view value) {
 // Tries of one replication group, whose secret is zeros; with measures or without.
 struct GroupTrie {
   semel::NyeTrie trie;
-  void encode(semel::Bytes& out) const { trie.encode(out); }
+  void encode(semel::Sink out) const { trie.encode(out); }
   static semel::Result<GroupTrie> decode(semel::ByteView in) {
     static const std::array<std::uint8_t, semel::Secret::kSize> zeros{};
     static const semel::EntryDigest digest{semel::Secret(zeros)};

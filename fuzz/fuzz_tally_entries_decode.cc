@@ -36,7 +36,7 @@ struct Journal {
     if (!record) return record.error();
     return Journal{std::move(*record)};
   }
-  void encode(Bytes& out) const {
+  void encode(Sink out) const {
     Writer w(out);
     w.varint(record.ids.size());
     for (const Recogniser::Query& query : record.ids) {

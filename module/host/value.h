@@ -24,7 +24,9 @@ class Value {
   virtual ~Value() = default;
 
   // Appends the encoding, with its own magic, version and checksum. Equal states give equal bytes.
-  virtual void encode(Bytes& out) const = 0;
+  // It may be written in pieces: no more memory than for a few of them, whatever the size of the
+  // value.
+  virtual void encode(Sink out) const = 0;
   virtual std::uint64_t bytes() const = 0;  // all memory that it holds
   // Lets time pass. False if the value has no time.
   virtual bool advance(TimeMs /*now_ms*/) { return false; }

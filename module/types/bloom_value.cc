@@ -144,8 +144,8 @@ std::unique_ptr<host::Value> BloomValue::copy() const {
   return copied;
 }
 
-void BloomValue::encode(Bytes& out) const {
-  encode_frame(out, kMagic, secret_, [&](Bytes& body) {
+void BloomValue::encode(Sink out) const {
+  encode_frame(out, kMagic, secret_, [&](Sink body) {
     chains_.encode(body);
     Writer w(body);
     const std::map<LinkId, std::uint64_t> link_keys = series_.link_keys();
@@ -192,7 +192,7 @@ BloomValue::Chunk BloomValue::dump(std::uint64_t position) const {
   Chunk chunk{0, {}};
   Writer w(chunk.bytes);
   if (position == 0) {
-    encode_frame(chunk.bytes, kHeaderMagic, secret_, [&](Bytes& body) {
+    encode_frame(chunk.bytes, kHeaderMagic, secret_, [&](Sink body) {
       Writer fields(body);
       fields.u64(std::bit_cast<std::uint64_t>(series_.goal().fpr));
       fields.u64(series_.goal().first_keys);

@@ -89,7 +89,7 @@ class BloomValue final : public host::Value {
   double error_bound() const { return series_.fpr(); }
   std::uint64_t first_bytes() const { return series_.shape_of(1)->bits / 8; }  // of the first link
 
-  void encode(Bytes& out) const override;
+  void encode(Sink out) const override;
   std::uint64_t bytes() const override;
   // An empty filter with an own chain has the memory of its first link.
   std::uint64_t unreserved_bytes() const override;

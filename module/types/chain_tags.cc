@@ -32,7 +32,7 @@ Result<void> ChainTags::begin(std::uint64_t tag) {
   return {};
 }
 
-void ChainTags::encode(Bytes& out) const {
+void ChainTags::encode(Sink out) const {
   Writer w(out);
   w.u16(own_.value_or(kNone));
   w.u16(static_cast<std::uint16_t>(tags_.size()));

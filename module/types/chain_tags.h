@@ -39,7 +39,7 @@ class ChainTags {
   // Makes this the own chain. Errc::invalid, and no change, if the tag is of a chain that there is.
   Result<void> begin(std::uint64_t tag);
 
-  void encode(Bytes& out) const;  // docs/formats/module_bloom_v1.md
+  void encode(Sink out) const;  // docs/formats/module_bloom_v1.md
   static Result<ChainTags> decode(Reader& in);
 
   bool operator==(const ChainTags&) const = default;

@@ -43,7 +43,7 @@ SeriesGoal series_goal(const CuckooValue::Goal& goal, HashId hash) {
           .hash = hash};
 }
 
-void write_goal(Bytes& out, const CuckooValue::Goal& goal) {
+void write_goal(Sink out, const CuckooValue::Goal& goal) {
   Writer w(out);
   w.u64(std::bit_cast<std::uint64_t>(goal.error));
   w.u64(goal.capacity);
@@ -146,8 +146,8 @@ std::unique_ptr<host::Value> CuckooValue::copy() const {
   return copied;
 }
 
-void CuckooValue::encode(Bytes& out) const {
-  encode_frame(out, kMagic, secret_, [&](Bytes& body) {
+void CuckooValue::encode(Sink out) const {
+  encode_frame(out, kMagic, secret_, [&](Sink body) {
     write_goal(body, goal_);
     chains_.encode(body);
     series_.encode(body);
@@ -179,7 +179,7 @@ Result<std::unique_ptr<host::Value>> CuckooValue::decode(ByteView in) {
 CuckooValue::Chunk CuckooValue::dump(std::uint64_t position) const {
   Chunk chunk{0, {}};
   if (position == 0) {
-    encode_frame(chunk.bytes, kHeaderMagic, secret_, [&](Bytes& body) { write_goal(body, goal_); });
+    encode_frame(chunk.bytes, kHeaderMagic, secret_, [&](Sink body) { write_goal(body, goal_); });
     chunk.next = 1;
     return chunk;
   }

@@ -84,7 +84,7 @@ class CuckooValue final : public host::Value {
   double error_bound() const { return series_.fpr(); }
   std::uint64_t first_bytes() const;  // of the first link, when it is full
 
-  void encode(Bytes& out) const override;
+  void encode(Sink out) const override;
   std::uint64_t bytes() const override;
   // An empty filter with an own chain has the memory of its first link.
   std::uint64_t unreserved_bytes() const override;

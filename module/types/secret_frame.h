@@ -8,6 +8,7 @@
 #include "semel/core/result.h"
 #include "semel/hash/hasher.h"
 #include "semel/hash/keyed_digest.h"
+#include "semel/hash/seal.h"
 
 namespace semel::module {
 
@@ -20,13 +21,13 @@ inline Hasher hasher_of(const Secret& secret) {
 
 // Calls `body` with `out`, to append it.
 template <class Body>
-void encode_frame(Bytes& out, std::uint32_t magic, const Secret& secret, Body body) {
-  const std::size_t start = out.size();
+void encode_frame(Sink out, std::uint32_t magic, const Secret& secret, Body body) {
+  Seal seal(out);
   Writer w(out);
   w.u32(magic);
   for (std::size_t i = 0; i < Secret::kSize; i += 8) w.u64(load_u64(secret.bytes().data() + i));
   body(out);
-  w.u64(checksum(ByteView(out).subspan(start)));
+  seal.close();
 }
 
 struct Frame {

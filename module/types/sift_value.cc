@@ -21,8 +21,8 @@ Result<std::unique_ptr<SiftValue>> SiftValue::make(const Secret& secret, SiftGoa
   return std::make_unique<SiftValue>(secret, hasher, *std::move(sifter));
 }
 
-void SiftValue::encode(Bytes& out) const {
-  encode_frame(out, kMagic, secret_, [&](Bytes& body) { sifter_.encode(body); });
+void SiftValue::encode(Sink out) const {
+  encode_frame(out, kMagic, secret_, [&](Sink body) { sifter_.encode(body); });
 }
 
 Result<std::unique_ptr<host::Value>> SiftValue::decode(ByteView in) {

@@ -39,7 +39,7 @@ class SiftValue final : public host::Value {
     sifter_.advance(now_ms);
     return true;
   }
-  void encode(Bytes& out) const override;
+  void encode(Sink out) const override;
   std::uint64_t bytes() const override { return sizeof(*this) + sifter_.bytes(); }
   std::unique_ptr<host::Value> copy() const override;
   std::size_t parts() const override { return 16 + static_cast<std::size_t>(sifter_.claims()); }

@@ -24,8 +24,8 @@ Result<std::unique_ptr<TallyValue>> TallyValue::make(const Secret& secret,
   return std::make_unique<TallyValue>(secret, hasher, std::move(*table));
 }
 
-void TallyValue::encode(Bytes& out) const {
-  encode_frame(out, kMagic, secret_, [&](Bytes& body) { table_.encode(body); });
+void TallyValue::encode(Sink out) const {
+  encode_frame(out, kMagic, secret_, [&](Sink body) { table_.encode(body); });
 }
 
 Result<std::unique_ptr<host::Value>> TallyValue::decode(ByteView in) {

@@ -33,7 +33,7 @@ class TallyValue final : public host::Value {
     table_.advance(now_ms);
     return true;
   }
-  void encode(Bytes& out) const override;
+  void encode(Sink out) const override;
   std::uint64_t bytes() const override { return sizeof(*this) + table_.bytes(); }
   std::unique_ptr<host::Value> copy() const override;
   std::size_t parts() const override;

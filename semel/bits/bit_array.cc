@@ -38,15 +38,7 @@ bool BitArray::unite(const BitArray& other) {
   return fresh != 0;
 }
 
-void BitArray::encode(Bytes& out) const {
-  const std::size_t start = out.size();
-  out.resize(start + words_.size() * 8);
-  std::uint8_t* to = out.data() + start;
-  for (const std::uint64_t word : words_) {
-    store_u64(to, word);
-    to += 8;
-  }
-}
+void BitArray::encode(Sink out) const { Writer(out).words(words()); }
 
 void BitArray::decode(Reader& in) {
   SEMEL_ASSERT(in.rest() >= words_.size() * 8);

@@ -29,7 +29,7 @@ class BitArray {
   std::span<std::uint64_t> words() { return words_; }
   std::span<const std::uint64_t> words() const { return words_; }
 
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // REQUIRES: `in` holds size() / 8 bytes or more; whoever sized the array has checked the length.
   void decode(Reader& in);
 

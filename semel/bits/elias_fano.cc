@@ -10,12 +10,14 @@
 namespace semel::elias_fano {
 namespace {
 
-struct Layout {
-  std::uint32_t low_bits;  // k
-  uint128 high_bits;       // of all numbers
-};
+PackedArray low_parts(std::uint64_t n, const Layout& layout) { return {n, layout.low_bits}; }
 
-// REQUIRES: n > 0.
+PackedArray high_parts(const Layout& layout) {
+  return {static_cast<std::uint64_t>(layout.high_bits), 1};
+}
+
+}  // namespace
+
 Layout layout_of(std::uint64_t n, std::uint64_t last) {
   const uint128 distance =
       (static_cast<uint128>(last) + 1) / n;  // rounded down, which k is as well
@@ -26,14 +28,6 @@ Layout layout_of(std::uint64_t n, std::uint64_t last) {
   return {low_bits, static_cast<uint128>(n) + (last >> low_bits)};
 }
 
-PackedArray low_parts(std::uint64_t n, const Layout& layout) { return {n, layout.low_bits}; }
-
-PackedArray high_parts(const Layout& layout) {
-  return {static_cast<std::uint64_t>(layout.high_bits), 1};
-}
-
-}  // namespace
-
 // At most 2^62 + 2^61: n * k is largest for k = 1 or 2, and there are at most 2^65 high bits.
 std::uint64_t byte_size(std::uint64_t n, std::uint64_t last) {
   if (n == 0) return 0;
@@ -43,22 +37,10 @@ std::uint64_t byte_size(std::uint64_t n, std::uint64_t last) {
   return static_cast<std::uint64_t>(low + high);
 }
 
-void encode(Bytes& out, std::span<const std::uint64_t> values, std::uint64_t last) {
-  if (values.empty()) return;
-  const Layout layout = layout_of(values.size(), last);
-  const std::uint64_t mask = (std::uint64_t{1} << layout.low_bits) - 1;
-  PackedArray low = low_parts(values.size(), layout);
-  PackedArray high = high_parts(layout);
-  std::uint64_t before = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint64_t value = values[i];
-    SEMEL_ASSERT(before <= value && value <= last);
-    low.set(i, value & mask);
-    high.set((value >> layout.low_bits) + i, 1);
-    before = value;
-  }
-  low.encode(out);
-  high.encode(out);
+void encode(Sink out, std::span<const std::uint64_t> values, std::uint64_t last) {
+  encode(out, values.size(), last, [&](auto visit) {
+    for (const std::uint64_t value : values) visit(value);
+  });
 }
 
 bool decode(Reader& in, std::uint64_t n, std::uint64_t last, std::vector<std::uint64_t>& values) {

@@ -17,6 +17,9 @@
 #include <span>
 #include <vector>
 
+#include "semel/bits/packed_writer.h"
+#include "semel/core/arithmetic.h"
+#include "semel/core/assert.h"
 #include "semel/core/codec.h"
 
 namespace semel::elias_fano {
@@ -24,9 +27,41 @@ namespace semel::elias_fano {
 // Bytes of the code of n numbers up to `last`. Right for any n: it may be a claim of outside bytes.
 std::uint64_t byte_size(std::uint64_t n, std::uint64_t last);
 
-// Appends the code to `out`. REQUIRES: values ascend (equal neighbours allowed), and none exceeds
-// `last`.
-void encode(Bytes& out, std::span<const std::uint64_t> values, std::uint64_t last);
+// How the numbers are laid out.
+struct Layout {
+  std::uint32_t low_bits;  // k
+  uint128 high_bits;       // of all numbers
+};
+// REQUIRES: n > 0.
+Layout layout_of(std::uint64_t n, std::uint64_t last);
+
+// Appends the code of n numbers, in the memory of one. numbers(visit) calls visit(number) for each,
+// ascending; it is called twice at most. REQUIRES: they ascend (equal neighbours allowed), and none
+// exceeds `last`.
+template <class Numbers>
+void encode(Sink out, std::uint64_t n, std::uint64_t last, Numbers numbers) {
+  if (n == 0 || out.only_measures(byte_size(n, last))) return;
+  const std::uint32_t low_bits = layout_of(n, last).low_bits;
+  PackedWriter bits(out);
+  if (low_bits > 0) {
+    const std::uint64_t mask = (std::uint64_t{1} << low_bits) - 1;
+    numbers([&](std::uint64_t value) { bits.put(value & mask, low_bits); });
+    bits.finish();
+  }
+  std::uint64_t before = 0, count = 0;
+  numbers([&](std::uint64_t value) {
+    SEMEL_ASSERT(before <= value && value <= last);
+    bits.zeros((value >> low_bits) - (before >> low_bits));
+    bits.put(1, 1);
+    before = value;
+    ++count;
+  });
+  SEMEL_ASSERT(count == n);
+  bits.zeros((last >> low_bits) - (before >> low_bits));
+  bits.finish();
+}
+// The same of numbers that lie side by side.
+void encode(Sink out, std::span<const std::uint64_t> values, std::uint64_t last);
 
 // Fills `values` with n numbers. False, and `values` is of no use, unless the bytes are the code of
 // n such numbers, bit for bit. REQUIRES: in.rest() >= byte_size(n, last), which checks the claim n.

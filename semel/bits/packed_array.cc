@@ -13,7 +13,7 @@ PackedArray::PackedArray(std::uint64_t size, std::uint32_t width) : size_(size),
   bytes_ = LineArray<std::uint8_t>(divide_up(size * width, 8) + kSlack);
 }
 
-void PackedArray::encode(Bytes& out) const { Writer(out).bytes({bytes_.data(), byte_size()}); }
+void PackedArray::encode(Sink out) const { out.append({bytes_.data(), byte_size()}); }
 
 bool PackedArray::decode(Reader& in) {
   SEMEL_ASSERT(in.rest() >= byte_size());

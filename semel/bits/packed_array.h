@@ -36,6 +36,16 @@ class PackedArray {
     return value & mask_;
   }
 
+  // Calls visit(i, entry) for all.
+  template <class Visit>
+  void for_each(Visit visit) const {
+    if (width_ == 64) {  // without the shifts
+      for (std::uint64_t i = 0; i < size_; ++i) visit(i, load_u64(bytes_.data() + 8 * i));
+    } else {
+      for (std::uint64_t i = 0; i < size_; ++i) visit(i, get(i));
+    }
+  }
+
   // REQUIRES: i < size(), and value < 2^width.
   void set(std::uint64_t i, std::uint64_t value) {
     SEMEL_ASSERT(value <= mask_);
@@ -55,7 +65,7 @@ class PackedArray {
   // Without the slack.
   std::uint64_t byte_size() const { return bytes_.size() - kSlack; }
 
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // False if the bits past the last entry are not zero. REQUIRES: `in` holds byte_size() bytes.
   [[nodiscard]] bool decode(Reader& in);
 

@@ -4,21 +4,19 @@
 // decoder reads its fields in a straight line and asks ok() once, before it trusts any of them.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "semel/core/arithmetic.h"
+#include "semel/core/sink.h"
 
 namespace semel {
 
 static_assert(sizeof(std::size_t) == 8, "sizes come from 64-bit fields");
-
-using Bytes = std::vector<std::uint8_t>;
-using ByteView = std::span<const std::uint8_t>;
 
 // The same bytes, as the other kind of view.
 inline ByteView bytes_of(std::string_view text) {
@@ -110,7 +108,7 @@ class Reader {
 
 class Writer {
  public:
-  explicit Writer(Bytes& out) : out_(out) {}
+  explicit Writer(Sink out) : out_(out) {}
   void u8(std::uint8_t value) { put(value, 1); }
   void u16(std::uint16_t value) { put(value, 2); }
   void u32(std::uint32_t value) { put(value, 4); }
@@ -119,7 +117,17 @@ class Writer {
   void signed_varint(int128 value) {
     put_varint(static_cast<uint128>(value) << 1 ^ static_cast<uint128>(value >> 127));
   }
-  void bytes(ByteView in) { out_.insert(out_.end(), in.begin(), in.end()); }
+  void bytes(ByteView in) { out_.append(in); }
+  // The lower bytes of a number, 8 at most.
+  void low_bytes(std::uint64_t value, std::size_t width) { put(value, width); }
+  // Eight bytes for each.
+  void words(std::span<const std::uint64_t> in) {
+    if constexpr (std::endian::native == std::endian::little) {
+      out_.append({reinterpret_cast<const std::uint8_t*>(in.data()), in.size_bytes()});
+    } else if (!out_.only_measures(in.size_bytes())) {
+      for (const std::uint64_t word : in) u64(word);
+    }
+  }
   // Its length as a varint, and its bytes.
   void text(std::string_view value) {
     varint(value.size());
@@ -127,15 +135,20 @@ class Writer {
   }
 
  private:
-  void put(std::uint64_t value, int width) {
-    for (int i = 0; i < width; ++i) out_.push_back(static_cast<std::uint8_t>(value >> (8 * i)));
+  [[gnu::always_inline]] void put(std::uint64_t value, std::size_t width) {
+    std::array<std::uint8_t, 8> raw;
+    store_u64(raw.data(), value);
+    out_.append({raw.data(), width});
   }
   template <class Number>
   void put_varint(Number value) {
-    for (; value >= 0x80; value >>= 7) out_.push_back(static_cast<std::uint8_t>(value | 0x80));
-    out_.push_back(static_cast<std::uint8_t>(value));
+    std::array<std::uint8_t, 8 * sizeof(Number) / 7 + 1> raw;
+    std::size_t size = 0;
+    for (; value >= 0x80; value >>= 7) raw[size++] = static_cast<std::uint8_t>(value | 0x80);
+    raw[size++] = static_cast<std::uint8_t>(value);
+    out_.append({raw.data(), size});
   }
-  Bytes& out_;
+  Sink out_;
 };
 
 }  // namespace semel

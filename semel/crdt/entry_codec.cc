@@ -1,5 +1,6 @@
 #include "semel/crdt/entry_codec.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "semel/bits/packed_array.h"
@@ -37,18 +38,22 @@ std::uint64_t places_size(const CuckooShape& shape, std::uint64_t entries) {
   return divide_up(entries * pair_bits(shape), 8) + divide_up(entries * shape.fingerprint_bits, 8);
 }
 
-void encode_places(Bytes& out, const CuckooShape& shape, std::span<const CuckooEntry> entries) {
-  PackedArray pairs(entries.size(), pair_bits(shape));
-  PackedArray fingerprints(entries.size(), shape.fingerprint_bits);
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    pairs.set(i, entries[i].pair);
-    fingerprints.set(i, entries[i].fingerprint);
-  }
-  pairs.encode(out);
-  fingerprints.encode(out);
+void PlacesWriter::finish() {
+  bits_.finish();
+  for (std::size_t i = 0; i < size_; ++i) bits_.put(fingerprints_[i], fingerprint_bits_);
+  bits_.finish();
+  size_ = 0;
 }
 
-bool decode_places(Reader& in, const CuckooShape& shape, std::span<CuckooEntry> entries) {
+void encode_places(Sink out, const CuckooShape& shape, std::span<const CuckooEntry> entries) {
+  PlacesWriter places(out, shape);
+  for (const CuckooEntry& entry : entries) places.put(entry);
+  places.finish();
+}
+
+namespace {
+
+bool decode_block(Reader& in, const CuckooShape& shape, std::span<CuckooEntry> entries) {
   PackedArray pairs(entries.size(), pair_bits(shape));
   PackedArray fingerprints(entries.size(), shape.fingerprint_bits);
   if (!pairs.decode(in) || !fingerprints.decode(in)) return false;
@@ -56,6 +61,17 @@ bool decode_places(Reader& in, const CuckooShape& shape, std::span<CuckooEntry> 
     entries[i].pair = pairs.get(i);
     entries[i].fingerprint = fingerprints.get(i);
     if (entries[i].fingerprint == 0 || !shape.is_pair(entries[i].pair, entries[i].fingerprint)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool decode_places(Reader& in, const CuckooShape& shape, std::span<CuckooEntry> entries) {
+  for (; !entries.empty(); entries = entries.subspan(std::min(entries.size(), kBlockEntries))) {
+    if (!decode_block(in, shape, entries.first(std::min(entries.size(), kBlockEntries)))) {
       return false;
     }
   }

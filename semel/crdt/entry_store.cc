@@ -217,6 +217,13 @@ std::uint64_t EntryStore::unite(const EntryStore& other) {
   return intake.finish();
 }
 
+CuckooEntry EntryStore::entry_at(std::uint64_t place) const {
+  const std::uint64_t slots = table_ ? shape_.slots() : 0;
+  if (place >= slots) return spilled_.at(place - slots);
+  const CuckooSpot spot{place / shape_.bucket_size, table_->fingerprint(place)};
+  return {shape_.pair_of(spot), spot.fingerprint, table_->payload(place)};
+}
+
 std::vector<CuckooEntry> EntryStore::entries() const {
   std::vector<CuckooEntry> all;
   all.reserve(size());

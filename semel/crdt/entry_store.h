@@ -97,6 +97,12 @@ class EntryStore {
   // Calls visit(spot, payload) for every entry.
   template <class Visit>
   void for_each(Visit visit) const;
+  // Calls visit(place, payload) for every place that may hold an entry; a free one has the payload
+  // 0.
+  template <class Visit>
+  void for_each_place(Visit visit) const;
+  // REQUIRES: the place is not free.
+  CuckooEntry entry_at(std::uint64_t place) const;
   std::vector<CuckooEntry> entries() const;  // in no order
 
   // Brings the lines that contains(key) will need first.
@@ -198,6 +204,15 @@ void EntryStore::for_each(Visit visit) const {
     if (spilled_.free(slot)) continue;
     const CuckooEntry entry = spilled_.at(slot);
     visit(shape_.spot_of(entry.pair, entry.fingerprint), entry.payload);
+  }
+}
+
+template <class Visit>
+void EntryStore::for_each_place(Visit visit) const {
+  if (table_) table_->for_each_payload(visit);
+  const std::uint64_t first = table_ ? shape_.slots() : 0;
+  for (std::uint64_t slot = 0; slot < spilled_.slots(); ++slot) {
+    visit(first + slot, spilled_.payload(slot));
   }
 }
 

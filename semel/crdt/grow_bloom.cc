@@ -8,6 +8,7 @@
 #include "semel/bits/elias_fano.h"
 #include "semel/core/assert.h"
 #include "semel/filter/bloom_math.h"
+#include "semel/hash/seal.h"
 
 namespace semel {
 namespace {
@@ -63,15 +64,15 @@ Result<void> BloomDelta::merge(const BloomDelta& other) {
   return {};
 }
 
-void BloomDelta::encode(Bytes& out) const {
+void BloomDelta::encode(Sink out) const {
   const std::vector<std::uint64_t> bits = bits_in_order();
-  const std::size_t start = out.size();
+  Seal seal(out);
   Writer w(out);
   w.u32(kMagic);
   shape_.encode(out);
   w.u64(bits.size());
   elias_fano::encode(out, bits, shape_.bits - 1);
-  w.u64(checksum(ByteView(out).subspan(start)));
+  seal.close();
 }
 
 Result<BloomDelta> BloomDelta::decode(ByteView in) {

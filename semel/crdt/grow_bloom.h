@@ -44,7 +44,7 @@ class BloomDelta {
   std::uint64_t bytes() const { return bits_.size() * sizeof(std::uint64_t); }
 
   // Equal deltas give equal bytes.
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // Reads one delta that fills `in` exactly. `in` may come from an enemy.
   static Result<BloomDelta> decode(ByteView in);
 
@@ -124,8 +124,8 @@ class GrowBloom {
   // Depends on the state alone; a keyed hasher makes it unforgeable.
   Digest digest(const Hasher& hasher) const;
 
-  void encode(Bytes& out) const { filter_.encode(out); }  // equal states give equal bytes
-  static Result<GrowBloom> decode(ByteView in);           // `in` may come from an enemy
+  void encode(Sink out) const { filter_.encode(out); }  // equal states give equal bytes
+  static Result<GrowBloom> decode(ByteView in);         // `in` may come from an enemy
 
   bool operator==(const GrowBloom& other) const { return filter_ == other.filter_; }
 

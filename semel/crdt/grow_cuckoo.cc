@@ -5,10 +5,13 @@
 
 #include "semel/bits/elias_fano.h"
 #include "semel/bits/packed_array.h"
+#include "semel/bits/packed_writer.h"
 #include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
+#include "semel/crdt/entries_in_order.h"
 #include "semel/crdt/entry_codec.h"
 #include "semel/crdt/partial_order.h"
+#include "semel/hash/seal.h"
 
 namespace semel {
 namespace {
@@ -49,24 +52,27 @@ struct Numbering {
   std::uint64_t last;
 };
 
-// REQUIRES: the entries ascend.
-void encode_entries(Bytes& out, const CuckooShape& shape, std::span<const CuckooEntry> entries) {
-  const std::size_t start = out.size();
+// for_each(visit) calls visit(entry) for each of the entries, ascending; it is called three times
+// at most.
+template <class ForEach>
+void encode_entries(Sink out, const CuckooShape& shape, std::uint64_t entries, ForEach for_each) {
+  Seal seal(out);
   Writer w(out);
   w.u32(kMagic);
   entry_codec::write_shape(w, shape);
-  w.u64(entries.size());
+  w.u64(entries);
   const Numbering numbering(shape);
-  std::vector<std::uint64_t> numbers;
-  numbers.reserve(entries.size());
-  PackedArray rests(entries.size(), numbering.left);
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    numbers.push_back(numbering.number(entries[i]));
-    rests.set(i, numbering.rest(entries[i]));
+  if (!out.only_measures(numbering.byte_size(entries))) {
+    elias_fano::encode(out, entries, numbering.last, [&](auto visit) {
+      for_each([&](const CuckooEntry& entry) { visit(numbering.number(entry)); });
+    });
+    PackedWriter rests(out);
+    if (numbering.left > 0) {
+      for_each([&](const CuckooEntry& entry) { rests.put(numbering.rest(entry), numbering.left); });
+    }
+    rests.finish();
   }
-  elias_fano::encode(out, numbers, numbering.last);
-  rests.encode(out);
-  w.u64(checksum(ByteView(out).subspan(start)));
+  seal.close();
 }
 
 struct Decoded {
@@ -125,8 +131,10 @@ Result<void> CuckooDelta::merge(const CuckooDelta& other) {
   return {};
 }
 
-void CuckooDelta::encode(Bytes& out) const {
-  encode_entries(out, shape_, std::vector<CuckooEntry>(entries_.begin(), entries_.end()));
+void CuckooDelta::encode(Sink out) const {
+  encode_entries(out, shape_, entries_.size(), [&](auto visit) {
+    for (const CuckooEntry& entry : entries_) visit(entry);
+  });
 }
 
 Result<CuckooDelta> CuckooDelta::decode(ByteView in) {
@@ -224,10 +232,12 @@ double GrowCuckoo::load() const {
 
 Digest GrowCuckoo::digest(const Hasher& hasher) const { return entries_.digest(hasher); }
 
-void GrowCuckoo::encode(Bytes& out) const {
-  std::vector<CuckooEntry> entries = entries_.entries();
-  std::sort(entries.begin(), entries.end());
-  encode_entries(out, shape(), entries);
+void GrowCuckoo::encode(Sink out) const {
+  constexpr std::uint64_t kLast = ~std::uint64_t{0};
+  EntriesInOrder<ByPlace> ordered(entries_);
+  encode_entries(out, shape(), entries_.size(), [&](auto visit) {
+    ordered.for_each({0, 0}, {kLast, kLast}, [&](const auto& item) { visit(ordered.entry(item)); });
+  });
 }
 
 Result<GrowCuckoo> GrowCuckoo::decode(ByteView in) {

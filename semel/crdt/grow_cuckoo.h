@@ -46,7 +46,7 @@ class CuckooDelta {
     return entries_.size() * (sizeof(CuckooEntry) + 32);
   }  // and its node
 
-  void encode(Bytes& out) const;                   // equal deltas give equal bytes
+  void encode(Sink out) const;                     // equal deltas give equal bytes
   static Result<CuckooDelta> decode(ByteView in);  // `in` may come from an enemy
 
   bool operator==(const CuckooDelta&) const = default;
@@ -109,7 +109,7 @@ class GrowCuckoo {
   // Depends on the state alone; a keyed hasher makes it unforgeable.
   Digest digest(const Hasher& hasher) const;
 
-  void encode(Bytes& out) const;                  // equal states give equal bytes
+  void encode(Sink out) const;                    // equal states give equal bytes
   static Result<GrowCuckoo> decode(ByteView in);  // `in` may come from an enemy
 
   bool operator==(const GrowCuckoo& other) const;

@@ -8,8 +8,10 @@
 #include "semel/bits/packed_array.h"
 #include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
+#include "semel/crdt/entries_in_order.h"
 #include "semel/crdt/entry_codec.h"
 #include "semel/crdt/partial_order.h"
+#include "semel/hash/seal.h"
 
 namespace semel {
 namespace {
@@ -123,8 +125,8 @@ std::vector<SiteId> ObservedDelta::sites() const {
   return all;
 }
 
-void ObservedDelta::encode(Bytes& out) const {
-  const std::size_t start = out.size();
+void ObservedDelta::encode(Sink out) const {
+  Seal seal(out);
   std::vector<CuckooEntry> entries;
   PackedArray removed(changes_.size(), 1);
   for (const auto& [dot, change] : changes_) {
@@ -152,7 +154,7 @@ void ObservedDelta::encode(Bytes& out) const {
   }
   removed.encode(out);
   entry_codec::encode_places(out, shape_, entries);
-  w.u64(checksum(ByteView(out).subspan(start)));
+  seal.close();
 }
 
 Result<ObservedDelta> ObservedDelta::decode(ByteView in) {
@@ -514,29 +516,45 @@ Digest ObservedCuckoo::digest(const Hasher& hasher) const {
   return sum;
 }
 
-void ObservedCuckoo::encode(Bytes& out) const {
-  const std::size_t start = out.size();
-  std::vector<CuckooEntry> entries = entries_.entries();
-  std::sort(entries.begin(), entries.end(),
-            [](const CuckooEntry& a, const CuckooEntry& b) { return a.payload < b.payload; });
+// How many entries each site of the context has.
+std::vector<std::uint64_t> ObservedCuckoo::entries_of_sites() const {
+  const std::span<const VersionVector::Site> sites = context_.sites();
+  if (sites.size() == 1) return {entries_.size()};
+  std::vector<std::uint64_t> counts(sites.size());
+  entries_.for_each([&](const CuckooSpot&, std::uint64_t dot) {
+    const auto at = std::partition_point(
+        sites.begin(), sites.end(),
+        [site = Dot::unpacked(dot).site](const VersionVector::Site& s) { return s.site < site; });
+    ++counts[static_cast<std::size_t>(at - sites.begin())];
+  });
+  return counts;
+}
 
+void ObservedCuckoo::encode(Sink out) const {
+  Seal seal(out);
   Writer w(out);
   w.u32(kMagic);
   entry_codec::write_shape(w, shape());
   context_.encode(out);
-  std::vector<std::span<const CuckooEntry>> of_site;
-  std::span<const CuckooEntry> rest = entries;
-  for (const VersionVector::Site& site : context_.sites()) {
-    const bool has_some = !rest.empty() && Dot::unpacked(rest.front().payload).site == site.site;
-    of_site.push_back(rest.first(has_some ? of_first_site(rest) : 0));
-    rest = rest.subspan(of_site.back().size());
-    w.u64(of_site.back().size());
+  const std::vector<std::uint64_t> counts = entries_of_sites();
+  w.words(counts);
+
+  const std::span<const VersionVector::Site> sites = context_.sites();
+  EntriesInOrder<ByDot> ordered(entries_);
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    const auto [site, counter] = sites[i];
+    elias_fano::encode(out, counts[i], counter - 1, [&](auto visit) {
+      ordered.for_each({Dot{site, 0}.packed(), 0}, {Dot{site, counter}.packed(), 0},
+                       [&](const auto& item) { visit(Dot::unpacked(item.dot).counter - 1); });
+    });
   }
-  for (std::size_t i = 0; i < of_site.size(); ++i) {
-    elias_fano::encode(out, distances(of_site[i], 1), context_.sites()[i].counter - 1);
+  if (!out.only_measures(entry_codec::places_size(shape(), entries_.size()))) {
+    entry_codec::PlacesWriter places(out, shape());
+    ordered.for_each({0, 0}, {~std::uint64_t{0}, 0},
+                     [&](const auto& item) { places.put(ordered.entry(item)); });
+    places.finish();
   }
-  entry_codec::encode_places(out, shape(), entries);
-  w.u64(checksum(ByteView(out).subspan(start)));
+  seal.close();
 }
 
 Result<ObservedCuckoo> ObservedCuckoo::decode(ByteView in) {

@@ -57,7 +57,7 @@ class ObservedDelta {
   std::vector<SiteId> sites() const;  // whose dots are in it, ascending
   std::uint64_t bytes() const { return changes_.size() * (sizeof(Change) + 48); }  // and its node
 
-  void encode(Bytes& out) const;                     // equal deltas give equal bytes
+  void encode(Sink out) const;                       // equal deltas give equal bytes
   static Result<ObservedDelta> decode(ByteView in);  // `in` may come from an enemy
 
   bool operator==(const ObservedDelta&) const = default;
@@ -172,7 +172,7 @@ class ObservedCuckoo {
   // Depends on the state alone; a keyed hasher makes it unforgeable.
   Digest digest(const Hasher& hasher) const;
 
-  void encode(Bytes& out) const;                      // equal states give equal bytes
+  void encode(Sink out) const;                        // equal states give equal bytes
   static Result<ObservedCuckoo> decode(ByteView in);  // `in` may come from an enemy
 
   bool operator==(const ObservedCuckoo& other) const;
@@ -184,6 +184,7 @@ class ObservedCuckoo {
   Result<bool> remove_from(Digest key, Dot dot, Delta* delta);
   void remove_from(std::span<const Digest> keys, std::span<bool> removed, Delta* delta);
   bool at_most(const ObservedCuckoo& other) const;
+  std::vector<std::uint64_t> entries_of_sites() const;
 
   EntryStore entries_;  // their payloads are packed dots, all of them in the context
   VersionVector context_;

@@ -254,12 +254,10 @@ Digest SeriesBase<Filter>::digest(const Hasher& hasher) const {
 }
 
 template <class Filter>
-void SeriesBase<Filter>::encode(Bytes& out) const {
+void SeriesBase<Filter>::encode(Sink out) const {
   series_codec::FrameWriter frame(
       out, {series_codec::kStateMagic, series_codec::kKindOf<Filter>, goal_}, links().size());
-  for (const auto& link : links()) {
-    frame.link(link.first, [&](Bytes& to) { link.second.encode(to); });
-  }
+  for (const auto& [id, filter] : links()) frame.link(id, filter);
   frame.finish();
 }
 

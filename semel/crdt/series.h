@@ -122,7 +122,7 @@ class SeriesBase {
   // Depends on the state alone; a keyed hasher makes it unforgeable.
   Digest digest(const Hasher& hasher) const;
 
-  void encode(Bytes& out) const;  // equal states give equal bytes
+  void encode(Sink out) const;  // equal states give equal bytes
 
   bool operator==(const SeriesBase&) const = default;
 

@@ -28,8 +28,8 @@ constexpr std::size_t kTrailerSize = 8;
 
 }  // namespace
 
-FrameWriter::FrameWriter(Bytes& out, const Header& header, std::uint64_t links)
-    : out_(out), start_(out.size()) {
+FrameWriter::FrameWriter(Sink out, const Header& header, std::uint64_t links)
+    : out_(out), seal_(out) {
   Writer w(out);
   w.u32(header.magic);
   w.u8(static_cast<std::uint8_t>(header.kind));
@@ -44,17 +44,11 @@ FrameWriter::FrameWriter(Bytes& out, const Header& header, std::uint64_t links)
   w.u64(links);
 }
 
-std::size_t FrameWriter::begin(LinkId id) {
+void FrameWriter::begin(LinkId id, std::uint64_t size) {
   Writer w(out_);
   w.u16(id.chain);
   w.u16(id.link);
-  w.u64(0);  // the size, known when the content is there
-  return out_.size();
-}
-
-void FrameWriter::finish() {
-  const std::uint64_t sum = checksum(ByteView(out_).subspan(start_));
-  Writer(out_).u64(sum);
+  w.u64(size);
 }
 
 Result<Frame> read(ByteView in, std::uint32_t magic, FilterKind kind) {

@@ -11,6 +11,7 @@
 #include "semel/crdt/grow_cuckoo.h"
 #include "semel/crdt/observed_cuckoo.h"
 #include "semel/crdt/series_goal.h"
+#include "semel/hash/seal.h"
 
 namespace semel::series_codec {
 
@@ -34,22 +35,20 @@ struct Header {
 // Writes a frame piece by piece: the header, the links in ascending order, the checksum.
 class FrameWriter {
  public:
-  FrameWriter(Bytes& out, const Header& header, std::uint64_t links);
+  FrameWriter(Sink out, const Header& header, std::uint64_t links);
 
-  // `encode` appends the content of the link.
-  template <class Encode>
-  void link(LinkId id, Encode encode) {
-    const std::size_t content_at = begin(id);
-    encode(out_);
-    store_u64(out_.data() + content_at - 8, out_.size() - content_at);
+  template <class Content>
+  void link(LinkId id, const Content& content) {
+    begin(id, encoded_size(content));
+    content.encode(out_);
   }
-  void finish();
+  void finish() { seal_.close(); }
 
  private:
-  std::size_t begin(LinkId id);
+  void begin(LinkId id, std::uint64_t size);
 
-  Bytes& out_;
-  std::size_t start_;
+  Sink out_;
+  Seal seal_;
 };
 
 struct FramedLink {

@@ -42,12 +42,10 @@ std::uint64_t SeriesDelta<Filter>::bytes() const {
 }
 
 template <class Filter>
-void SeriesDelta<Filter>::encode(Bytes& out) const {
+void SeriesDelta<Filter>::encode(Sink out) const {
   series_codec::FrameWriter frame(
       out, {series_codec::kDeltaMagic, series_codec::kKindOf<Filter>, goal_}, parts_.size());
-  for (const auto& entry : parts_) {
-    frame.link(entry.first, [&](Bytes& to) { entry.second.encode(to); });
-  }
+  for (const auto& [id, part] : parts_) frame.link(id, part);
   frame.finish();
 }
 

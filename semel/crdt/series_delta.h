@@ -35,7 +35,7 @@ class SeriesDelta {
   std::uint64_t bytes() const;
   const std::map<LinkId, Part>& parts() const { return parts_; }
 
-  void encode(Bytes& out) const;  // equal deltas give equal bytes
+  void encode(Sink out) const;  // equal deltas give equal bytes
   // Reads one delta that fills `in` exactly. `in` may come from an enemy. Errc::mismatch if a part
   // has another shape than the goal gives it here; Errc::limit for too many sites.
   static Result<SeriesDelta> decode(ByteView in);

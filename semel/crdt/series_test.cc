@@ -527,7 +527,7 @@ Bytes with_one_link(const SeriesGoal& goal, const Filter& filter) {
   Bytes bytes;
   series_codec::FrameWriter frame(
       bytes, {series_codec::kStateMagic, series_codec::kKindOf<Filter>, goal}, 1);
-  frame.link({1, 1}, [&](Bytes& to) { filter.encode(to); });
+  frame.link({1, 1}, filter);
   frame.finish();
   return bytes;
 }
@@ -558,7 +558,7 @@ TEST(ObservedSeries, RefusesADotOfAnotherSiteInTheChainOfItsOwner) {
       Bytes bytes;
       series_codec::FrameWriter frame(bytes,
                                       {magic, series_codec::FilterKind::observed_cuckoo, goal}, 1);
-      frame.link({1, 1}, [&](Bytes& out) { content.encode(out); });
+      frame.link({1, 1}, content);
       frame.finish();
       return bytes;
     };

@@ -55,7 +55,7 @@ std::partial_ordering VersionVector::compare(const VersionVector& other) const {
   return order_of(within(*this, other), within(other, *this));
 }
 
-void VersionVector::encode(Bytes& out) const {
+void VersionVector::encode(Sink out) const {
   Writer w(out);
   w.u32(static_cast<std::uint32_t>(sites_.size()));
   for (const Site& site : sites_) w.u64(Dot{site.site, site.counter}.packed());

@@ -53,7 +53,7 @@ class VersionVector {
 
   std::span<const Site> sites() const { return sites_; }  // ascending
 
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // Errc::limit for more than `most_sites`; Errc::corrupt unless sites ascend and numbers are
   // sound.
   static Result<VersionVector> decode(Reader& in, std::size_t most_sites = 65'536);

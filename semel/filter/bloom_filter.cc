@@ -9,6 +9,7 @@
 #include "semel/core/limits.h"
 #include "semel/filter/bloom_block.h"
 #include "semel/filter/bloom_math.h"
+#include "semel/hash/seal.h"
 
 namespace semel {
 namespace {
@@ -105,7 +106,7 @@ BloomLayout BloomShape::blocked_for(double fpr) {
   return static_cast<BloomLayout>(std::clamp(lines, 1.0, double{limits::kBlockedLines}));
 }
 
-void BloomShape::encode(Bytes& out) const {
+void BloomShape::encode(Sink out) const {
   Writer w(out);
   w.u8(static_cast<std::uint8_t>(layout));
   w.u8(static_cast<std::uint8_t>(hash.kind));
@@ -233,13 +234,13 @@ double BloomFilter::live_fpr() const {
   return rate;
 }
 
-void BloomFilter::encode(Bytes& out) const {
-  const std::size_t start = out.size();
+void BloomFilter::encode(Sink out) const {
+  Seal seal(out);
   Writer w(out);
   w.u32(kMagic);
   shape_.encode(out);
   array_.encode(out);
-  w.u64(checksum(ByteView(out).subspan(start)));
+  seal.close();
 }
 
 Result<BloomFilter> BloomFilter::decode(ByteView in) {

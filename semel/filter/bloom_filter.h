@@ -71,7 +71,7 @@ struct BloomShape {
 
   // The fields, a part of formats.
   static constexpr std::size_t kEncodedSize = 20;
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   static BloomShape decode(Reader& in);  // not checked: it may not be valid()
 
   bool valid() const;
@@ -127,7 +127,7 @@ class BloomFilter {
   std::uint64_t bytes() const { return shape_.bits / 8; }
 
   // Appends the encoding to `out`. Equal filters give equal bytes.
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
 
   // Reads one filter that fills `in` exactly. `in` may come from an enemy: nothing is allocated
   // before its length is known to match, and what is returned keeps every promise above.

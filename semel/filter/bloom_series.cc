@@ -10,6 +10,7 @@
 
 #include "semel/core/assert.h"
 #include "semel/filter/candidates.h"
+#include "semel/hash/seal.h"
 
 namespace semel {
 namespace {
@@ -159,9 +160,9 @@ std::uint64_t BloomSeries::bytes() const {
   return sum;
 }
 
-void BloomSeries::encode(Bytes& out) const {
-  const std::size_t start = out.size();
-  out.reserve(start + kHeaderSize + bytes() + links_.size() * kMostLinkOverhead + kTrailerSize);
+void BloomSeries::encode(Sink out) const {
+  Seal seal(out);
+  out.reserve(kHeaderSize + bytes() + links_.size() * kMostLinkOverhead + kTrailerSize);
   Writer w(out);
   w.u32(kMagic);
   w.u8(static_cast<std::uint8_t>(goal_.hash.kind));
@@ -173,12 +174,10 @@ void BloomSeries::encode(Bytes& out) const {
   w.u64(links_.size());
   for (const Link& link : links_) {
     w.u64(link.keys);
-    const std::size_t size_at = out.size();
-    w.u64(0);  // its size, known when it is there
+    w.u64(encoded_size(link.filter));
     link.filter.encode(out);
-    store_u64(out.data() + size_at, out.size() - size_at - 8);
   }
-  w.u64(checksum(ByteView(out).subspan(start)));
+  seal.close();
 }
 
 Result<BloomSeries> BloomSeries::decode(ByteView in) {

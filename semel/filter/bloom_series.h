@@ -68,7 +68,7 @@ class BloomSeries {
   std::size_t filters() const { return links_.size(); }
 
   // Appends the encoding to `out`. Equal series give equal bytes.
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // Reads one series that fills `in` exactly. `in` may come from an enemy.
   static Result<BloomSeries> decode(ByteView in);
 

@@ -4,6 +4,7 @@
 
 #include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
+#include "semel/hash/seal.h"
 
 namespace semel {
 namespace {
@@ -78,8 +79,8 @@ bool CuckooFilter::remove(Digest key, std::uint64_t payload) {
   return slot.has_value();
 }
 
-void CuckooFilter::encode(Bytes& out) const {
-  const std::size_t start = out.size();
+void CuckooFilter::encode(Sink out) const {
+  Seal seal(out);
   Writer w(out);
   w.u32(kMagic);
   w.u8(static_cast<std::uint8_t>(shape().hash.kind));
@@ -90,7 +91,7 @@ void CuckooFilter::encode(Bytes& out) const {
   w.u64(size());
   w.u64(shape().hash.seed);
   table_.encode(out);
-  w.u64(checksum(ByteView(out).subspan(start)));
+  seal.close();
 }
 
 Result<CuckooFilter> CuckooFilter::decode(ByteView in) {

@@ -64,7 +64,7 @@ class CuckooFilter {
   std::uint64_t bytes() const { return table_.bytes(); }
 
   // Appends the encoding to `out`: the slots as they are, so equal filters may give unequal bytes.
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
 
   // Reads one filter that fills `in` exactly. `in` may come from an enemy: nothing is allocated
   // before its length is known to match, and what is returned keeps every promise above.

@@ -146,7 +146,7 @@ void CuckooTable::contains(std::span<const Digest> keys, std::span<bool> found) 
   });
 }
 
-void CuckooTable::encode(Bytes& out) const {
+void CuckooTable::encode(Sink out) const {
   fingerprints_.encode(out);
   payloads_.encode(out);
 }

@@ -76,6 +76,11 @@ class CuckooTable {
   // Calls visit(spot, slot) for every entry, bucket by bucket.
   template <class Visit>
   void for_each(Visit visit) const;
+  // Calls visit(slot, payload) for every slot; a free one has the payload 0.
+  template <class Visit>
+  void for_each_payload(Visit visit) const {
+    payloads_.for_each(visit);
+  }
 
   [[gnu::always_inline]] void prefetch(std::uint64_t bucket) const {
     const std::uint64_t bit = bucket * shape_.bucket_size * shape_.fingerprint_bits;
@@ -93,7 +98,7 @@ class CuckooTable {
   std::uint64_t bytes() const { return fingerprints_.byte_size() + payloads_.byte_size(); }
 
   // The slots as they are, without a header.
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // An error in words, or nullptr. REQUIRES: `in` holds bytes() bytes, and the table is empty.
   [[nodiscard]] const char* decode(Reader& in);
 

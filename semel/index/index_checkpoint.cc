@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "semel/core/assert.h"
+#include "semel/hash/seal.h"
 
 namespace semel {
 namespace {
@@ -48,9 +49,9 @@ bool read_range(Reader& r, std::uint32_t flags, std::size_t& content, KeyRange& 
 
 }  // namespace
 
-void IndexCheckpoint::encode(Bytes& out) const {
+void IndexCheckpoint::encode(Sink out) const {
   SEMEL_ASSERT(!range.empty());
-  const std::size_t start = out.size();
+  Seal seal(out);
   Writer w(out);
   w.u32(kMagic);
   w.u32((range.first.empty() ? 0 : kHasFirst) | (range.end ? kHasEnd : 0));
@@ -70,7 +71,7 @@ void IndexCheckpoint::encode(Bytes& out) const {
     w.bytes(bytes_of(slab.first));
     w.bytes(slab.floret.bytes());
   }
-  w.u64(checksum(ByteView(out).subspan(start)));
+  seal.close();
 }
 
 Result<IndexCheckpoint> IndexCheckpoint::decode(ByteView in) {

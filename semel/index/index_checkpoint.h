@@ -18,7 +18,7 @@ struct IndexCheckpoint {
   KeyRange range = {};  // of the index. REQUIRES: not empty
 
   // Appends to `out`.
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   static Result<IndexCheckpoint> decode(ByteView in);
   bool operator==(const IndexCheckpoint&) const = default;
 };

@@ -87,7 +87,7 @@ class NyeTrie {
   Measure measured_by() const { return measure_; }
 
   // Marks travel with it. Appends to `out`.
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // Errc::mismatch if the digests were made with another key, or if it has measures and there is no
   // `measure`, or the other way round. REQUIRES: measures were made by this function.
   static Result<NyeTrie> decode(ByteView in, const EntryDigest& digest, Measure measure = nullptr);

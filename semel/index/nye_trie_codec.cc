@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "semel/core/assert.h"
+#include "semel/hash/seal.h"
 #include "semel/index/container_builder.h"
 #include "semel/index/nye_trie.h"
 
@@ -82,8 +83,8 @@ class CanonicalCheck {
 
 }  // namespace
 
-void NyeTrie::encode(Bytes& out) const {
-  const std::size_t start = out.size();
+void NyeTrie::encode(Sink out) const {
+  Seal seal(out);
   const std::size_t count = container_count();
   Marks marks = marks_;
   mark_pending(marks);
@@ -105,7 +106,7 @@ void NyeTrie::encode(Bytes& out) const {
   if (marks.last_gap()) set_bit(gaps, count);
   w.bytes(containers);
   w.bytes(gaps);
-  w.u64(checksum(ByteView(out).subspan(start)));
+  seal.close();
 }
 
 Result<NyeTrie> NyeTrie::decode(ByteView in, const EntryDigest& digest, Measure measure) {

@@ -675,7 +675,7 @@ TEST(NyeTrie, FindsTheForgeryThatUnkeyedDigestsDoNotSee) {
 template <Measure kMeasure>
 struct CodedTrie {
   NyeTrie trie;
-  void encode(Bytes& out) const { trie.encode(out); }
+  void encode(Sink out) const { trie.encode(out); }
   static Result<CodedTrie> decode(ByteView in) {
     Result<NyeTrie> trie = NyeTrie::decode(in, kDigest, kMeasure);
     if (!trie) return trie.error();

@@ -6,6 +6,7 @@
 
 #include "semel/core/assert.h"
 #include "semel/core/error_rate.h"
+#include "semel/hash/seal.h"
 
 namespace semel {
 namespace {
@@ -253,8 +254,8 @@ std::uint64_t AnySifter::bytes() const {
   return std::visit([](const auto& sifter) { return sifter.bytes(); }, sifter_);
 }
 
-void AnySifter::encode(Bytes& out) const {
-  const std::size_t start = out.size();
+void AnySifter::encode(Sink out) const {
+  Seal seal(out);
   Writer w(out);
   w.u32(kMagic);
   w.u8(static_cast<std::uint8_t>(goal_.structure));
@@ -268,7 +269,7 @@ void AnySifter::encode(Bytes& out) const {
   w.u64(goal_.hash.seed);
   w.u64(static_cast<std::uint64_t>(goal_.keep_ms));
   std::visit([&](const auto& sifter) { sifter.encode(out); }, sifter_);
-  w.u64(checksum(ByteView(out).subspan(start)));
+  seal.close();
 }
 
 Result<AnySifter> AnySifter::decode(ByteView in) {

@@ -99,7 +99,7 @@ class AnySifter {
   std::uint64_t bytes() const;
 
   // Appends the encoding to `out`. Equal states give equal bytes.
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // Reads one sifter that fills `in` exactly. `in` may come from an enemy.
   static Result<AnySifter> decode(ByteView in);
 

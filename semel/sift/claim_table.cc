@@ -4,7 +4,8 @@
 #include <new>
 
 #include "semel/core/assert.h"
-#include "semel/window/digest_table.h"
+#include "semel/hash/seal.h"
+#include "semel/window/digest_order.h"
 
 namespace semel {
 namespace {
@@ -174,28 +175,24 @@ std::uint64_t ClaimTable::bytes() const {
          due_.capacity() * sizeof(Due);
 }
 
-void ClaimTable::encode(Bytes& out) const {
-  const std::size_t start = out.size();
-  std::vector<Digest> ids;
-  ids.reserve(entries_.size());
-  for (const auto& [id, entry] : entries_) ids.push_back(id);
-  std::sort(ids.begin(), ids.end(), comes_before);
-
+void ClaimTable::encode(Sink out) const {
+  Seal seal(out);
   Writer w(out);
   w.u32(kMagic);
   w.u32(0);
   w.u64(static_cast<std::uint64_t>(keep_ms_));
   w.u64(static_cast<std::uint64_t>(now()));
-  w.u64(ids.size());
-  for (const Digest& id : ids) {
-    const Entry& entry = entries_.at(id);
+  w.u64(entries_.size());
+  const auto all = [](const Entry&) { return true; };
+  const auto put = [&](Digest id, const Entry& entry) {
     w.u64(id.lo);
     w.u64(id.hi);
     w.u64(entry.owner);
     w.u64(static_cast<std::uint64_t>(entry.time_ms));
     w.u8(entry.committed ? 1 : 0);
-  }
-  w.u64(checksum(ByteView(out).subspan(start)));
+  };
+  if (!out.only_measures(entries_.size() * kEntrySize)) for_each_in_order(entries_, all, put);
+  seal.close();
 }
 
 Result<ClaimTable> ClaimTable::decode(ByteView in) {

@@ -81,7 +81,7 @@ class ClaimTable {
   std::uint64_t bytes() const;  // all memory that the table holds, by estimate
 
   // Appends the encoding to `out`.
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // Reads one table that fills `in` exactly. `in` may come from an enemy.
   static Result<ClaimTable> decode(ByteView in);
 

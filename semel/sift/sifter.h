@@ -35,6 +35,7 @@
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/hash/digest.h"
+#include "semel/hash/seal.h"
 #include "semel/sift/claim_table.h"
 #include "semel/window/window.h"
 
@@ -112,7 +113,7 @@ class Sifter {
   const ClaimTable& claims() const { return claims_; }
 
   // These ask the same of the window. Appends the encoding to `out`.
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // Reads one sifter that fills `in` exactly. `in` may come from an enemy.
   static Result<Sifter> decode(ByteView in);
 
@@ -273,16 +274,14 @@ Commit Sifter<W>::commit(Digest id, std::uint64_t owner) {
 }
 
 template <DigestWindow W>
-void Sifter<W>::encode(Bytes& out) const {
-  const std::size_t start = out.size();
-  Bytes claims;
-  claims_.encode(claims);
+void Sifter<W>::encode(Sink out) const {
+  Seal seal(out);
   Writer w(out);
   w.u32(kMagic);
-  w.u64(claims.size());
-  w.bytes(claims);
+  w.u64(encoded_size(claims_));
+  claims_.encode(out);
   window_.encode(out);
-  w.u64(checksum(ByteView(out).subspan(start)));
+  seal.close();
 }
 
 template <DigestWindow W>

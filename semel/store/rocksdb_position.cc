@@ -26,7 +26,7 @@ RocksFile take_file(Reader& r) {
 
 }  // namespace
 
-void RocksPosition::encode(Bytes& out) const {
+void RocksPosition::encode(Sink out) const {
   Writer w(out);
   w.u32(kMagic);
   w.text(identity);

@@ -38,7 +38,7 @@ struct RocksPosition {
   std::vector<RocksFile> files;    // ascending numbers
   std::vector<KeyRange> doubtful;  // may have lost records without a trace in the files
 
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   static Result<RocksPosition> decode(ByteView in);
   bool operator==(const RocksPosition&) const = default;
 };

@@ -38,7 +38,7 @@ void CounterState::add(const CounterState& other) {
   for (const Shard& shard : other.shards_) add(shard);
 }
 
-void CounterState::encode(Bytes& out) const {
+void CounterState::encode(Sink out) const {
   Writer w(out);
   w.varint(shards_.size());
   for (const Shard& shard : shards_) {

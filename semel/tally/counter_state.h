@@ -54,7 +54,7 @@ class CounterState {
   void add(const Shard& shard);
   void add(const CounterState& other);
 
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // Reads what fills `in` exactly; `in` may come from an enemy. Errc::corrupt unless sites ascend,
   // clocks are those of dots, there are operations in every shard, no more than its clock says, and
   // they can have the sum.

@@ -49,7 +49,7 @@ Digest content_of(Operation::Kind kind, std::string_view counter, std::int64_t d
 
 }  // namespace
 
-void Ledger::State::encode(Bytes& out) const {
+void Ledger::State::encode(Sink out) const {
   Writer w(out);
   w.u16(log.site);
   w.u8(log.ready ? 1 : 0);

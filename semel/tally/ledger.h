@@ -84,7 +84,7 @@ class Ledger {
     OperationLog::State log;
     std::uint64_t bound = 0;  // no counter is further from zero
 
-    void encode(Bytes& out) const;
+    void encode(Sink out) const;
     static Result<State> decode(Reader& in);
   };
 

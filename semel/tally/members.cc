@@ -46,7 +46,7 @@ bool Members::retired_all_of(const Members& other) const {
   });
 }
 
-void Members::encode(Bytes& out) const {
+void Members::encode(Sink out) const {
   Writer w(out);
   w.varint(members_.size());
   for (const Member& member : members_) {
@@ -76,7 +76,7 @@ bool SiteView::merge(const SiteView& other) {
   return members.merge(other.members) || more;
 }
 
-void SiteView::encode(Bytes& out) const {
+void SiteView::encode(Sink out) const {
   held.encode(out);
   members.encode(out);
 }

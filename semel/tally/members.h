@@ -47,7 +47,7 @@ class Members {
   // Whether all that are retired in `other` are retired here.
   bool retired_all_of(const Members& other) const;
 
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   static Result<Members> decode(Reader& in);
   bool operator==(const Members&) const = default;
 
@@ -63,7 +63,7 @@ struct SiteView {
 
   bool merge(const SiteView& other);  // of the same site; true if it changed
 
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // Reads what fills `in` exactly; `in` may come from an enemy.
   static Result<SiteView> decode(ByteView in);
   bool operator==(const SiteView&) const = default;

@@ -5,7 +5,7 @@
 #include "semel/core/limits.h"
 
 namespace semel::tally {
-void OperationId::encode(Bytes& out) const {
+void OperationId::encode(Sink out) const {
   Writer w(out);
   w.u8(static_cast<std::uint8_t>(kind));
   if (kind == Kind::none) return;
@@ -27,7 +27,7 @@ Result<OperationId> OperationId::decode(Reader& in) {
   return id;
 }
 
-void Operation::encode(Bytes& out) const {
+void Operation::encode(Sink out) const {
   Writer w(out);
   w.u8(static_cast<std::uint8_t>(kind));
   id.encode(out);

@@ -33,7 +33,7 @@ struct OperationId {
   }
   bool operator==(const OperationId&) const = default;
 
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   static Result<OperationId> decode(Reader& in);
 };
 
@@ -54,7 +54,7 @@ struct Operation {
   bool operator==(const Operation&) const = default;
 
   // But for the dot, which is the key of the entry.
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // Reads what fills `in` exactly; `in` may come from an enemy.
   static Result<Operation> decode(Dot dot, ByteView in);
 };

@@ -12,6 +12,7 @@
 #include "semel/core/assert.h"
 #include "semel/core/error_rate.h"
 #include "semel/hash/hasher.h"
+#include "semel/hash/seal.h"
 
 namespace semel::tally {
 namespace {
@@ -503,13 +504,13 @@ std::uint64_t Recogniser::bytes() const {
 namespace {
 
 // The others do not encode their counts.
-void encode_state(const ForgetfulFilter& filter, Bytes& out) { filter.encode_state(out); }
-void encode_state(const auto& window, Bytes& out) { window.encode(out); }
+void encode_state(const ForgetfulFilter& filter, Sink out) { filter.encode_state(out); }
+void encode_state(const auto& window, Sink out) { window.encode(out); }
 
 }  // namespace
 
-void Recogniser::encode(Bytes& out) const {
-  const std::size_t start = out.size();
+void Recogniser::encode(Sink out) const {
+  Seal seal(out);
   std::uint8_t windows = 0;
   for_each_window([&](const auto&) { ++windows; });
   Writer w(out);
@@ -526,12 +527,10 @@ void Recogniser::encode(Bytes& out) const {
   w.u64(std::bit_cast<std::uint64_t>(undercount_));
   w.u64(unsettled_);
   for_each_window([&](const auto& window) {
-    const std::size_t at = out.size();
-    w.u64(0);
+    w.u64(measured([&](Sink size) { encode_state(window, size); }));
     encode_state(window, out);
-    store_u64(out.data() + at, out.size() - at - 8);
   });
-  w.u64(checksum(ByteView(out).subspan(start)));
+  seal.close();
 }
 
 // The window at this place of the bytes. Behind a sound checksum, one that ends too early is as

@@ -118,7 +118,7 @@ class Recogniser {
   const Goal& goal() const { return goal_; }
 
   // Appends the encoding to `out`.
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // Reads one recogniser that fills `in` exactly. `in` may come from an enemy.
   static Result<Recogniser> decode(ByteView in);
 

@@ -8,6 +8,7 @@
 
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
+#include "semel/hash/seal.h"
 #include "semel/tally/recogniser.h"
 
 namespace semel::tally {
@@ -15,8 +16,8 @@ namespace semel::tally {
 struct StoreShape {
   Recogniser::Goal recogniser = {};
 
-  void encode(Bytes& out) const {
-    const std::size_t start = out.size();
+  void encode(Sink out) const {
+    Seal seal(out);
     Writer w(out);
     w.u32(kMagic);
     w.u8(static_cast<std::uint8_t>(recogniser.kind));
@@ -27,7 +28,7 @@ struct StoreShape {
     w.u64(std::bit_cast<std::uint64_t>(recogniser.fpr));
     w.u64(recogniser.ids);
     w.u64(recogniser.max_bytes);
-    w.u64(checksum(ByteView(out).subspan(start)));
+    seal.close();
   }
 
   // Reads one that fills `in` exactly. Whether there can be such a recogniser, its making says.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "semel/core/assert.h"
+#include "semel/hash/seal.h"
 #include "semel/tally/entries.h"
 #include "semel/tally/overlay_merge.h"
 
@@ -190,18 +191,17 @@ std::uint64_t Table::bytes() const {
   return body_->counters.bytes() + body_->ledger.bytes() + sizeof(Body);
 }
 
-void Table::encode(Bytes& out) const {
-  const std::size_t start = out.size();
+void Table::encode(Sink out) const {
+  Seal seal(out);
   Writer w(out);
   w.u32(kMagic);
   w.u64(body_->limits.most_operations);
   body_->ledger.state().encode(out);
 
-  Bytes part;
-  part.clear();
-  recogniser().encode(part);
-  w.text(text_of(part));
+  w.varint(encoded_size(recogniser()));
+  recogniser().encode(out);
 
+  Bytes part;  // a small one
   std::uint64_t count = 0;
   log().operations([&](const Operation& /*operation*/) { ++count; });
   w.varint(count);
@@ -228,7 +228,7 @@ void Table::encode(Bytes& out) const {
     w.text(text_of(part));
     return true;
   });
-  w.u64(checksum(ByteView(out).subspan(start)));
+  seal.close();
 }
 
 bool Table::operator==(const Table& other) const {

@@ -83,7 +83,7 @@ class Table {
   const OperationLog& log() const;
   std::uint64_t bytes() const;  // of memory, nearly
 
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // Reads one table that fills `in` exactly; `in` may come from an enemy.
   static Result<Table> decode(ByteView in);
   bool operator==(const Table& other) const;  // whether both would go on in the same way

@@ -5,7 +5,8 @@
 
 #include "semel/core/assert.h"
 #include "semel/core/limits.h"
-#include "semel/window/digest_table.h"
+#include "semel/hash/seal.h"
+#include "semel/window/digest_order.h"
 
 namespace semel {
 namespace {
@@ -354,9 +355,35 @@ Result<void> ClientWindow::merge(const ClientWindow& other) {
   return {};
 }
 
-void ClientWindow::encode(Bytes& out) const {
-  const std::size_t start = out.size();
-  const auto clients = remembered();
+// Without what has left the window.
+void ClientWindow::encode_client(const Client& client, Writer& out) const {
+  const std::size_t dead = dead_marks(client);
+  const std::optional<std::uint64_t> forgotten = forgotten_of(client, dead);
+  out.u64(forgotten.value_or(0));
+  out.u8(forgotten.has_value() ? 1 : 0);
+  out.u8(static_cast<std::uint8_t>(client.marks.size() - dead));
+  for (const Mark& mark : std::span(client.marks).subspan(dead)) {
+    out.u64(static_cast<std::uint64_t>(mark.generation));
+    out.u64(mark.sequences.pieces().size());
+    for (const SequenceSet::Piece& piece : mark.sequences.pieces()) {
+      out.u64(piece.head);
+      out.u64(piece.body);
+    }
+  }
+}
+
+void ClientWindow::encode(Sink out) const {
+  Seal seal(out);
+  const auto here = [&](const Client& client) { return dead_marks(client) < client.marks.size(); };
+  std::uint64_t clients = 0, size = 0;
+  for (const auto& [digest, client] : clients_) {
+    if (!here(client)) continue;
+    ++clients;
+    size += kClientHeader;
+    for (const Mark& mark : std::span(client.marks).subspan(dead_marks(client))) {
+      size += kMarkHeader + mark.sequences.pieces().size() * kPieceSize;
+    }
+  }
   Writer w(out);
   w.u32(kMagic);
   w.u8(static_cast<std::uint8_t>(goal_.hash.kind));
@@ -367,23 +394,15 @@ void ClientWindow::encode(Bytes& out) const {
   w.u64(goal_.hash.seed);
   w.u64(static_cast<std::uint64_t>(now()));
   w.u64(static_cast<std::uint64_t>(time_.kept_from()));
-  w.u64(clients.size());
-  for (const auto& [digest, client] : clients) {
-    w.u64(digest.lo);
-    w.u64(digest.hi);
-    w.u64(client.forgotten.value_or(0));
-    w.u8(client.forgotten.has_value() ? 1 : 0);
-    w.u8(static_cast<std::uint8_t>(client.marks.size()));
-    for (const Mark& mark : client.marks) {
-      w.u64(static_cast<std::uint64_t>(mark.generation));
-      w.u64(mark.sequences.pieces().size());
-      for (const SequenceSet::Piece& piece : mark.sequences.pieces()) {
-        w.u64(piece.head);
-        w.u64(piece.body);
-      }
-    }
+  w.u64(clients);
+  if (!out.only_measures(size)) {
+    for_each_in_order(clients_, here, [&](Digest digest, const Client& client) {
+      w.u64(digest.lo);
+      w.u64(digest.hi);
+      encode_client(client, w);
+    });
   }
-  w.u64(checksum(ByteView(out).subspan(start)));
+  seal.close();
 }
 
 // Reads the marks of one client. False if they are none that a client has.

@@ -105,7 +105,7 @@ class ClientWindow {
   Result<void> merge(const ClientWindow& other);
 
   // Appends the encoding to `out`.
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // Reads one window that fills `in` exactly. `in` may come from an enemy.
   static Result<ClientWindow> decode(ByteView in);
 
@@ -155,6 +155,7 @@ class ClientWindow {
   std::size_t dead_marks(const Client& client) const { return dead_marks(client, now()); }
   std::size_t dead_marks(const Client& client, TimeMs now_ms) const;
   std::vector<std::pair<Digest, Client>> remembered() const;
+  void encode_client(const Client& client, Writer& out) const;
   bool decode_marks(Reader& r, Digest client, std::uint64_t marks);
 
   Goal goal_;

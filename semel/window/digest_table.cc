@@ -84,11 +84,4 @@ void DigestTable::fill(const std::vector<Digest>& digests, std::span<const TimeM
   size_ = digests.size();
 }
 
-void DigestTable::append_to(std::vector<Digest>& out) const {
-  if (holds_zero_) out.push_back({0, 0});
-  for (std::uint64_t slot = 0; slot < slots_.size(); ++slot) {
-    if (!free(slot)) out.push_back(slots_[slot]);
-  }
-}
-
 }  // namespace semel

@@ -21,13 +21,10 @@
 #include "semel/core/assert.h"
 #include "semel/core/clock.h"
 #include "semel/hash/digest.h"
+#include "semel/window/digest_order.h"
+#include "semel/window/slot_cursor.h"
 
 namespace semel {
-
-// The order in which formats list digests: that of slots, nearly.
-constexpr bool comes_before(const Digest& a, const Digest& b) {
-  return a.lo != b.lo ? a.lo < b.lo : a.hi < b.hi;
-}
 
 class DigestTable {
  public:
@@ -55,7 +52,14 @@ class DigestTable {
   // Inserts digests that ascend into an empty table: in one pass, whatever they are.
   // REQUIRES: size() == 0, digests.size() <= room(), and they ascend; a timed table has as many times.
   void fill(const std::vector<Digest>& digests, std::span<const TimeMs> times_ms = {});
-  void append_to(std::vector<Digest>& out) const;
+
+  // Ascending; without {0, 0}, which comes before all others.
+  bool holds_zero() const { return holds_zero_; }
+  struct Home {
+    const DigestTable* table;
+    std::uint64_t operator()(Digest digest) const { return table->home(digest); }
+  };
+  SlotCursor<Home> ascending() const { return {{slots_.data(), slots_.size()}, Home{this}}; }
 
  private:
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};

@@ -59,7 +59,7 @@ class EndlessFilter {
   std::uint64_t size() const { return series_.keys(); }  // ids that were fresh
 
   // Appends the encoding to `out`. Equal windows give equal bytes.
-  void encode(Bytes& out) const { series_.encode(out); }
+  void encode(Sink out) const { series_.encode(out); }
   // Reads one window that fills `in` exactly. `in` may come from an enemy.
   static Result<EndlessFilter> decode(ByteView in);
 

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 #include <utility>
-#include <vector>
 
 #include "semel/core/assert.h"
+#include "semel/hash/seal.h"
 #include "semel/window/batch.h"
-#include "semel/window/digest_table.h"
+#include "semel/window/slot_cursor.h"
 
 namespace semel {
 namespace {
@@ -93,32 +94,9 @@ void EndlessSet::test_and_insert(std::span<const Digest> ids, std::span<Verdict>
       [&](Digest id) { return test_and_insert(id); });
 }
 
-// A run of taken slots holds the ids whose homes are in it, and no other: runs ascend, and each is
-// sorted by itself. What lies before its home came around the end, and belongs to the last run.
-template <class Visit>
-void EndlessSet::for_each_ascending(Visit visit) const {
-  std::vector<Digest> run, around;
-  const auto finish = [&] {
-    std::sort(run.begin(), run.end(), comes_before);
-    for (const Digest& id : run) visit(id);
-    run.clear();
-  };
-  if (has_zero_) visit(kFree);
-  for (std::uint64_t slot = 0; slot < slots_.size(); ++slot) {
-    const Digest id = slots_[slot];
-    if (id == kFree) {
-      if (!run.empty()) finish();
-    } else {
-      (slot < home(id) ? around : run).push_back(id);
-    }
-  }
-  run.insert(run.end(), around.begin(), around.end());
-  finish();
-}
-
-void EndlessSet::encode(Bytes& out) const {
-  const std::size_t start = out.size();
-  out.reserve(start + kHeaderSize + size_ * sizeof(Digest) + kTrailerSize);
+void EndlessSet::encode(Sink out) const {
+  Seal seal(out);
+  out.reserve(kHeaderSize + size_ * sizeof(Digest) + kTrailerSize);
   Writer w(out);
   w.u32(kMagic);
   w.u8(static_cast<std::uint8_t>(hash_.kind));
@@ -126,14 +104,19 @@ void EndlessSet::encode(Bytes& out) const {
   w.u16(0);
   w.u64(hash_.seed);
   w.u64(size_);
-  out.resize(out.size() + size_ * sizeof(Digest));
-  std::uint8_t* to = out.data() + start + kHeaderSize;
-  for_each_ascending([&](const Digest& id) {
-    store_u64(to, id.lo);
-    store_u64(to + 8, id.hi);
-    to += sizeof(Digest);
-  });
-  w.u64(checksum(ByteView(out).subspan(start)));
+  if (!out.only_measures(size_ * sizeof(Digest))) {
+    const auto put = [&](Digest id) {
+      w.u64(id.lo);
+      w.u64(id.hi);
+    };
+    if (has_zero_) put(kFree);
+    const auto home_of = [this](Digest id) { return home(id); };
+    for (SlotCursor ids(std::span(slots_.data(), slots_.size()), home_of); ids.valid();
+         ids.next()) {
+      put(*ids);
+    }
+  }
+  seal.close();
 }
 
 Result<EndlessSet> EndlessSet::decode(ByteView in) {

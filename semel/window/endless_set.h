@@ -60,7 +60,7 @@ class EndlessSet {
   std::uint64_t size() const { return size_; }
 
   // Appends the encoding to `out`. Equal sets give equal bytes.
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // Reads one set that fills `in` exactly. `in` may come from an enemy.
   static Result<EndlessSet> decode(ByteView in);
 
@@ -76,15 +76,13 @@ class EndlessSet {
   // Where the id is, or the free slot where it would be.
   std::uint64_t find(Digest id) const;
   void grow();
-  template <class Visit>
-  void for_each_ascending(Visit visit) const;
 
   HashId hash_;
   WindowTime time_;
   unsigned shift_ = 0;
   LineArray<Digest> slots_;  // a digest of zeros marks a free slot,
-  bool has_zero_ = false;     // so that one is kept here
-  std::uint64_t size_ = 0;    // with that one; at most room_of(slots_.size())
+  bool has_zero_ = false;    // so that one is kept here
+  std::uint64_t size_ = 0;   // with that one; at most room_of(slots_.size())
 };
 
 }  // namespace semel

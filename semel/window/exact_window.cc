@@ -8,6 +8,7 @@
 #include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
 #include "semel/core/limits.h"
+#include "semel/hash/seal.h"
 #include "semel/window/batch.h"
 
 namespace semel {
@@ -93,12 +94,32 @@ TimeMs* ExactWindow::Generation::time_of(Digest id) {
   return const_cast<TimeMs*>(static_cast<const Generation*>(this)->time_of(id));
 }
 
-std::vector<Digest> ExactWindow::Generation::sorted() const {
-  std::vector<Digest> ids;
-  ids.reserve(size);
-  for (const DigestTable& table : tables) table.append_to(ids);
-  std::sort(ids.begin(), ids.end(), comes_before);
-  return ids;
+// Merges the tables, which are few: each is as large as all before it.
+template <class Visit>
+void ExactWindow::Generation::for_each_ascending(Visit visit) const {
+  const auto holds_zero = [](const DigestTable& table) { return table.holds_zero(); };
+  if (std::any_of(tables.begin(), tables.end(), holds_zero)) visit(Digest{0, 0});
+  std::vector<SlotCursor<DigestTable::Home>> cursors;
+  cursors.reserve(tables.size());
+  for (const DigestTable& table : tables) cursors.push_back(table.ascending());
+  std::erase_if(cursors, [](const auto& cursor) { return !cursor.valid(); });
+  while (!cursors.empty()) {
+    const auto least =
+        std::min_element(cursors.begin(), cursors.end(),
+                         [](const auto& a, const auto& b) { return comes_before(*a, *b); });
+    visit(**least);
+    least->next();
+    if (!least->valid()) cursors.erase(least);
+  }
+}
+
+bool ExactWindow::Generation::same(const Generation& other, bool timed) const {
+  if (number != other.number || room != other.room || size != other.size) return false;
+  bool all = true;
+  for_each_ascending([&](Digest id) {
+    all = all && other.contains(id) && (!timed || *time_of(id) == *other.time_of(id));
+  });
+  return all;
 }
 
 ExactWindow::ExactWindow(const Goal& goal, TimeMs now_ms)
@@ -353,9 +374,9 @@ bool ExactWindow::unite(const Generation& other) {
     return bytes_ <= goal_.max_bytes;
   }
   std::vector<Digest> missing;
-  for (const Digest& id : other.sorted()) {
+  other.for_each_ascending([&](Digest id) {
     if (!renew(other.number, id, goal_.punctual ? *other.time_of(id) : 0)) missing.push_back(id);
-  }
+  });
   const std::uint64_t room = std::max({at->room, other.room, room_for(at->size + missing.size())});
   if (room > kMostRoom) return false;
   bytes_ += bytes_of(room) - bytes_of(at->room);
@@ -379,8 +400,8 @@ Result<void> ExactWindow::merge(const ExactWindow& other) {
   return {};
 }
 
-void ExactWindow::encode(Bytes& out) const {
-  const std::size_t start = out.size();
+void ExactWindow::encode(Sink out) const {
+  Seal seal(out);
   Writer w(out);
   w.u32(goal_.punctual ? kPunctualMagic : kMagic);
   w.u8(static_cast<std::uint8_t>(goal_.hash.kind));
@@ -397,13 +418,14 @@ void ExactWindow::encode(Bytes& out) const {
     w.u64(static_cast<std::uint64_t>(generation.number));
     w.u64(generation.room);
     w.u64(generation.size);
-    for (const Digest& id : generation.sorted()) {
+    if (out.only_measures(generation.size * id_bytes())) continue;
+    generation.for_each_ascending([&](Digest id) {
       w.u64(id.lo);
       w.u64(id.hi);
       if (goal_.punctual) w.u64(static_cast<std::uint64_t>(*generation.time_of(id)));
-    }
+    });
   }
-  w.u64(checksum(ByteView(out).subspan(start)));
+  seal.close();
 }
 
 Result<ExactWindow> ExactWindow::decode(ByteView in) {
@@ -484,10 +506,7 @@ Result<ExactWindow> ExactWindow::decode(ByteView in) {
 
 bool ExactWindow::operator==(const ExactWindow& other) const {
   const auto same = [&](const Generation& a, const Generation& b) {
-    if (a.number != b.number || a.room != b.room || a.size != b.size) return false;
-    const std::vector<Digest> ids = a.sorted();
-    const auto same_time = [&](Digest id) { return *a.time_of(id) == *b.time_of(id); };
-    return ids == b.sorted() && (!goal_.punctual || std::all_of(ids.begin(), ids.end(), same_time));
+    return a.same(b, goal_.punctual);
   };
   return goal_ == other.goal_ && now() == other.now() &&
          time_.kept_from() == other.time_.kept_from() &&

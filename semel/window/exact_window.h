@@ -101,7 +101,7 @@ class ExactWindow {
   Result<void> merge(const ExactWindow& other);
 
   // Appends the encoding to `out`.
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // Reads one window that fills `in` exactly. `in` may come from an enemy.
   static Result<ExactWindow> decode(ByteView in);
 
@@ -123,7 +123,10 @@ class ExactWindow {
     void prepare(bool timed);
     // REQUIRES: size < room, and the id is not inside.
     void insert(Digest id, TimeMs at_ms, bool timed);
-    std::vector<Digest> sorted() const;
+    // Calls visit(id) for every id, ascending.
+    template <class Visit>
+    void for_each_ascending(Visit visit) const;
+    bool same(const Generation& other, bool timed) const;
   };
   // What is remembered at some time: the generations from this one on, and of the ids of this one, in
   // a punctual window, those from this time on.

@@ -159,8 +159,7 @@ TEST(DigestTable, HoldsItsRoomInOneProbeSequenceAroundTheEnd) {
         ASSERT_FALSE(one->contains({digest.lo, ~digest.hi}));
       }
       std::vector<Digest> all;
-      one->append_to(all);
-      std::sort(all.begin(), all.end(), comes_before);
+      for (auto cursor = one->ascending(); cursor.valid(); cursor.next()) all.push_back(*cursor);
       EXPECT_EQ(all, inside);
     }
   }

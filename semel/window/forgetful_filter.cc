@@ -9,6 +9,7 @@
 #include "semel/core/assert.h"
 #include "semel/core/error_rate.h"
 #include "semel/core/limits.h"
+#include "semel/hash/seal.h"
 #include "semel/window/batch.h"
 
 namespace semel {
@@ -519,10 +520,10 @@ bool ForgetfulFilter::operator==(const ForgetfulFilter& other) const {
   return mine == theirs;
 }
 
-void ForgetfulFilter::encode(Bytes& out) const { encode(out, counts()); }
+void ForgetfulFilter::encode(Sink out) const { encode(out, counts()); }
 
-void ForgetfulFilter::encode(Bytes& out, const WindowCounts& counted) const {
-  const std::size_t start = out.size();
+void ForgetfulFilter::encode(Sink out, const WindowCounts& counted) const {
+  Seal seal(out);
   Writer w(out);
   w.u32(kMagic);
   w.u8(static_cast<std::uint8_t>(goal_.rule));
@@ -548,7 +549,7 @@ void ForgetfulFilter::encode(Bytes& out, const WindowCounts& counted) const {
   w.u64(counted.stale);
   w.u64(counted.forgotten_early);
   for (const LaneTable& table : tables_) table.encode(out);
-  w.u64(checksum(ByteView(out).subspan(start)));
+  seal.close();
 }
 
 Result<ForgetfulFilter> ForgetfulFilter::decode(ByteView in) {

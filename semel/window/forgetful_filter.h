@@ -123,10 +123,10 @@ class ForgetfulFilter {
   Result<void> merge(const ForgetfulFilter& other);
 
   // Appends the encoding to `out`. Equal states give equal bytes.
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   // The same with the counts that it was decoded with, zero if it was not: what changes nothing but
   // counts() leaves no trace.
-  void encode_state(Bytes& out) const { encode(out, decoded_counts_); }
+  void encode_state(Sink out) const { encode(out, decoded_counts_); }
   // Reads one filter that fills `in` exactly; `in` may come from an enemy.
   static Result<ForgetfulFilter> decode(ByteView in);
 
@@ -139,7 +139,7 @@ class ForgetfulFilter {
   LaneTable& newest() { return tables_.back(); }
   const LaneTable& newest() const { return tables_.back(); }
 
-  void encode(Bytes& out, const WindowCounts& counted) const;
+  void encode(Sink out, const WindowCounts& counted) const;
   bool recognises(Digest id) const {
     for (const LaneTable& table : tables_) {
       if (table.recognises(id)) return true;

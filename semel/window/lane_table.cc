@@ -258,7 +258,7 @@ void LaneTable::merge(const LaneTable& other) {
   for (std::size_t i = 0; i < lanes_.size(); ++i) lanes_[i].ones = ones[column(i)];
 }
 
-void LaneTable::encode(Bytes& out) const {
+void LaneTable::encode(Sink out) const {
   Writer w(out);
   w.u8(static_cast<std::uint8_t>(shape().lanes));
   w.u8(static_cast<std::uint8_t>(usable_));
@@ -278,11 +278,10 @@ void LaneTable::encode(Bytes& out) const {
 
   const std::uint32_t bytes = shape().word_bits() / 8;
   const std::uint64_t columns = live_;
-  out.reserve(out.size() + shape().positions * bytes);
+  if (out.only_measures(shape().positions * bytes)) return;
+  out.reserve(shape().positions * bytes);
   for (std::uint64_t j = 0; j < shape().positions; ++j) {
-    const std::uint64_t word = by_age(array_.word(j) & columns);
-    for (std::uint32_t i = 0; i < bytes; ++i)
-      out.push_back(static_cast<std::uint8_t>(word >> 8 * i));
+    w.low_bytes(by_age(array_.word(j) & columns), bytes);
   }
 }
 

@@ -118,7 +118,7 @@ class LaneTable {
   void merge(const LaneTable& other);  // REQUIRES: check_mergeable(other)
 
   // A part of docs/formats/forgetful_v1.md.
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
   static Result<LaneTable> decode(Reader& in, BloomLayout layout, LaneRule rule, TimeMs now_ms);
 
  private:

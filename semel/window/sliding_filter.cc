@@ -12,6 +12,7 @@
 #include "semel/core/error_rate.h"
 #include "semel/core/limits.h"
 #include "semel/filter/bloom_math.h"
+#include "semel/hash/seal.h"
 #include "semel/window/batch.h"
 
 namespace semel {
@@ -578,8 +579,8 @@ Result<void> SlidingFilter::merge(const SlidingFilter& other) {
   return {};
 }
 
-void SlidingFilter::encode(Bytes& out) const {
-  const std::size_t start = out.size();
+void SlidingFilter::encode(Sink out) const {
+  Seal seal(out);
   Writer w(out);
   w.u32(kMagic);
   w.u8(static_cast<std::uint8_t>(shape_.hash.kind));
@@ -599,6 +600,7 @@ void SlidingFilter::encode(Bytes& out) const {
   w.u64(static_cast<std::uint64_t>(kept_from()));
   for (const Filter& filter : filters_) {
     w.u64(shape_.growth == SlidingGrowth::doubling ? filter.count() : filter.ids);
+    if (out.only_measures(filter.lines.size() / kLineBytes * kCellBytes)) continue;
     for (std::size_t at = 0; at < filter.lines.size(); at += kLineBytes) {
       std::array<std::uint8_t, kLineBytes> line;
       std::copy_n(filter.lines.begin() + static_cast<std::ptrdiff_t>(at), kLineBytes, line.begin());
@@ -606,7 +608,7 @@ void SlidingFilter::encode(Bytes& out) const {
       w.bytes(ByteView(line).first(kCellBytes));
     }
   }
-  w.u64(checksum(ByteView(out).subspan(start)));
+  seal.close();
 }
 
 Result<SlidingFilter> SlidingFilter::decode(ByteView in) {

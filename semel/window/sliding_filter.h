@@ -160,7 +160,7 @@ class SlidingFilter {
   Result<void> merge(const SlidingFilter& other);
 
   // Appends the encoding to `out`. Equal filters give equal bytes.
-  void encode(Bytes& out) const;
+  void encode(Sink out) const;
 
   // Reads one filter that fills `in` exactly. `in` may come from an enemy: nothing is allocated
   // before its length is known to match, and what is returned keeps every promise above.

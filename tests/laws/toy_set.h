@@ -61,7 +61,7 @@ class ToyDots {
       here = revive ? std::max(here, fingerprint) : std::min(here, fingerprint);
     }
   }
-  void write(Bytes& out) const {
+  void write(Sink out) const {
     Writer w(out);
     for (const auto& [dot, fingerprint] : dots) {
       w.u64(dot.packed());
@@ -84,7 +84,7 @@ class ToyDelta : public ToyDots {
     join(other, planted_fault == Fault::delta_join_revives);
     return {};
   }
-  void encode(Bytes& out) const { write(out); }
+  void encode(Sink out) const { write(out); }
   static Result<ToyDelta> decode(ByteView in) {
     ToyDelta delta;
     static_cast<ToyDots&>(delta) = read(in);
@@ -190,7 +190,7 @@ class ToySet {
     return hasher({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
 
-  void encode(Bytes& out) const {
+  void encode(Sink out) const {
     state_.write(out);
     if (planted_fault == Fault::bytes_of_the_path) {
       Writer(out).u64(0);

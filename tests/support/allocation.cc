@@ -14,22 +14,27 @@ namespace {
 
 std::atomic<std::size_t> largest{0};
 std::atomic<std::size_t> live{0};
+std::atomic<std::size_t> peak{0};
 constexpr std::ptrdiff_t kNever = -1;
 std::atomic<std::ptrdiff_t> good_ones{kNever};  // before the one that fails
 
 // With the word that the allocator has of its own.
 std::size_t bytes_of(void* memory) { return malloc_usable_size(memory) + sizeof(std::size_t); }
 
-void* counted(std::size_t bytes, std::size_t alignment) {
-  std::size_t seen = largest.load();
-  while (bytes > seen && !largest.compare_exchange_weak(seen, bytes)) {
+void raise(std::atomic<std::size_t>& most, std::size_t bytes) {
+  std::size_t seen = most.load();
+  while (bytes > seen && !most.compare_exchange_weak(seen, bytes)) {
   }
+}
+
+void* counted(std::size_t bytes, std::size_t alignment) {
+  raise(largest, bytes);
   if (good_ones.load() != kNever && good_ones-- == 0) throw std::bad_alloc();
   const std::size_t rounded =
       (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
   void* const memory = std::aligned_alloc(alignment, rounded);
   if (memory == nullptr) throw std::bad_alloc();
-  live += bytes_of(memory);
+  raise(peak, live += bytes_of(memory));
   return memory;
 }
 
@@ -72,6 +77,9 @@ std::size_t LargestAllocation::bytes() const { return largest; }
 
 LiveAllocation::LiveAllocation() : before_(live) {}
 std::size_t LiveAllocation::bytes() const { return live - before_; }
+
+PeakAllocation::PeakAllocation() : before_(live) { peak = before_; }
+std::size_t PeakAllocation::bytes() const { return peak - before_; }
 
 FailingAllocation::FailingAllocation(std::size_t good) {
   good_ones = static_cast<std::ptrdiff_t>(good);

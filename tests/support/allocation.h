@@ -2,6 +2,7 @@
 // decoder that believes a length before it has checked it.
 // LiveAllocation: the memory that was asked for and not given back, to check what an object says of
 // its own.
+// PeakAllocation: the most of it at any time.
 // FailingAllocation: memory that runs out, to see what an operation leaves behind that it stops.
 #pragma once
 
@@ -19,6 +20,15 @@ class LiveAllocation {
  public:
   LiveAllocation();           // from here on
   std::size_t bytes() const;  // with what the allocator adds to each
+
+ private:
+  std::size_t before_;
+};
+
+class PeakAllocation {
+ public:
+  PeakAllocation();           // from here on
+  std::size_t bytes() const;  // above what there was then
 
  private:
   std::size_t before_;

@@ -21,7 +21,7 @@ class HeldValue {
     if (!value) return value.error();
     return HeldValue(*std::move(value));
   }
-  void encode(Bytes& out) const { value_->encode(out); }
+  void encode(Sink out) const { value_->encode(out); }
   bool operator==(const HeldValue& other) const {
     Bytes mine, theirs;
     encode(mine);

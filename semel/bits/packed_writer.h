@@ -1,0 +1,46 @@
+// PackedWriter: numbers of a few bits each, without gaps, written one after another.
+//
+// Contract  The bytes are those of a PackedArray of the same numbers, low bit first. They need no
+//           memory but that of the sink.
+#pragma once
+
+#include <cstdint>
+
+#include "semel/core/arithmetic.h"
+#include "semel/core/assert.h"
+#include "semel/core/codec.h"
+
+namespace semel {
+
+class PackedWriter {
+ public:
+  explicit PackedWriter(Sink out) : out_(out) {}
+
+  // REQUIRES: width <= 64, and value < 2^width.
+  void put(std::uint64_t value, std::uint32_t width) {
+    SEMEL_ASSERT(width >= 64 || value >> width == 0);
+    pending_ |= static_cast<uint128>(value) << bits_;
+    bits_ += width;
+    if (bits_ < 64) return;
+    out_.u64(static_cast<std::uint64_t>(pending_));
+    pending_ >>= 64;
+    bits_ -= 64;
+  }
+  void zeros(std::uint64_t count) {
+    for (; count >= 64; count -= 64) put(0, 64);
+    put(0, static_cast<std::uint32_t>(count));
+  }
+  // Fills the last byte with zeros; the next number begins a byte.
+  void finish() {
+    out_.low_bytes(static_cast<std::uint64_t>(pending_), divide_up(bits_, 8));
+    pending_ = 0;
+    bits_ = 0;
+  }
+
+ private:
+  Writer out_;
+  uint128 pending_ = 0;
+  std::uint32_t bits_ = 0;  // of it, below 64
+};
+
+}  // namespace semel

@@ -1,0 +1,167 @@
+// Sink: where an encoder writes to: a block of memory, or pieces of a fixed size.
+//
+// Contract  encode() appends the same bytes to any sink. A piece is handed on as soon as it is
+//           full, so that an encoding of any size needs the memory of one piece.
+// Sizes     Where the size of a part stands before the part, encoded_size() runs the encoder once
+//           more, into a sink that keeps nothing. Encoders of much data know its size beforehand,
+//           and ask only_measures(): then such a run costs next to nothing.
+// Checksums See hash/seal.h.
+// Example   class ToFile final : public Pieces { void take(ByteView piece) override { ... } };
+//           ToFile file(buffer);
+//           object.encode(file);
+//           file.finish();
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "semel/core/assert.h"
+
+namespace semel {
+
+using Bytes = std::vector<std::uint8_t>;
+using ByteView = std::span<const std::uint8_t>;
+
+class Pieces {
+ public:
+  // Sees all the bytes that are written while it lives, in pieces. Those made later go first.
+  class Watch {
+   public:
+    explicit Watch(Pieces& pieces) : pieces_(pieces), from_(pieces.used_), before_(pieces.watch_) {
+      pieces.watch_ = this;
+    }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+   protected:
+    virtual ~Watch() { pieces_.watch_ = before_; }
+    virtual void see(ByteView bytes) = 0;
+    // Sees what was written and is not handed on yet.
+    void catch_up() { look(ByteView(pieces_.buffer_).first(pieces_.used_), pieces_.used_); }
+
+   private:
+    friend class Pieces;
+    // The beginning of `bytes` has been seen; afterwards so many of the buffer have.
+    void look(ByteView bytes, std::size_t seen) {
+      see(bytes.subspan(from_));
+      from_ = seen;
+    }
+
+    Pieces& pieces_;
+    std::size_t from_;  // of the buffer
+    Watch* before_;
+  };
+
+  // Pieces are as large as the buffer, which outlives the object. REQUIRES: it is not empty.
+  explicit Pieces(std::span<std::uint8_t> buffer) : buffer_(buffer) {
+    SEMEL_ASSERT(!buffer.empty());
+  }
+  Pieces(const Pieces&) = delete;
+  Pieces& operator=(const Pieces&) = delete;
+  virtual ~Pieces() = default;
+
+  void append(ByteView bytes) {
+    if (bytes.size() >= buffer_.size() - used_) return append_across(bytes);
+    if (!bytes.empty()) std::memcpy(buffer_.data() + used_, bytes.data(), bytes.size());
+    used_ += bytes.size();
+  }
+  // Hands on what is left, if anything: a piece that is shorter than the others.
+  void finish() {
+    if (used_ > 0) hand_on(ByteView(buffer_).first(used_));
+  }
+
+ protected:
+  virtual void take(ByteView piece) = 0;
+  // True if only the number of bytes matters: so many more count as written.
+  virtual bool skips(std::uint64_t /*bytes*/) { return false; }
+
+ private:
+  friend class Sink;
+
+  // Fills the piece that was begun; from then on whole pieces go on from where they lie.
+  void append_across(ByteView bytes) {
+    if (skips(bytes.size())) return;
+    while (bytes.size() >= buffer_.size() - used_) {
+      const std::size_t taken = buffer_.size() - used_;
+      if (used_ == 0) {
+        hand_on(bytes.first(taken));
+      } else {
+        std::memcpy(buffer_.data() + used_, bytes.data(), taken);
+        hand_on(buffer_);
+      }
+      bytes = bytes.subspan(taken);
+    }
+    append(bytes);
+  }
+  void hand_on(ByteView piece) {
+    for (Watch* watch = watch_; watch != nullptr; watch = watch->before_) watch->look(piece, 0);
+    used_ = 0;
+    take(piece);
+  }
+
+  std::span<std::uint8_t> buffer_;
+  std::size_t used_ = 0;
+  Watch* watch_ = nullptr;  // the last one made
+};
+
+// A view of either: cheap to copy, and made of what an encoder is called with.
+class Sink {
+ public:
+  Sink(Bytes& block) : block_(&block) {}      // NOLINT(google-explicit-constructor)
+  Sink(Pieces& pieces) : pieces_(&pieces) {}  // NOLINT(google-explicit-constructor)
+
+  void append(ByteView bytes) const {
+    if (pieces_ != nullptr) return pieces_->append(bytes);
+    block_->insert(block_->end(), bytes.begin(), bytes.end());
+  }
+  // True if only the size of the encoding is asked for: then so many bytes more count as written.
+  bool only_measures(std::uint64_t bytes) const {
+    return pieces_ != nullptr && pieces_->skips(bytes);
+  }
+
+  // Makes room for so many bytes more at once, where that is of use.
+  void reserve(std::uint64_t bytes) const {
+    if (block_ != nullptr) block_->reserve(block_->size() + bytes);
+  }
+
+  // One of them; the other is null.
+  Bytes* block() const { return block_; }
+  Pieces* pieces() const { return pieces_; }
+
+ private:
+  Bytes* block_ = nullptr;
+  Pieces* pieces_ = nullptr;
+};
+
+// How many bytes `encode` appends to the sink that it is called with.
+template <class Encode>
+std::uint64_t measured(Encode encode) {
+  class Measure final : public Pieces {
+   public:
+    Measure() : Pieces(room_) {}
+    std::uint64_t total = 0;
+
+   private:
+    void take(ByteView piece) override { total += piece.size(); }
+    bool skips(std::uint64_t bytes) override {
+      total += bytes;
+      return true;
+    }
+    std::array<std::uint8_t, 256> room_;
+  };
+  Measure measure;
+  encode(Sink(measure));
+  measure.finish();
+  return measure.total;
+}
+
+// The size of what object.encode() appends.
+template <class Type>
+std::uint64_t encoded_size(const Type& object) {
+  return measured([&](Sink out) { object.encode(out); });
+}
+
+}  // namespace semel

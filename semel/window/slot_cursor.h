@@ -1,0 +1,79 @@
+// SlotCursor: the digests of an open-addressing table in ascending order, without a copy of them.
+//
+// Contract  Linear probing, and homes that ascend with the digests: so the taken slots between two
+//           free ones, a run, hold digests that lie between those of the runs before and after it.
+//           A run is sorted by itself. What lies before its home came around the end of the table:
+//           it belongs to the last run.
+// Cost      A run is a few slots, and sorted at once. One of many slots, which only chosen digests
+//           make, takes a pass for some dozen of them.
+// Memory    That of the cursor.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "semel/core/ascending.h"
+#include "semel/hash/digest.h"
+#include "semel/window/digest_order.h"
+
+namespace semel {
+
+// home(digest) is the slot where the search for it begins. {0, 0} marks a free slot.
+template <class Home>
+class SlotCursor {
+ public:
+  SlotCursor(std::span<const Digest> slots, Home home) : slots_(slots), home_(home) { find_run(); }
+
+  bool valid() const { return at_ < size_; }
+  // REQUIRES, of both: valid().
+  const Digest& operator*() const { return room_[at_]; }
+  void next() {
+    if (++at_ < size_) return;
+    more_ ? load(room_[size_ - 1]) : find_run();
+  }
+
+ private:
+  static constexpr std::size_t kRoom = 64;
+  static constexpr Digest kFree = {0, 0};
+
+  bool around(std::uint64_t slot) const { return slot < home_(slots_[slot]); }
+
+  // The next run with a digest of its own.
+  void find_run() {
+    at_ = size_ = 0;
+    while (size_ == 0 && end_ < slots_.size()) {
+      begin_ = end_;
+      while (begin_ < slots_.size() && slots_[begin_] == kFree) ++begin_;
+      end_ = begin_;
+      while (end_ < slots_.size() && slots_[end_] != kFree) ++end_;
+      load(std::nullopt);
+    }
+  }
+
+  void load(const std::optional<Digest>& after) {
+    AscendingWindow<Digest, ComesBefore> window(room_);
+    window.load(after, [&](auto offer) {
+      for (std::uint64_t slot = begin_; slot < end_; ++slot) {
+        if (!around(slot)) offer(slots_[slot]);
+      }
+      if (end_ < slots_.size()) return;
+      for (std::uint64_t slot = 0; slot < begin_ && slots_[slot] != kFree; ++slot) {
+        if (around(slot)) offer(slots_[slot]);
+      }
+    });
+    at_ = 0;
+    size_ = window.items().size();
+    more_ = window.more();
+  }
+
+  std::span<const Digest> slots_;
+  Home home_;
+  std::uint64_t begin_ = 0, end_ = 0;  // of the run
+  std::array<Digest, kRoom> room_;
+  std::size_t at_ = 0, size_ = 0;
+  bool more_ = false;  // in the run
+};
+
+}  // namespace semel
