@@ -8,7 +8,7 @@
 
 #include "module/host/value_limit.h"
 #include "semel/core/assert.h"
-#include "semel/core/codec.h"
+#include "semel/core/sink.h"
 #include "semel/hash/digest.h"
 
 namespace semel::host {
@@ -18,6 +18,9 @@ constexpr std::size_t kMostTypes = 8;
 
 constinit std::array<const TypeSpec*, kMostTypes> loaded_types{};
 constinit std::size_t loaded_count = 0;
+// Of the piece of an encoding that is under way: there from the beginning, so that a server that
+// has no memory left can still save. The server asks one thing at a time.
+constinit Bytes piece_room;
 
 const Value& value_at(const void* value) { return *static_cast<const Value*>(value); }
 
@@ -40,28 +43,26 @@ class ServerBuffer {
 constexpr Error kTooLarge{Errc::limit, "more memory than semel.max-value-bytes allows"};
 
 // The pieces of an encoding, put together again.
-Result<Bytes> read_chunks(api::Io* io, std::uint64_t limit) {
-  const std::uint64_t size = api::LoadUnsigned(io);
-  if (api::IsIOError(io) != 0) return Error{Errc::truncated, "no length"};
-  if (limit != 0 && size > limit) return kTooLarge;
+Result<Bytes> read_pieces(api::Io* io, std::uint64_t limit) {
   Bytes all;
-  while (all.size() < size) {
-    const ServerBuffer chunk(io);
+  for (;;) {
+    const std::uint64_t size = api::LoadUnsigned(io);
+    if (api::IsIOError(io) != 0) return Error{Errc::truncated, "no length of a piece"};
+    if (size == 0) return all;
+    if (limit != 0 && (size > limit || all.size() > limit - size)) return kTooLarge;
+    const ServerBuffer piece(io);
     if (api::IsIOError(io) != 0) return Error{Errc::truncated, "an end before its time"};
-    const ByteView bytes = chunk.bytes();
-    if (bytes.empty() || bytes.size() > size - all.size()) {
-      return Error{Errc::corrupt, "a chunk that does not fit"};
-    }
+    const ByteView bytes = piece.bytes();
+    if (bytes.size() != size) return Error{Errc::corrupt, "a piece of another length"};
     all.insert(all.end(), bytes.begin(), bytes.end());
   }
-  return all;
 }
 
 // 0 as the limit: none.
 Result<std::unique_ptr<Value>> read_value(api::Io* io, const TypeSpec& spec, int version,
                                           std::uint64_t limit) {
   if (version > spec.version) return Error{Errc::unsupported, "a version from the future"};
-  Result<Bytes> bytes = read_chunks(io, limit);
+  Result<Bytes> bytes = read_pieces(io, limit);
   if (!bytes) return bytes.error();
   return decode(spec, *bytes, limit);
 }
@@ -80,41 +81,53 @@ void* load(api::Io* io, const TypeSpec& spec, int version) {
   return nullptr;
 }
 
-template <class Visit>
-void for_each_chunk(ByteView all, Visit visit) {
-  for (std::size_t offset = 0; offset < all.size(); offset += kChunkBytes) {
-    visit(offset, all.subspan(offset, std::min(kChunkBytes, all.size() - offset)));
-  }
+// Calls take(piece) for the pieces of the encoding, as they come into being.
+template <class Take>
+void encode_in_pieces(const Value& value, Take take) {
+  class Taken final : public Pieces {
+   public:
+    explicit Taken(Take take) : Pieces(piece_room), take_(take) {}
+
+   private:
+    void take(ByteView piece) override { take_(piece); }
+    Take take_;
+  };
+  Taken pieces(take);
+  value.encode(pieces);
+  pieces.finish();
 }
 
-// In all that follow: a server without memory ends, as it does wherever it has none. Half an RDB file
-// would be worse.
+const char* text(ByteView bytes) { return reinterpret_cast<const char*>(bytes.data()); }
+
+// In all that follow: a server that has not even the memory for a few kilobytes ends, as it does
+// wherever it has none. Half an RDB file would be worse.
 void save(api::Io* io, void* value) noexcept {
-  Bytes all;
-  value_at(value).encode(all);
-  api::SaveUnsigned(io, all.size());
-  for_each_chunk(all, [&](std::size_t /*offset*/, ByteView chunk) {
-    api::SaveStringBuffer(io, reinterpret_cast<const char*>(chunk.data()), chunk.size());
+  encode_in_pieces(value_at(value), [&](ByteView piece) {
+    api::SaveUnsigned(io, piece.size());
+    api::SaveStringBuffer(io, text(piece), piece.size());
   });
+  api::SaveUnsigned(io, 0);
 }
 
 void rewrite(api::Io* io, api::String* key, const TypeSpec& spec, void* value) noexcept {
-  Bytes all;
-  value_at(value).encode(all);
+  const std::uint64_t length = encoded_size(value_at(value));
   std::size_t size = 0;
   const char* const name = api::StringPtrLen(key, &size);
-  for_each_chunk(all, [&](std::size_t offset, ByteView chunk) {
-    const Piece piece{api::GetDbIdFromIO(io), {name, size}, spec.name, offset, all.size(), chunk};
+  std::uint64_t offset = 0;
+  encode_in_pieces(value_at(value), [&](ByteView bytes) {
+    const Piece piece{api::GetDbIdFromIO(io), {name, size}, spec.name, offset, length, bytes};
     api::EmitAOF(io, "SEMEL.LOAD", "scllbl", key, spec.name, static_cast<long long>(offset),
-                 static_cast<long long>(all.size()), reinterpret_cast<const char*>(chunk.data()),
-                 chunk.size(), static_cast<long long>(piece.checksum()));
+                 static_cast<long long>(length), text(bytes), bytes.size(),
+                 static_cast<long long>(piece.checksum()));
+    offset += bytes.size();
   });
 }
 
+// Pieces are of one size, so that equal encodings have equal digests.
 void digest(api::Digest* out, void* value) noexcept {
-  Bytes all;
-  value_at(value).encode(all);
-  api::DigestAddStringBuffer(out, reinterpret_cast<const char*>(all.data()), all.size());
+  encode_in_pieces(value_at(value), [&](ByteView piece) {
+    api::DigestAddStringBuffer(out, text(piece), piece.size());
+  });
   api::DigestEndSequence(out);
 }
 
@@ -205,6 +218,7 @@ Result<std::unique_ptr<Value>> decode(const TypeSpec& spec, ByteView in, std::ui
 }
 
 std::string load_types(api::Ctx* ctx, std::span<const TypeSpec* const> types) {
+  piece_room.resize(kPieceBytes);
   for (const TypeSpec* const spec : types) {
     SEMEL_ASSERT(loaded_count < kMostTypes);
     loaded_types[loaded_count] = spec;

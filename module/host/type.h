@@ -1,8 +1,11 @@
 // Native types: how values are saved, loaded, copied, compared and given back by the server.
 //
-// Saved     An RDB entry is the length of the encoding, then its bytes in strings of at most
-//           kChunkBytes. DUMP, RESTORE and MIGRATE carry the same. docs/formats/module_values.md.
-// Rewritten into an AOF file as SEMEL.LOAD key type offset length bytes checksum, a chunk each.
+// Saved     An RDB entry is the encoding in strings of kPieceBytes, each behind its length, and a
+//           length of 0. DUMP, RESTORE and MIGRATE carry the same. docs/formats/module_values.md.
+// Rewritten into an AOF file as SEMEL.LOAD key type offset length bytes checksum, a piece each.
+// Memory    Whatever the size of a value: that of a piece, which is there from the beginning, and
+//           what its encoder needs to bring parts into order (core/ascending.h). Loading takes the
+//           whole encoding beside the value.
 // Damaged   bytes are refused, with the reason in the server's log; nothing is allocated on the word
 //           of a length that has not come true yet.
 #pragma once
@@ -17,7 +20,7 @@
 
 namespace semel::host {
 
-inline constexpr std::size_t kChunkBytes = std::size_t{16} << 20;
+inline constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
 // What went wrong; empty if nothing. REQUIRES: the specs live as long as the process.
 std::string load_types(api::Ctx* ctx, std::span<const TypeSpec* const> types);

@@ -133,10 +133,11 @@ void append_u64(std::string& out, std::uint64_t value) {
   for (int i = 0; i < 8; ++i) out += static_cast<char>(value >> (8 * i));
 }
 
-// A dump is: 7 and the id of the type; 2 and the length of our encoding; for each chunk of it 5, its
-// length and its bytes; 0; the version of the RDB format and a CRC, the footer. Ids and lengths are
-// numbers as RDB files have them. Encodings end with a checksum.
+// A dump is: 7 and the id of the type; for each piece of our encoding 2 and its length, 5, its
+// length and its bytes; 2 and a length of 0; 0; the version of the RDB format and a CRC, the
+// footer. Ids and lengths are numbers as RDB files have them. Encodings end with a checksum.
 constexpr std::size_t kFooter = 10;
+const std::string kEndOfPieces = {'\x02', '\0', '\0'};
 
 // The footer made right.
 std::string sealed(std::string payload, const std::string& version) {
@@ -243,10 +244,11 @@ TEST_P(Restored, DamagedPayloadsAreRefused) {
   const std::size_t at = chunk + 1 + rdb_width(payload[chunk + 1]);
   ASSERT_EQ(payload[id_size], 2);
   ASSERT_EQ(payload[chunk], 5);
-  const std::string encoding = payload.substr(at, payload.size() - at - 1);
+  ASSERT_TRUE(payload.ends_with(kEndOfPieces));
+  const std::string encoding = payload.substr(at, payload.size() - at - kEndOfPieces.size());
   const auto rebuilt = [&](const std::string& inner) {
     const std::string length = rdb_length(inner.size());
-    return sealed(id + '\x02' + length + '\x05' + length + inner + '\0', version);
+    return sealed(id + '\x02' + length + '\x05' + length + inner + kEndOfPieces, version);
   };
   const std::size_t inside = inside_of(encoding);
   ASSERT_LT(inside, encoding.size());
