@@ -7,9 +7,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <functional>
+#include <span>
 
 #include "cli/commands.h"
+#include "semel/core/sink.h"
 #include "semel/hash/digest.h"
+#include "semel/hash/seal.h"
 #include "semel/store/new_file.h"
 
 namespace semel::cli {
@@ -62,35 +65,43 @@ class Mapping {
   void* bytes_;
 };
 
+// Puts no more after a failure.
+class PutPieces final : public Pieces {
+ public:
+  PutPieces(std::span<std::uint8_t> buffer, const std::function<bool(ByteView)>& put)
+      : Pieces(buffer), put_(put) {}
+  bool good() const { return good_; }
+
+ private:
+  void take(ByteView piece) override { good_ = good_ && put_(piece); }
+  const std::function<bool(ByteView)>& put_;
+  bool good_ = true;
+};
+
 }  // namespace
 
 bool encode_state(const StateOptions& options, const Judge& judge,
                   const std::function<bool(ByteView)>& put) {
-  RunningChecksum sum;
-  const auto piece = [&](const Bytes& bytes) {
-    sum.add(bytes);
-    return put(bytes);
-  };
-  Bytes bytes;
-  Writer head(bytes);
-  head.u32(kMagic);
-  head.u32(0);
-  head.u64(options.size());
-  head.u64(judge.sections());
+  constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+  Bytes buffer(kPieceBytes);
+  PutPieces out(buffer, put);
+  Seal seal(out);
+  Writer w(out);
+  w.u32(kMagic);
+  w.u32(0);
+  w.u64(options.size());
+  w.u64(judge.sections());
   for (const auto& [name, value] : options) {
-    put_text(head, name);
-    put_text(head, value);
+    put_text(w, name);
+    put_text(w, value);
   }
-  if (!piece(bytes)) return false;
   for (std::size_t i = 0; i < judge.sections(); ++i) {
-    bytes.assign(sizeof(std::uint64_t), 0);
-    judge.encode(i, bytes);
-    store_u64(bytes.data(), bytes.size() - sizeof(std::uint64_t));
-    if (!piece(bytes)) return false;
+    w.u64(measured([&](Sink size) { judge.encode(i, size); }));
+    judge.encode(i, out);
   }
-  bytes.clear();
-  Writer(bytes).u64(sum.value());
-  return put(bytes);
+  seal.close();
+  out.finish();
+  return out.good();
 }
 
 StateProblem decode_state(ByteView in, const StateOptions& options, Judge& judge) {
