@@ -15,7 +15,6 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <thread>
 
 #include "semel/core/random.h"
 #include "semel/store/range_set.h"
@@ -23,6 +22,7 @@
 #include "tests/cli/process.h"
 #include "tests/cli/temporary_directory.h"
 #include "tests/golden/golden.h"
+#include "tests/support/eventually.h"
 #include "tests/support/store.h"
 
 // RocksDB makes the compaction filter that an OPTIONS file names without an owner: a process cannot
@@ -724,10 +724,7 @@ TEST_F(RocksStoreTest, TellsWhatFifoCompactionDrops) {
   for (int n = 100; n < 300; ++n)
     put(*store, std::string("z").append(key(n)), std::string(100, 'x'));
   ASSERT_TRUE(store->position());
-  for (int i = 0; i < 1000 && !told.contains(key(0)); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  EXPECT_TRUE(told.contains(key(0)));
+  EXPECT_TRUE(eventually([&] { return told.contains(key(0)); }));
   EXPECT_FALSE(store->get(key(0))->has_value());
   Told later;
   ASSERT_TRUE(store->changes_since(position, later));
@@ -756,10 +753,7 @@ TEST_F(RocksStoreTest, SaysWhenItHasFlushed) {
   put(*store, "a", "1");
   EXPECT_FALSE(store->flushed_since_checkpoint());
   ASSERT_TRUE(store->raw().Flush({}).ok());
-  for (int i = 0; i < 1000 && !store->flushed_since_checkpoint(); ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
-  EXPECT_TRUE(store->flushed_since_checkpoint());
+  EXPECT_TRUE(eventually([&] { return store->flushed_since_checkpoint(); }));
   ASSERT_TRUE(store->save_checkpoint(*store->position()));
   EXPECT_FALSE(store->flushed_since_checkpoint());
 }

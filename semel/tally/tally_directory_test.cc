@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -17,6 +16,7 @@
 
 #include "semel/store/rocksdb_store.h"
 #include "tests/cli/temporary_directory.h"
+#include "tests/support/eventually.h"
 #include "tests/support/keys.h"
 
 namespace {
@@ -31,12 +31,6 @@ extern "C" int fdatasync(int file) {
 
 namespace semel::tally {
 namespace {
-
-// Whether it comes to be: by a thread that is not ours, and in its own time.
-bool in_the_end(const std::function<bool()>& so) {
-  for (int i = 0; i < 2000 && !so(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  return so();
-}
 
 TallyStore::Settings settings_of(Durability durability = Durability::periodic) {
   TallyStore::Settings settings;
@@ -228,7 +222,7 @@ TEST_F(TallyDirectoryTest, SyncsInEachPeriodByItself) {
   for (std::uint64_t i = 0; i < 5; ++i) {
     const std::uint64_t before = syncs;
     add(*directory, "x", 1, id(i));
-    EXPECT_TRUE(in_the_end([&] { return syncs > before; }));
+    EXPECT_TRUE(eventually([&] { return syncs > before; }));
   }
 }
 
@@ -259,7 +253,7 @@ TEST_F(TallyDirectoryTest, ForgetsByItselfWhatHasLeftTheWindow) {
     return count;
   };
   constexpr std::size_t kLeft = 3;  // the shape, the state, the counter
-  EXPECT_TRUE(in_the_end([&] { return records() == kLeft; }));
+  EXPECT_TRUE(eventually([&] { return records() == kLeft; }));
   EXPECT_EQ(value(directory, "x"), 1);
 }
 

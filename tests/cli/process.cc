@@ -3,15 +3,19 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "semel/core/assert.h"
+#include "tests/support/eventually.h"
 
 namespace semel {
 namespace {
@@ -59,6 +63,44 @@ std::vector<std::string> environment_of(const Start& start) {
     all.emplace_back(name).append("=").append(value);
   }
   return all;
+}
+
+// The state of each thread, and how often it was given a processor and gave it back.
+std::string activity(pid_t pid) {
+  std::string all;
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  std::error_code gone;  // threads may end meanwhile
+  for (const auto& task : std::filesystem::directory_iterator(tasks, gone)) {
+    std::ifstream status(task.path() / "status");
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("State:") || line.find("ctxt_switches:") != std::string::npos) {
+        all += line + '\n';
+      }
+    }
+  }
+  return all;
+}
+
+// Whether one of its threads is in a write to standard output. "1 0x1 ...": the number of the call,
+// and what it is called with.
+bool writes(pid_t pid) {
+  const std::string writing = std::to_string(SYS_write) + " 0x1 ";
+  std::error_code gone;
+  for (const auto& task :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", gone)) {
+    std::ifstream file(task.path() / "syscall");
+    std::string line;
+    if (std::getline(file, line) && line.starts_with(writing)) return true;
+  }
+  return false;
+}
+
+bool all_sleep(const std::string& activity) {
+  for (std::size_t at = 0; (at = activity.find("State:\t", at)) != std::string::npos; ++at) {
+    const char state = activity[at + 7];
+    if (state != 'S' && state != 'Z') return false;
+  }
+  return !activity.empty();
 }
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
@@ -135,6 +177,20 @@ std::string Process::read(std::size_t size) {
   std::string taken = outcome_.out.substr(0, size);
   outcome_.out.erase(0, taken.size());
   return taken;
+}
+
+void Process::wait_until_still() const {
+  std::string before;
+  const bool still = eventually([&] {
+    const std::string last = std::exchange(before, activity(pid_));
+    return before == last && all_sleep(before);
+  });
+  SEMEL_ASSERT(still);
+}
+
+void Process::wait_until_blocked() const {
+  SEMEL_ASSERT(eventually([this] { return writes(pid_); }));
+  wait_until_still();
 }
 
 void Process::signal(int number) const { SEMEL_ASSERT(::kill(pid_, number) == 0); }

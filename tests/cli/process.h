@@ -24,7 +24,7 @@ struct Start {
   std::vector<std::pair<std::string, std::string>> environment = {};  // beside or instead of ours
   std::string commands = {};  // a folder that comes before the others in PATH
   bool merge = false;         // standard error goes where standard output goes
-  std::chrono::milliseconds timeout = std::chrono::minutes(2);
+  std::chrono::milliseconds timeout = std::chrono::minutes(10);  // a busy machine takes its time
 };
 
 struct Outcome {
@@ -50,6 +50,13 @@ class Process {
   pid_t id() const { return pid_; }
   // Sends it a signal. REQUIRES: finish() was not called.
   void signal(int number) const;
+  // Waits until none of its threads runs, or has run between two looks: it has done all that it can
+  // do until somebody gives it something. REQUIRES: finish() was not called.
+  void wait_until_still() const;
+  // Waits until it stands in a write to its standard output, which nobody reads.
+  void wait_until_blocked() const;
+  // Brings the deadline forward to now.
+  void expire() { deadline_ = std::chrono::steady_clock::now(); }
   // Gives the rest of the input, takes the rest of the output, and waits for the end.
   Outcome finish();
 

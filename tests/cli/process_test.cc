@@ -3,9 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <thread>
+#include <fstream>
 
 #include "tests/cli/temporary_directory.h"
+#include "tests/support/eventually.h"
 
 namespace semel {
 namespace {
@@ -44,25 +45,55 @@ TEST(Process, SurvivesAProgramThatDoesNotReadItsInput) {
 
 TEST(Process, StartsWithSigpipeAtItsDefault) { EXPECT_EQ(shell("kill -PIPE $$").signal, SIGPIPE); }
 
-TEST(Process, KillsAllThatRunsBeyondTheDeadline) {
-  const auto start = std::chrono::steady_clock::now();
-  const Outcome outcome = run({.command = {"bash", "-c", "echo begun; sleep 100 | sleep 100"},
-                               .timeout = milliseconds(300)});
-  EXPECT_TRUE(outcome.timed_out);
-  EXPECT_EQ(outcome.signal, SIGKILL);
-  EXPECT_EQ(outcome.out, "begun\n");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(50));
+std::string read_line(Process& process) {
+  std::string line;
+  while (!line.ends_with('\n')) {
+    const std::string next = process.read(1);
+    if (next.empty()) return line;
+    line += next;
+  }
+  line.pop_back();
+  return line;
 }
 
+// Whether the process has ended, though perhaps nobody has looked yet.
+bool ended(const std::string& pid) {
+  std::ifstream file("/proc/" + pid + "/stat");
+  std::string number, name, state;
+  return !(file >> number >> name >> state) || state == "Z";
+}
+
+TEST(Process, KillsAllThatRunsBeyondTheDeadline) {
+  Process process({.command = {"bash", "-c", "sleep 1000000 & echo $!; echo $$; wait"}});
+  const std::string child = read_line(process);
+  const std::string parent = read_line(process);
+  EXPECT_FALSE(ended(parent));
+  process.expire();
+  const Outcome outcome = process.finish();
+  EXPECT_TRUE(outcome.timed_out);
+  EXPECT_EQ(outcome.signal, SIGKILL);
+  EXPECT_TRUE(eventually([&] { return ended(parent) && ended(child); }));
+}
+
+// What is left behind says its number when the other has ended.
 TEST(Process, KillsWhatIsLeftBehind) {
-  const Outcome outcome =
-      run({.command = {"bash", "-c", "sleep 100 & echo $!"}, .timeout = milliseconds(300)});
+  Process process({.command = {"bash", "-c",
+                               "(while read -r _ _ _ parent _ </proc/$BASHPID/stat; "
+                               "[ $parent = $$ ]; do sleep 0.01; done; "
+                               "echo $BASHPID; exec sleep 1000000) &"}});
+  const std::string left = read_line(process);
+  process.expire();
+  const Outcome outcome = process.finish();
   EXPECT_TRUE(outcome.timed_out);
   EXPECT_EQ(outcome.status, 0);
-  for (int wait = 0; wait < 1000 && ::kill(std::stoi(outcome.out), 0) == 0; ++wait) {
-    std::this_thread::sleep_for(milliseconds(10));
-  }
-  EXPECT_EQ(::kill(std::stoi(outcome.out), 0), -1);
+  EXPECT_TRUE(eventually([&] { return ended(left); }));
+}
+
+TEST(Process, IsStillWhenItWaitsForInput) {
+  Process process({.command = {"bash", "-c", "for i in {1..20000}; do :; done; echo; cat"}});
+  process.wait_until_still();
+  EXPECT_EQ(process.read(1), "\n");
+  EXPECT_EQ(process.finish().status, 0);
 }
 
 TEST(Process, MergesErrorIntoOutputInOrder) {

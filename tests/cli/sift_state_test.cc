@@ -14,6 +14,7 @@
 #include "tests/cli/command.h"
 #include "tests/cli/lines.h"
 #include "tests/cli/temporary_directory.h"
+#include "tests/support/eventually.h"
 
 namespace semel {
 namespace {
@@ -32,10 +33,7 @@ class SiftState : public ::testing::Test {
     return ::stat(state_.c_str(), &status) == 0 ? status.st_ino : 0;
   }
   void wait_for_save_after(ino_t before) const {
-    for (int i = 0; i < 1000 && saved() == before; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    ASSERT_NE(saved(), before);
+    ASSERT_TRUE(eventually([&] { return saved() != before; }));
   }
 
   TemporaryDirectory directory_;
@@ -133,9 +131,8 @@ TEST_F(SiftState, BelongsToOneProcessAtATime) {
   const Outcome second = sift({}, "a\n");
   EXPECT_EQ(second.status, 1);
   EXPECT_EQ(second.err, "semel sift: another process is using '" + state_ + "'\n");
-  while (std::filesystem::file_size(state_) == 0) {  // what was made at the start
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  // What was made at the start is empty.
+  ASSERT_TRUE(eventually([&] { return std::filesystem::file_size(state_) > 0; }));
   EXPECT_EQ(sift({}, "a\n").status, 1) << "the new file is locked too";
   first.finish();
   EXPECT_EQ(sift({}, "a\n").out, "");
@@ -210,7 +207,7 @@ TEST_F(SiftState, KnowsNothingThatIsNotWritten) {
   const std::string in = directory_.write("in", input);
   Process process(
       {.command = {SEMEL_COMMAND, "sift", "-q", "-x", "-S", state_, "-C", "1ms", "-t", "3", in}});
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  process.wait_until_still();
   process.signal(SIGKILL);
   const std::vector<std::string> before = lines_of(process.finish().out);
   const std::vector<std::string> after = lines_of(sift({"-x"}, input).out);

@@ -3,15 +3,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <map>
 #include <string>
-#include <thread>
 
 #include "tests/cli/command.h"
 #include "tests/cli/temporary_directory.h"
+#include "tests/support/eventually.h"
 
 namespace semel {
 namespace {
@@ -424,11 +423,10 @@ TEST_F(Sync, LeavesADirectoryInUseAlone) {
   Process owner({.command = {SEMEL_COMMAND, "load", path("b")}});
   const std::string in_use = "cannot open '" + path("b") + "': it is in use by another process";
   Outcome outcome;
-  for (int i = 0; i < 1000; ++i) {  // until it has it
+  ASSERT_TRUE(eventually([&] {  // it has it
     outcome = on_both({"diff", "-q"});
-    if (outcome.status == 2) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  }
+    return outcome.status == 2;
+  }));
   EXPECT_EQ(outcome.err, "semel diff: " + in_use + "; allowed: --secondary\n");
   outcome = on_both({"sync"});
   EXPECT_EQ(outcome.status, 1);
@@ -548,10 +546,8 @@ class Stopped : public Sync {
   Outcome stop_when_silent(int bytes, int signal) const {
     Process process({.command = {SEMEL_COMMAND, "sync", "--stretch", "100", path("a"), "--via",
                                  silent_after(bytes)}});
-    for (int i = 0; i < 3000 && !std::filesystem::exists(path("silent")); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // what came is worked off
+    EXPECT_TRUE(eventually([&] { return std::filesystem::exists(path("silent")); }));
+    process.wait_until_still();  // what came is worked off
     process.signal(signal);
     return process.finish();
   }

@@ -111,11 +111,11 @@ TEST_F(Tally, TellsAConflictInAnExactTable) {
 // for a whole window all of the client is forgotten, and there is another try.
 TEST_F(Tally, TellsAStaleOperation) {
   const std::string records =
-      "for i in {1..40}; do echo $client,$i,1; sleep 0.02; done; echo $client,1,1";
+      "for i in {1..40}; do echo $client,$i,1; sleep 0.12; done; echo $client,1,1";
   Outcome outcome;
   for (int client = 1; client <= 20 && outcome.status != 3; ++client) {
     outcome = run_shell("client=" + std::to_string(client) + "; (" + records +
-                        ") | $SEMEL tally load -f csv -c 1 -s 2 -a 3 -w 250ms " + path("table"));
+                        ") | $SEMEL tally load -f csv -c 1 -s 2 -a 3 -w 2s " + path("table"));
   }
   EXPECT_EQ(outcome.status, 3);
   expect_in(outcome.err, {"standard input line 41: not counted: too old to tell whether it was "

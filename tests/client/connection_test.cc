@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
 
 #include "tests/support/redis_server.h"
@@ -12,7 +13,7 @@ namespace {
 
 TEST(Connection, SendsManyCommandsAndReadsTheirAnswersInOrder) {
   const RedisServer server;
-  Connection connection(server.address());
+  Connection connection = server.connection();
   constexpr int kCommands = 10'000;
   for (int i = 0; i < kCommands; ++i) connection.append(Command{"ECHO"}.add(std::int64_t{i}));
   ASSERT_TRUE(connection.send()) << connection.problem();
@@ -26,7 +27,7 @@ TEST(Connection, SendsManyCommandsAndReadsTheirAnswersInOrder) {
 
 TEST(Connection, TakesAnErrorOfTheServerForAnAnswer) {
   const RedisServer server;
-  Connection connection(server.address());
+  Connection connection = server.connection();
   const auto reply = connection.call({"NO.SUCH"});
   ASSERT_TRUE(reply);
   EXPECT_TRUE(reply->is_error("ERR"));
@@ -76,7 +77,7 @@ TEST(Connection, ConnectsThroughASocket) {
 TEST(Connection, OutlivesItsServer) {
   std::signal(SIGPIPE, SIG_DFL);
   RedisServer server;
-  Connection connection(server.address());
+  Connection connection = server.connection();
   ASSERT_TRUE(connection.call({"PING"}));
   server.kill();
   EXPECT_FALSE(connection.call({"PING"}));
@@ -88,10 +89,11 @@ TEST(Connection, OutlivesItsServer) {
 
 TEST(Connection, DoesNotWaitForEver) {
   const RedisServer server;
-  Connection connection(server.address(), {}, {.timeout_ms = 100});
+  Connection connection = server.connection();
   ASSERT_TRUE(connection.call({"PING"}));
   server.pause();
-  const auto reply = connection.call({"PING"});
+  const auto reply =
+      connection.call({"PING"}, std::chrono::steady_clock::now() + std::chrono::milliseconds(100));
   server.resume();
   ASSERT_FALSE(reply);
   EXPECT_EQ(connection.problem(), "lost " + server.address().text() + ": no answer in time");

@@ -17,9 +17,15 @@ namespace {
 using Words = ScriptedServer::Words;
 
 constexpr std::int64_t kHourMs = 3'600'000;
-constexpr std::chrono::milliseconds kShort{100};
 // Far above what buffers of sockets hold, far below what an endless reply would take.
 constexpr std::uint64_t kMuch = std::uint64_t{64} << 20;
+
+Time soon() { return std::chrono::steady_clock::now() + std::chrono::milliseconds(100); }
+
+ClusterOptions patient() {
+  return {.connection = {.connect_timeout_ms = kHourMs, .timeout_ms = kHourMs},
+          .deadline_ms = kHourMs};
+}
 
 class HostileServer : public ::testing::TestWithParam<Attack> {};
 
@@ -30,8 +36,8 @@ TEST_P(HostileServer, LosesTheConnectionAndNothingElse) {
   ScriptedServer server([](const Words& words) {
     return words[0] == "PING" ? ScriptedAnswer{"+PONG\r\n"} : GetParam().answer;
   });
-  Connection connection(server.address());
-  ASSERT_FALSE(connection.call({"ATTACK"}, std::chrono::steady_clock::now() + kShort));
+  Connection connection(server.address(), {}, patient().connection);
+  ASSERT_FALSE(connection.call({"ATTACK"}, soon()));
   EXPECT_FALSE(connection.connected());
   EXPECT_NE(connection.problem(), "");
   EXPECT_LT(server.sent(), kMuch);
@@ -49,9 +55,9 @@ TEST_P(HostileServer, HoldsUpNoCommandBeyondItsDeadline) {
     attacking = true;
     return GetParam().answer;
   });
-  Cluster cluster(*parse_url(server.url()),
-                  {.connection = {.timeout_ms = kHourMs}, .deadline_ms = 100});
+  Cluster cluster(*parse_url(server.url()), patient());
   ASSERT_TRUE(cluster.connect()) << cluster.problem();
+  cluster.end_by(soon());
   const auto reply = cluster.call("k", {"GET", "k"}, Repeat::safe);
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().code, Errc::io);
@@ -62,7 +68,8 @@ TEST_P(HostileServer, HoldsUpNoLoginBeyondTheDeadline) {
   const ScriptedServer server([](const Words&) { return GetParam().answer; });
   Url url = *parse_url(server.url());
   url.password = "secret";
-  Cluster cluster(url, {.connection = {.timeout_ms = kHourMs}, .deadline_ms = 100});
+  Cluster cluster(url, patient());
+  cluster.end_by(soon());
   ASSERT_FALSE(cluster.connect());
   EXPECT_NE(cluster.problem(), "");
   EXPECT_EQ(cluster.problem().find("secret"), std::string::npos);
@@ -72,7 +79,7 @@ TEST(UnaskedReply, IsNotTakenForAnAnswer) {
   ScriptedServer server([](const Words& words) {
     return ScriptedAnswer{words[0] == "TWICE" ? "+one\r\n+two\r\n" : "+" + words[0] + "\r\n"};
   });
-  Connection connection(server.address());
+  Connection connection(server.address(), {}, patient().connection);
   EXPECT_FALSE(connection.call({"TWICE"}));
   EXPECT_NE(connection.problem().find("not asked"), std::string::npos) << connection.problem();
   EXPECT_EQ(connection.call({"NEXT"})->text(), "NEXT");
@@ -98,9 +105,9 @@ TEST(Redirections, EndAtTheDeadline) {
     for (const std::string& to : {server.address().text(), std::string(":1"), std::string(""),
                                   std::string("127.0.0.1:99999"), std::string("\x1b[2J:1")}) {
       where = std::string("-") + word + " 42 " + to + "\r\n";
-      Cluster cluster(*parse_url(server.url()),
-                      {.connection = {.timeout_ms = kHourMs}, .deadline_ms = 100});
+      Cluster cluster(*parse_url(server.url()), patient());
       ASSERT_TRUE(cluster.connect()) << cluster.problem();
+      cluster.end_by(soon());
       const auto reply = cluster.call("k", {"GET", "k"}, Repeat::safe);
       ASSERT_FALSE(reply) << where;
       EXPECT_STREQ(reply.error().what, "no answer by the deadline");
@@ -120,8 +127,9 @@ TEST(Redirections, LeaveNoEndlessListOfNodes) {
                           std::to_string(self->address().port) + "\r\n"};
   }));
   self = &server;
-  Cluster cluster(*parse_url(server.url()), {.deadline_ms = 1'000});
+  Cluster cluster(*parse_url(server.url()), patient());
   ASSERT_TRUE(cluster.connect()) << cluster.problem();
+  cluster.end_by(std::chrono::steady_clock::now() + std::chrono::seconds(1));
   std::vector<Cluster::Ticket> tickets;
   for (int i = 0; i < 2000; ++i) tickets.push_back(cluster.start(42, {"GET", "k"}, Repeat::safe));
   for (const auto ticket : tickets) EXPECT_FALSE(cluster.finish(ticket));
@@ -163,7 +171,7 @@ TEST(ClusterSlots, AreRefusedIfTheyMakeNoSense) {
   };
   for (const std::string& garbage : nonsense) {
     slots = garbage;
-    Cluster cluster(*parse_url(server.url()));
+    Cluster cluster(*parse_url(server.url()), patient());
     const auto connected = cluster.connect();
     ASSERT_FALSE(connected) << garbage.substr(0, 60);
     EXPECT_EQ(connected.error().code, Errc::mismatch) << garbage.substr(0, 60);
@@ -174,7 +182,7 @@ TEST(ClusterSlots, AreRefusedIfTheyMakeNoSense) {
                                   "*1\r\n*4\r\n:0\r\n:16383\r\n*4\r\n$9\r\n127.0.0.1\r\n:7000\r\n+"
                                   "id\r\n*0\r\n*2\r\n+x\r\n:1\r\n"}) {
     slots = sound;
-    Cluster cluster(*parse_url(server.url()));
+    Cluster cluster(*parse_url(server.url()), patient());
     EXPECT_TRUE(cluster.connect()) << cluster.problem();
   }
 }
@@ -183,7 +191,7 @@ TEST(ClusterSlots, AreRefusedIfTheyMakeNoSense) {
 TEST(Answers, OfAnotherKindAreRefused) {
   std::string answer;
   const ScriptedServer server(once_connected([&](const Words&) { return ScriptedAnswer{answer}; }));
-  Cluster cluster(*parse_url(server.url()));
+  Cluster cluster(*parse_url(server.url()), patient());
   ASSERT_TRUE(cluster.connect());
   for (const Taking taking : {Taking::claimed, Taking::added}) {
     RemoteSlice slice(cluster, SiftKey("k"), {taking, "me", 60'000});
@@ -217,7 +225,9 @@ TEST(Answers, ToWaitMustBeANumber) {
       [&](const Words& words) { return ScriptedAnswer{words[0] == "WAIT" ? wait : "+OK\r\n"}; }));
   for (const char* const wrong : {"$-1\r\n", "+1\r\n", "$1\r\n1\r\n", "-ERR no\r\n", "*0\r\n"}) {
     wait = wrong;
-    Cluster cluster(*parse_url(server.url()), {.replicas = 1});
+    ClusterOptions options = patient();
+    options.replicas = 1;
+    Cluster cluster(*parse_url(server.url()), options);
     ASSERT_TRUE(cluster.connect());
     EXPECT_FALSE(cluster.call("k", {"SET", "k", "v"}, Repeat::never)) << wrong;
     EXPECT_EQ(cluster.counts().unconfirmed, 1u);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <map>
 #include <thread>
 
@@ -11,6 +12,7 @@
 #include "semel/sift/sliced_filter.h"
 #include "semel/sift/window_slice.h"
 #include "semel/window/exact_window.h"
+#include "tests/support/eventually.h"
 #include "tests/support/redis_server.h"
 
 namespace semel::client {
@@ -41,7 +43,7 @@ std::vector<Verdict> answer(Slice& slice, SliceCall call) {
 class RemoteSliceTest : public ::testing::TestWithParam<Taking> {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(cluster_.connect()) << cluster_.problem();
+    ASSERT_TRUE(eventually([&] { return cluster_.connect().has_value(); })) << cluster_.problem();
     reserve_exact("s");
   }
 
@@ -58,7 +60,7 @@ class RemoteSliceTest : public ::testing::TestWithParam<Taking> {
   }
 
   static ClusterOptions impatient() {
-    return {.connection = {.timeout_ms = 200}, .deadline_ms = 20'000};
+    return {.connection = {.timeout_ms = 200}, .deadline_ms = 600'000};
   }
 
   RedisServer server_{with_module()};
@@ -136,7 +138,7 @@ TEST_P(RemoteSliceTest, TellsTheTruthAfterALostAnswerIfItClaims) {
   there.start(call);
   cluster_.send();
   std::jthread later([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    server_.wait_until_left();
     server_.resume();
   });
   there.finish(call);
@@ -188,7 +190,7 @@ TEST_P(RemoteSliceTest, TellsOneOfManyProducersThatItIsFirst) {
 }
 
 TEST_P(RemoteSliceTest, FailsWithAReason) {
-  Cluster cluster(*parse_url(server_.url()), {.deadline_ms = 300});
+  Cluster cluster(*parse_url(server_.url()), {.deadline_ms = 600'000});
   ASSERT_TRUE(cluster.connect());
   RemoteSlice there = slice(cluster, "me");
   server_.call({"SET", "text", "x"});
@@ -202,6 +204,7 @@ TEST_P(RemoteSliceTest, FailsWithAReason) {
     EXPECT_NE(text.problem().find("key text holds something else"), std::string::npos);
   }
   server_.kill();
+  cluster.end_by(std::chrono::steady_clock::now() + std::chrono::milliseconds(300));
   SliceCall call = call_of(SliceAction::test_and_set, {key(1)});
   there.start(call);
   there.finish(call);

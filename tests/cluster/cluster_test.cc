@@ -8,16 +8,15 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <span>
-#include <thread>
 
 #include "semel/core/assert.h"
 #include "tests/cluster/faults.h"
 #include "tests/cluster/sift_producers.h"
 #include "tests/cluster/tally_writers.h"
+#include "tests/support/eventually.h"
 #include "tests/support/redis_cluster.h"
 #include "tests/support/setting.h"
 
@@ -88,15 +87,10 @@ class ClusterFaults {
       for (std::size_t p = 0; p < servers_.size(); ++p) {
         const RedisServer& primary = servers_.node(p);
         if (std::to_string(primary.port()) != of) continue;
-        std::string there = digests_of(primary);
-        std::string here = digests_of(node);
-        for (int tries = 0; here != there && tries < 100;
-             ++tries) {  // the last ones are on their way
-          std::this_thread::sleep_for(std::chrono::milliseconds(50));
-          there = digests_of(primary);
-          here = digests_of(node);
-        }
-        EXPECT_EQ(here, there);
+        // The last ones may be on their way.
+        EXPECT_TRUE(eventually([&] { return digests_of(node) == digests_of(primary); }))
+            << digests_of(node) << "\nprimary\n"
+            << digests_of(primary);
       }
     }
   }

@@ -11,7 +11,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::minutes kPatience{10};
 constexpr milliseconds kPoll{20};
 
 [[noreturn]] void give_up(const char* what) {

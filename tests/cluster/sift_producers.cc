@@ -10,6 +10,7 @@
 #include "semel/core/random.h"
 #include "semel/sift/placement.h"
 #include "semel/sift/sliced_filter.h"
+#include "tests/support/eventually.h"
 
 namespace semel {
 namespace {
@@ -54,7 +55,8 @@ class SiftProducers::Producer {
     std::string problem;
     // So low that no id is taken for another one in a campaign.
     const client::SiftShape shape{.window_ms = 3'600'000, .error = 1e-12, .capacity = 100'000};
-    if (cluster_.connect() && client::reserve(cluster_, keys(), shape, problem)) return true;
+    const bool connected = eventually([&] { return cluster_.connect().has_value(); });
+    if (connected && client::reserve(cluster_, keys(), shape, problem)) return true;
     log_.problems.push_back(problem.empty() ? cluster_.problem() : problem);
     return false;
   }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "semel/core/assert.h"
+#include "tests/support/eventually.h"
 
 namespace semel {
 namespace {
@@ -65,7 +66,8 @@ class TallyWriters::Writer {
         report_(report) {}
 
   void run(const std::atomic<bool>& enough) {
-    if (!cluster_.connect()) return report_.problems.push_back(cluster_.problem());
+    if (!eventually([&] { return cluster_.connect().has_value(); }))
+      return report_.problems.push_back(cluster_.problem());
     while (!enough && report_.problems.empty()) {
       std::vector<Operation> batch;
       for (std::uint64_t i = 1 + random_.below(kMostAtOnce); i > 0; --i) batch.push_back(next());
@@ -139,7 +141,7 @@ class TallyWriters::Writer {
 TallyWriters::TallyWriters(const client::Url& url, std::uint64_t seed, Planted planted)
     : reports_(kWriters) {
   Cluster cluster(url, {.replicas = 1});
-  SEMEL_ASSERT(cluster.connect());
+  SEMEL_ASSERT(eventually([&] { return cluster.connect().has_value(); }));
   bool exact = false;
   for (const std::string& table : tables()) {
     Command command{"TALLY.CREATE", table, "WINDOW", "1h", "CAPACITY", "100000"};
@@ -177,7 +179,7 @@ TallyWriters::Report TallyWriters::finish() {
 
 TallyWriters::Sums sums_of(const client::Url& url) {
   Cluster cluster(url);
-  SEMEL_ASSERT(cluster.connect());
+  SEMEL_ASSERT(eventually([&] { return cluster.connect().has_value(); }));
   TallyWriters::Sums sums;
   for (const std::string& table : tables()) {
     const auto reply = cluster.call(table, {"TALLY.RANGE", table, "-", "+"}, Repeat::safe);

@@ -3,11 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <string>
-#include <thread>
 
 #include "tests/module/module_server.h"
+#include "tests/support/eventually.h"
 
 namespace semel {
 
@@ -19,15 +18,14 @@ inline void follow(const RedisServer& replica, const RedisServer& primary) {
 // Waits until the replica has all that the primary has sent.
 inline void expect_in_step(const RedisServer& primary, const RedisServer& replica) {
   Talk from(primary), to(replica);
-  for (int i = 0; i < 4000; ++i) {
+  const bool in_step = eventually([&] {
     // The replica first: what comes between the two questions makes them differ.
     const std::int64_t there = info(to, "replication", "slave_repl_offset");
     const bool up =
         to.call({"INFO", "replication"}).text.find("link_status:up") != std::string::npos;
-    if (up && there == info(from, "replication", "master_repl_offset")) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  FAIL() << "the replica does not catch up\n" << replica.log();
+    return up && there == info(from, "replication", "master_repl_offset");
+  });
+  ASSERT_TRUE(in_step) << "the replica does not catch up\n" << replica.log();
 }
 
 }  // namespace semel

@@ -2,12 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <thread>
 
 #include "tests/module/module_server.h"
 #include "tests/module/replicas.h"
 #include "tests/module/samples.h"
 #include "tests/module/workload.h"
+#include "tests/support/eventually.h"
 #include "tests/support/redis_cluster.h"
 
 namespace semel {
@@ -312,21 +312,8 @@ TEST(Jobs, GoOnWithoutTheirClient) {
     while (info(talk, "semel", "semel_jobs") == 0) {
     }
   }
-  for (int i = 0; i < 4000 && talk("BF.EXISTS d item:b") == "0"; ++i) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
+  EXPECT_TRUE(eventually([&] { return talk("BF.EXISTS d item:b") != "0"; }));
   EXPECT_EQ(talk("BF.MEXISTS d item:a item:b"), "[1, 1]");
-}
-
-// Whether it becomes true, on a machine that may be busy with other things.
-template <class Condition>
-bool eventually(Condition condition) {
-  for (int i = 0; i < 12'000; ++i) {
-    if (condition()) return true;
-    if (i < 100) continue;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return false;
 }
 
 // Has the server meet a merge of large filters and another command at once, in this order: while it

@@ -17,7 +17,7 @@
 namespace semel {
 namespace {
 
-constexpr int kPatienceSeconds = 30;
+constexpr int kPatienceSeconds = 600;
 
 int digit(char c) { return static_cast<int>(std::string_view("0123456789abcdef").find(c)); }
 

@@ -8,6 +8,7 @@
 
 #include "tests/module/module_server.h"
 #include "tests/module/samples.h"
+#include "tests/support/eventually.h"
 
 namespace semel {
 namespace {
@@ -168,12 +169,7 @@ TEST_P(Values, SayHowMuchMemoryTheyTakeAndGiveItBack) {
     const auto used = [&] {
       return static_cast<double>(info(talk_, "memory", "used_memory") - before);
     };
-    const auto wait_until = [&](auto reached) {
-      for (int i = 0; i < 400 && !reached(); ++i) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      }
-    };
-    wait_until([&] { return info(talk_, "clients", "connected_clients") == 1; });
+    ASSERT_TRUE(eventually([&] { return info(talk_, "clients", "connected_clients") == 1; }));
     const double taken = used();
     const auto told = static_cast<double>(talk_.call({"MEMORY", "USAGE", "k"}).integer());
     if (counts) {
@@ -182,8 +178,7 @@ TEST_P(Values, SayHowMuchMemoryTheyTakeAndGiveItBack) {
     talk_(command);
     ASSERT_EQ(talk_("DBSIZE"), "0");
     if (!counts) continue;
-    wait_until([&] { return used() < 0.02 * taken; });
-    EXPECT_LT(used(), 0.02 * taken) << command;
+    EXPECT_TRUE(eventually([&] { return used() < 0.02 * taken; })) << command << ' ' << used();
   }
 }
 

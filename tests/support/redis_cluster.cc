@@ -1,5 +1,6 @@
 #include "tests/support/redis_cluster.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,7 +17,7 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::minutes kPatience{10};
 constexpr std::chrono::milliseconds kPoll{20};
 
 void wait_for(const char* what, const std::function<bool()>& done) {
@@ -64,8 +65,23 @@ std::vector<std::vector<std::string>> lines_of(const std::string& nodes) {
   return lines;
 }
 
+constexpr std::size_t kId = 0;
 constexpr std::size_t kFlags = 2;
 constexpr std::size_t kFirstSlots = 8;
+
+// Whether the node of this line has the slot: "77" or "0-5460", and not one that is on its way.
+bool has_slot(const std::vector<std::string>& line, std::uint32_t slot) {
+  for (std::size_t word = kFirstSlots; word < line.size(); ++word) {
+    const std::string& range = line[word];
+    if (range.front() == '[') continue;
+    const std::uint64_t first = std::stoul(range);
+    const std::size_t dash = range.find('-');
+    const std::uint64_t last =
+        dash == std::string::npos ? first : std::stoul(range.substr(dash + 1));
+    if (first <= slot && slot <= last) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -160,19 +176,9 @@ std::size_t RedisCluster::primary_of(std::uint32_t slot) const {
       const auto nodes = ask(nodes_[i], {"CLUSTER", "NODES"});
       if (!nodes) continue;
       for (const auto& line : lines_of(*nodes)) {
-        if (line[kFlags].find("myself,master") == std::string::npos) continue;
-        for (std::size_t word = kFirstSlots; word < line.size(); ++word) {
-          const std::string& range = line[word];
-          if (range.front() == '[') continue;  // on its way
-          const std::uint32_t first = static_cast<std::uint32_t>(std::stoul(range));
-          const std::size_t dash = range.find('-');
-          const std::uint32_t last =
-              dash == std::string::npos
-                  ? first
-                  : static_cast<std::uint32_t>(std::stoul(range.substr(dash + 1)));
-          found = i;
-          if (first <= slot && slot <= last) return true;
-        }
+        found = i;
+        const bool mine = line[kFlags].find("myself,master") != std::string::npos;
+        if (mine && has_slot(line, slot)) return true;
       }
     }
     return false;
@@ -217,6 +223,19 @@ void RedisCluster::end_move(std::uint32_t slot, std::size_t to) {
   for (const std::size_t primary : primaries()) {
     if (primary != to) require(nodes_[primary], {"CLUSTER", "SETSLOT", number, "NODE", name});
   }
+  // Replicas hear of it from the others. One that takes its primary's place before that would not
+  // know that the slot is its own.
+  wait_for("one view of a slot", [&] {
+    return std::all_of(nodes_.begin(), nodes_.end(), [&](const RedisServer& node) {
+      if (!node.running()) return true;
+      const auto nodes = ask(node, {"CLUSTER", "NODES"});
+      if (!nodes) return false;
+      const auto lines = lines_of(*nodes);
+      return std::any_of(lines.begin(), lines.end(), [&](const auto& line) {
+        return line[kId] == name && has_slot(line, slot);
+      });
+    });
+  });
 }
 
 void RedisCluster::fail_over(std::size_t primary) {

@@ -14,17 +14,20 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <iomanip>
+#include <sstream>
 #include <thread>
 #include <utility>
 
 #include "semel/core/assert.h"
+#include "tests/support/eventually.h"
 
 namespace semel {
 namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatience{60};
+constexpr std::chrono::minutes kPatience{10};
 constexpr std::chrono::milliseconds kPoll{5};
 constexpr int kPortsTried = 20;
 
@@ -196,6 +199,23 @@ void RedisServer::pause() const {
 void RedisServer::resume() const {
   SEMEL_ASSERT(running());
   ::kill(pid_, SIGCONT);
+}
+
+void RedisServer::wait_until_left() const {
+  // "sl local_address rem_address st ...", in hexadecimal; 08 is CLOSE_WAIT.
+  std::ostringstream ours;
+  ours << "0100007F:" << std::hex << std::uppercase << std::setfill('0') << std::setw(4) << port_;
+  const bool left = eventually([&] {
+    std::ifstream sockets("/proc/net/tcp");
+    for (std::string line; std::getline(sockets, line);) {
+      std::istringstream words(line);
+      std::string number, local, remote, state;
+      words >> number >> local >> remote >> state;
+      if (local == ours.str() && state == "08") return true;
+    }
+    return false;
+  });
+  if (!left) give_up("no client leaves");
 }
 
 // Not running() any more if the process has ended.

@@ -46,6 +46,8 @@ class RedisServer {
   // SIGSTOP and SIGCONT: there, but silent. REQUIRES: it runs.
   void pause() const;
   void resume() const;
+  // Waits until a client has closed its connection while the server was paused, and so unnoticed.
+  void wait_until_left() const;
 
   bool running() const { return pid_ > 0; }
   pid_t pid() const { return pid_; }
