@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "module/host/listeners.h"
+#include "module/host/reserve.h"
 #include "module/host/statistics.h"
 #include "module/host/type.h"
 #include "module/host/value_limit.h"
@@ -41,6 +42,7 @@ std::string load_all(api::Ctx* ctx, std::span<const std::string_view> arguments,
              "commands of modules are in no ACL category of this server but @all: a rule such as "
              "-@write does not cover them. Give rights by keys, such as %%R~*, or by command");
   }
+  if (!keep_reserve()) return "there is no memory for the reserve";
   if (!watch_listeners(ctx) || !watch_memory(ctx)) return "the server does not tell its events";
   if (api::RegisterInfoFunc(ctx, tell_info) != api::kOk) return "no INFO section";
   return "";

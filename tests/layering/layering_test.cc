@@ -53,7 +53,6 @@ TEST(LayeringChecker, AllowsWhatTheTableAllows) {
   EXPECT_TRUE(allows("semel/store/rocksdb_store.cc", "<rocksdb/db.h>"));
   EXPECT_TRUE(allows("semel/store/rocksdb_store_test.cc", "<rocksdb/db.h>"));
   EXPECT_TRUE(allows("semel/tally/tally_store.cc", R"("semel/store/ordered_store.h")"));
-  EXPECT_TRUE(allows("semel/site/site.cc", R"("semel/sync/plan.h")"));
   EXPECT_TRUE(allows("client/connection.cc", "<hiredis/hiredis.h>"));
   EXPECT_TRUE(allows("client/connection.cc", R"("semel/sift/slices.h")"));
   EXPECT_TRUE(allows("module/host/call.h", R"("module/host/api.h")"));
@@ -68,7 +67,6 @@ TEST(LayeringChecker, RefusesAnIncludeUpwards) {
   EXPECT_FALSE(allows("semel/core/codec.h", R"("semel/hash/digest.h")"));
   EXPECT_FALSE(allows("semel/bits/bit_array.h", R"("semel/hash/digest.h")"));
   EXPECT_FALSE(allows("semel/tally/table.cc", R"("semel/store/ordered_store.h")"));
-  EXPECT_FALSE(allows("semel/site/site.cc", R"("cli/main.h")"));
   EXPECT_FALSE(allows("module/commands/sift.cc", R"("client/connection.h")"));
   EXPECT_FALSE(allows("semel/filter/bloom_filter.cc", R"("tests/laws/merge_laws.h")"));
   EXPECT_FALSE(allows("semel/core/core_test.cc", R"("semel/hash/digest.h")"));

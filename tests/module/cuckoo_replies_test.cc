@@ -229,7 +229,7 @@ TEST_P(CuckooReplies, Like) {
       {"CF.LIKE c x", "+OK"},
       {"CONFIG SET semel.cf-error 0.001", "+OK"},
       {"CF.EXISTS c a", "0", "#f"},
-      {"CF.INFO c",
+      {"CF.INFO c ALL",
        "[[...]\"Bucket size\", 4, \"Expansion rate\", 3, \"Max iterations\", 7, \"Error rate\", "
        "\"0.001\", [...]]",
        "{[...]\"Bucket size\": 4, \"Expansion rate\": 3, \"Max iterations\": 7, \"Error rate\": "
