@@ -46,7 +46,7 @@ class ChunkReader {
   bool open_next();
   // Reads until there is a record in the chunk; false at the end of the input, or on an error.
   bool fill(Chunk& chunk);
-  // Looks at the first bytes of the input, once there are enough of them; false if it is compressed.
+  // Looks at the first bytes of the input, once they are enough; false if it is compressed.
   bool see_beginning(std::string_view bytes);
   bool take_header(Chunk& chunk);
   std::string other_columns(const std::vector<std::string>& names) const;

@@ -26,8 +26,8 @@ constexpr Compression kSnappy{"snappy", "snzip -dc"};
 constexpr Compression kZip{"zip", "unzip -p"};
 constexpr Compression k7z{"7z", "7z x -so"};
 
-// RFC 1952, RFC 8878, and the documents of the programs. A '?' in bzip2's is a digit from 1 to 9; what
-// follows are the digits of pi, or of its root in an empty file.
+// RFC 1952, RFC 8878, and the documents of the programs. A '?' in bzip2's is a digit from 1 to 9;
+// the digits of pi follow, or of its root in an empty file.
 constexpr std::array kMagics = {
     Magic{"\x1f\x8b"sv, kGzip},
     Magic{"\x1f\x9d"sv, kCompress},

@@ -1,7 +1,8 @@
-// Compressed bytes, told by the first of them: their newlines mean nothing, so that they are no records.
+// Compression: tells compressed bytes by the first of them. Their newlines mean nothing, so that
+// they are no records.
 //
-// Contract  Knows the files of gzip, compress, bzip2, xz, lzip, zstd, lz4, snappy, zip and 7z. Bytes
-//           that begin like one of them are taken for it: text does not begin so by chance.
+// Contract  Knows the files of gzip, compress, bzip2, xz, lzip, zstd, lz4, snappy, zip and 7z.
+//           Bytes that begin like one of them are taken for it: text does not begin so by chance.
 #pragma once
 
 #include <string>

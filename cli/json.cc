@@ -75,7 +75,7 @@ std::optional<std::uint32_t> code_unit(std::string_view escape) {
 bool leads(std::uint32_t unit) { return unit >= 0xd800 && unit < 0xdc00; }
 bool trails(std::uint32_t unit) { return unit >= 0xdc00 && unit < 0xe000; }
 
-// Whether a string that was read holds half of a surrogate pair, in the bytes that UTF-8 has no use for.
+// Returns whether a string that was read holds half of a surrogate pair: bytes that are no UTF-8.
 bool has_surrogate(std::string_view text) {
   for (std::size_t at = 0; (at = text.find('\xed', at)) < text.size(); ++at) {
     const std::string_view next = text.substr(at + 1, 1);

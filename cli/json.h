@@ -1,10 +1,10 @@
 // JsonReader: one JSON text after another, and the value at a place in it.
 //
-// Contract  Takes every text that RFC 8259 allows, nested in at most kMostDepth levels. Numbers may be
-//           of any size: one that fits neither 64 bits nor a double is known by its text. A string may
-//           hold half of a surrogate pair, which is no character: then only its value cannot be had.
-//           Of members with the same name the first one counts.
-// Cost      simdjson reads a text in one go. A text that it refuses for a number or a string is read
+// Contract  Takes every text that RFC 8259 allows, nested in at most kMostDepth levels. Numbers may
+//           be of any size: one that fits neither 64 bits nor a double is known by its text. A
+//           string may hold half of a surrogate pair, which is no character: then only its value
+//           cannot be had. Of members with the same name the first one counts.
+// Cost      simdjson reads a text in one go. If it refuses a number or a string, the text is read
 //           again, with other words in their place.
 // Threads   For one thread.
 #pragma once
@@ -55,8 +55,8 @@ class JsonReader {
   std::string number(std::string_view ordinal) const;
 
   std::unique_ptr<Parsers> parsers_;
-  // A text that simdjson cannot read as it is. In place of each number stands its place in `numbers_`,
-  // in place of half a surrogate pair the replacement character.
+  // A text that simdjson cannot read as it is. Each number is replaced by its place in `numbers_`,
+  // half a surrogate pair by the replacement character.
   bool is_rebuilt_ = false;
   bool is_torn_ = false;
   std::string rebuilt_;

@@ -6,8 +6,8 @@
 //           What cannot be read is a problem of that record alone: cutting goes on behind it.
 // Keys      Without fields: all that stands before the newline. One column: its bytes, without quotes.
 //           A JSON value: itself, whatever the way it is written ("A" and "\u0041" are one key, 1 and
-//           "1" are two; the members of an object count in their order). A number beyond 64 bits and
-//           beyond a double counts by its digits. Several fields: each with its length, so that
+//           "1" are two; the members of an object count in their order). A number beyond 64 bits
+//           and beyond a double counts by its digits. Several fields: each with its length, so that
 //           ("ab", "c") and ("a", "bc") differ.
 // Times     Seconds, milli-, micro- or nanoseconds since 1970, told apart by their size, or ISO 8601
 //           (2026-11-15T10:45:00.250+01:00; without a zone it is UTC).

@@ -287,7 +287,8 @@ Result<std::unique_ptr<Judge>> judge_of(const Settings& settings, const Memory& 
                                     groups, slices / groups, spread});
 }
 
-// How long a key may be recognised at most. A tree that copies what it recognises has it from then on.
+// Returns how long a key may be recognised at most. A tree that copies what it recognises has it
+// from then on.
 TimeMs longest_recognised(const Settings& settings, const std::optional<TreePlan>& tree) {
   const TimeMs window_ms = *settings.window_ms;
   const auto in_one = [&](bool remote) {

@@ -55,8 +55,8 @@ class TallyTable {
   const std::string& path() const { return path_; }
   tally::TallyStore& operator*() const { return directory_->table(); }
   tally::TallyStore* operator->() const { return &directory_->table(); }
-  // Whether there are counters, and all ids had left the window before the table was opened: a retry
-  // of what was counted until then counts again.
+  // Returns whether there are counters, and all ids had left the window before the table was
+  // opened: a retry of what was counted until then may count again.
   Result<bool> has_forgotten_all() const;
   // By a scan: whoever asks once would read all counters to build the index, not only the range.
   Result<tally::RangeSum> sum(const tally::NameRange& range) const;

@@ -50,7 +50,7 @@ class DigestTable {
   // Takes out the one that was inserted last.
   void take_back(Digest digest);
   // Inserts digests that ascend into an empty table: in one pass, whatever they are.
-  // REQUIRES: size() == 0, digests.size() <= room(), and they ascend; a timed table has as many times.
+  // REQUIRES: size() == 0, digests.size() <= room(), and they ascend; as many times if it is timed.
   void fill(const std::vector<Digest>& digests, std::span<const TimeMs> times_ms = {});
 
   // Ascending; without {0, 0}, which comes before all others.

@@ -3,11 +3,12 @@
 // Contract  As in window.h, with no false positives but for equal digests: of n ids in the window, a
 //           new one has the digest of another with the probability n / 2^128 if nobody chooses ids to
 //           that end. An id is forgotten less than a span after it left the window; a span is
-//           window / generations. A punctual window has the time of every id, and forgets it with the
-//           first millisecond outside of the window.
+//           window / generations. A punctual window has the time of every id, and forgets it with
+//           the first millisecond outside of the window.
 //           `at` places an id in the generation of that time.
 // Full      The oldest generation goes early, as a whole, and its ids are counted whether or not they
-//           have been renewed, or have left the window, since. While a single generation fills the memory, all goes at once.
+//           have been renewed, or have left the window, since. While a single generation fills the
+//           memory, all goes at once.
 // Merge     The union of two windows of one goal at the same time. It never forgets: beyond the cap it
 //           fails with Errc::full. Whatever fails changes nothing.
 // Layout    A generation is one table of the size that the last generation asked for, and further
@@ -18,8 +19,8 @@
 //
 // Cost      test: one cache miss for each table, newest first; the batch forms overlap them. No call
 //           takes longer than others, but one that drops a generation gives its memory back.
-// Memory    21.4 bytes for an id of a full table, 32 if punctual; bytes() counts tables as planned, before they are
-//           filled.
+// Memory    21.4 bytes for an id of a full table, 32 if punctual; bytes() counts tables as planned,
+//           before they are filled.
 // Threads   const members may run at once; any other call needs the object to itself.
 // Format    docs/formats/exact_window_v1.md; punctual: docs/formats/exact_window_v2.md.
 // Source    'Approach 2' of the paper on forgetful Bloom filters, with tables for filters.
@@ -92,8 +93,8 @@ class ExactWindow {
   static TimeMs longest_ms(const Goal& goal);
 
   const Goal& goal() const { return goal_; }
-  // Ids remembered, now or after advance(now_ms); one that was renewed may count twice, and one that
-  // left a punctual window less than a span ago still counts.
+  // Ids remembered, now or after advance(now_ms). One that was renewed may count twice, and one
+  // that left a punctual window less than a span ago still counts.
   std::uint64_t size() const { return size(now()); }
   std::uint64_t size(TimeMs now_ms) const;
 
@@ -128,8 +129,8 @@ class ExactWindow {
     void for_each_ascending(Visit visit) const;
     bool same(const Generation& other, bool timed) const;
   };
-  // What is remembered at some time: the generations from this one on, and of the ids of this one, in
-  // a punctual window, those from this time on.
+  // What is remembered at some time: the generations from this one on; and of the ids of this one,
+  // in a punctual window, those from this time on.
   struct Horizon {
     std::int64_t oldest;
     TimeMs from_ms;

@@ -106,8 +106,8 @@ class ForgetfulFilter {
   double false_positive_rate() const;
   std::uint64_t bytes() const;
 
-  // How long at most an id is recognised after it was handed in, with the schedule `fill`: a lane of
-  // ids that came with the last of the free lanes may be open until the first lane has left.
+  // How long at most an id is recognised after it was handed in, with the schedule `fill`. The last
+  // free lane may stay open until the first one has left the window.
   static TimeMs longest_ms(const Goal& goal) { return later_by(goal.window_ms, goal.window_ms); }
 
   const Goal& goal() const { return goal_; }

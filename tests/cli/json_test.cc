@@ -109,8 +109,8 @@ TEST_F(Json, SaysWhenItIsNestedTooDeep) {
 
 // --- beside Python
 
-// Texts by the grammar, some of them spoiled, in few different pieces so that spoiled ones are near to
-// sound ones.
+// Texts by the grammar, some of them spoiled. They are made of few different pieces, so that
+// spoiled ones are near to sound ones.
 class Texts {
  public:
   explicit Texts(std::uint64_t seed) : random_(seed) {}
