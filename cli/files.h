@@ -24,7 +24,8 @@ class File {
   // Creates the file if need be, and leaves what is in it.
   static File open_to_write(const std::string& path, std::error_code& error);
   // The same, to be read as well, of a file that is to be the caller's own: a symbolic link is not
-  // followed (std::errc::too_many_symbolic_link_levels), and nothing waits for the other end of a FIFO.
+  // followed (std::errc::too_many_symbolic_link_levels), and nothing waits for the other end of a
+  // FIFO.
   static File open_own(const std::string& path, std::error_code& error);
   // Takes over a descriptor.
   static File own(int fd) { return File(fd, true); }

@@ -1,12 +1,13 @@
 // NewFile: a file that takes the place of another one as a whole, or not at all.
 //
-// Contract  The new bytes go to a temporary file in the same directory, which becomes durable and then
-//           takes the name. A crash leaves the old file or the new one. An error leaves the old one,
-//           and no other file.
+// Contract  The new bytes go to a temporary file in the same directory, which becomes durable and
+//           then takes the name. A crash leaves the old file or the new one. An error leaves the
+//           old one, and no other file.
 //           The temporary file has a random name and is made by this process: nobody can plant a
 //           link, a FIFO or a file of theirs in its place. Only its owner can read it until
 //           permit_like() says otherwise.
-// Leftovers A process that is killed leaves its temporary file. remove_leftovers() finds it by its name.
+// Leftovers A process that is killed leaves its temporary file. remove_leftovers() finds it by its
+//           name.
 #pragma once
 
 #include <string>

@@ -77,8 +77,8 @@ std::string damaged(std::string_view name) {
   return "its " + std::string(name) + " is damaged" + kRestore;
 }
 
-// The number of the log from which on one column family needs it, if this record of a MANIFEST tells
-// it. It is among the first fields of the record, each of which has a tag.
+// The number of the log from which on one column family needs it, if this record of a MANIFEST
+// tells it. It is among the first fields of the record, each of which has a tag.
 std::optional<std::uint64_t> log_number_in(ByteView record) {
   constexpr std::uint64_t kComparator = 1;
   constexpr std::uint64_t kLogNumber = 2;
@@ -148,8 +148,8 @@ DirectoryCheck check_directory(const std::string& directory) {
   if (log.state == LogCheck::State::unreadable) {
     check.damage = "its " + manifest + " cannot be read" + kRestore;
   }
-  // A MANIFEST names a log when the ones before it are not needed any more. A copy that RocksDB itself
-  // has made has no seal, and may have no log.
+  // A MANIFEST names a log when the ones before it are not needed any more. A copy that RocksDB
+  // itself has made has no seal, and may have no log.
   if (sealed_log && !check.closed) check.least_log = std::max(newest_log, *sealed_log);
   return check;
 }

@@ -2,9 +2,9 @@
 //
 // Contract  These look, and change nothing. A damage is a text for people, which says what to do;
 //           empty: there is none. A directory that its owner writes to meanwhile has none.
-// Coverage  A directory that we have closed, and nobody else has opened since: CURRENT, MANIFEST and
-//           OPTIONS are as they were, and there is nothing in its write-ahead log. Table files have
-//           checksums, which RocksDB checks.
+// Coverage  A directory that we have closed, and nobody else has opened since: CURRENT, MANIFEST
+//           and OPTIONS are as they were, and there is nothing in its write-ahead log. Table files
+//           have checksums, which RocksDB checks.
 //           Any other directory: MANIFEST and log are sound up to their ends, and may end within a
 //           record, as a kill leaves them. An end that was cut off is not missed.
 #pragma once

@@ -8,8 +8,8 @@
 // Limit     A log that was cut at the end of a record, or within one, looks as after a kill.
 // Cost      The log is read once. Memory: two blocks of 32 KiB.
 // Format    of RocksDB: blocks of 32 KiB, in them records of CRC-32C (4 bytes, masked), length (2),
-//           type (1) and payload. A record that does not fit into its block goes on in the next one:
-//           types first, middle, last in place of full.
+//           type (1) and payload. A record that does not fit into its block goes on in the next
+//           one: types first, middle, last in place of full.
 #pragma once
 
 #include <cstdint>

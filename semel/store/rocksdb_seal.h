@@ -1,9 +1,9 @@
-// RocksSeal: how we left a RocksDB directory, so that damage of the files that RocksDB does not check
-// is told at the next opening. It is the file SEMEL-SEAL.
+// RocksSeal: how we left a RocksDB directory, so that damage of the files that RocksDB does not
+// check is told at the next opening. It is the file SEMEL-SEAL.
 //
 // Contract  The OPTIONS file is sealed at opening, and the MANIFEST at closing: it grows meanwhile.
-//           Whoever else opens the directory for writing makes new ones, with higher numbers. Then a
-//           seal says nothing.
+//           Whoever else opens the directory for writing makes new ones, with higher numbers. Then
+//           a seal says nothing.
 // Format    docs/formats/rocksdb_seal_v1.md.
 #pragma once
 

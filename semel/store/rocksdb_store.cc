@@ -496,8 +496,8 @@ Result<void> RocksStore::Body::set_merger(ColumnFamilyDescriptor& one,
   return {};
 }
 
-// Tells damage that a secondary would not: where a table file cannot be read, it shows an older state.
-// An owner that deletes files while we look is no damage: it does not do so at every look.
+// Tells damage that a secondary would not: where a table file cannot be read, it shows an older
+// state. An owner that deletes files while we look is no damage: it does not do so at every look.
 Status RocksStore::Body::probe(const Plan& plan) const {
   constexpr int kLooks = 10;
   Status status;

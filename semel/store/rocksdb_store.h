@@ -16,18 +16,18 @@
 //           Merges are made by whoever reads, and by RocksDB when it flushes, compacts or opens;
 //           damage comes to light then, as Errc::corrupt. Once RocksDB has met it, the store takes
 //           no more writes, and the directory may open in read_only alone.
-// Damage    A directory that is damaged is an error, at opening or when the damaged records are read.
-//           RocksDB would open many of them with a part of the records (rocksdb_damage.h). One limit
-//           is left: if a process was killed, records at the end of its log that were cut off later
-//           are not missed.
+// Damage    A directory that is damaged is an error, at opening or when the damaged records are
+//           read. RocksDB would open many of them with a part of the records (rocksdb_damage.h).
+//           One limit is left: if a process was killed, records at the end of its log that were cut
+//           off later are not missed.
 // Cost      A write through us costs what it costs RocksDB, and a shared lock.
 // Threads   As in ordered_store.h. Changes past us are told by threads of RocksDB.
-// Format    docs/formats/rocksdb_position_v1.md; the checkpoint is the file SEMEL-INDEX. Writers leave
-//           docs/formats/rocksdb_seal_v1.md in the directory.
-// Error     at opening: Errc::io if it is damaged; Errc::busy if another process has the directory open; Errc::invalid if it is
-//           no database, or has no such column family; Errc::unsupported if keys are in another
-//           order than that of their bytes, or if a merge operator is neither RocksDB's own nor of
-//           the merger's name.
+// Format    docs/formats/rocksdb_position_v1.md; the checkpoint is the file SEMEL-INDEX. Writers
+//           leave docs/formats/rocksdb_seal_v1.md in the directory.
+// Error     at opening: Errc::io if it is damaged; Errc::busy if another process has the directory
+//           open; Errc::invalid if it is no database, or has no such column family;
+//           Errc::unsupported if keys are in another order than that of their bytes, or if a merge
+//           operator is neither RocksDB's own nor of the merger's name.
 #pragma once
 
 #include <cstdint>
@@ -57,8 +57,8 @@ class RocksStore final : public OrderedStore {
     const Merger* merger = nullptr;  // outlives the store; its name has letters, digits and dots
   };
 
-  // `why`, if given, takes in case of an error RocksDB's own words, or which file is damaged and what
-  // to do.
+  // `why`, if given, takes in case of an error RocksDB's own words, or which file is damaged and
+  // what to do.
   static Result<std::unique_ptr<RocksStore>> open(const std::string& directory,
                                                   const Settings& settings,
                                                   std::string* why = nullptr);

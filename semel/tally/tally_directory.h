@@ -26,8 +26,8 @@ class TallyDirectory {
   static Result<std::unique_ptr<TallyDirectory>> open(const std::string& directory,
                                                       const TallyStore::Settings& settings,
                                                       std::string* why = nullptr);
-  // Closes the directory, with all that was counted on disk. The destructor does the same, and keeps
-  // errors to itself. REQUIRES: no other call comes after it.
+  // Closes the directory, with all that was counted on disk. The destructor does the same, and
+  // keeps errors to itself. REQUIRES: no other call comes after it.
   Result<void> close();
   ~TallyDirectory();
 

@@ -226,7 +226,8 @@ TEST_F(TallyDirectoryTest, SyncsInEachPeriodByItself) {
   }
 }
 
-// Without a sync before, and with each durability: nothing is left in the log, where damage would hide.
+// Without a sync before, and with each durability: nothing is left in the log, where damage would
+// hide.
 TEST_F(TallyDirectoryTest, SyncsWhenItIsClosed) {
   constexpr TimeMs kLongerThanTheTest = 3'600'000;
   for (const Durability durability : {Durability::none, Durability::periodic}) {

@@ -1,5 +1,5 @@
-// Directories and states with a damaged file: the command gives all of the data, or an error. It never
-// gives less, and it never crashes.
+// Directories and states with a damaged file: the command gives all of the data, or an error. It
+// never gives less, and it never crashes.
 //
 // Some damages of each kind here, ROUNDS of them with `make damage`. SEMEL_SEED repeats a run.
 #include <gtest/gtest.h>

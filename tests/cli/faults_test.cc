@@ -1,6 +1,6 @@
-// Disks that are full or broken: each call that the command makes for its files fails once, or from then
-// on. The command exits with 0 only if all is done; otherwise it says which file it was, and what was
-// there before is still there.
+// Disks that are full or broken: each call that the command makes for its files fails once, or from
+// then on. The command exits with 0 only if all is done; otherwise it says which file it was, and
+// what was there before is still there.
 //
 // Some of the calls here, each of them with `make damage`.
 #include <gtest/gtest.h>
@@ -43,8 +43,8 @@ class Faults : public ::testing::Test {
  protected:
   fs::path path(const std::string& name) const { return directory_.path() / name; }
 
-  // Runs a shell line, in which $SEMEL is the command with the n-th call failing, over and over with a
-  // larger n, in a fresh copy of the folder `pristine`. Calls `check` after each.
+  // Runs a shell line, in which $SEMEL is the command with the n-th call failing, over and over
+  // with a larger n, in a fresh copy of the folder `pristine`. Calls `check` after each.
   void fail_each_call(const std::string& line, const std::function<void(const Outcome&)>& check) {
     const std::uint64_t step = setting("SEMEL_FAULT_STEP", 25);
     for (const Fault& fault : kFaults) {

@@ -1,5 +1,5 @@
-// What can be told of a damaged RocksDB directory, exhaustively for small logs. What the command makes of
-// it: tests/cli/damage_test.cc.
+// What can be told of a damaged RocksDB directory, exhaustively for small logs. What the command
+// makes of it: tests/cli/damage_test.cc.
 #include "semel/store/rocksdb_damage.h"
 
 #include <gtest/gtest.h>
@@ -236,7 +236,8 @@ TEST_F(DamagedDirectory, IsNoDirectoryThatAnotherProgramHasChanged) {
   EXPECT_EQ(**open()->get("b"), "2");
 }
 
-// RocksDB checks little of what an OPTIONS file says, and follows pointers that a damaged one leaves.
+// RocksDB checks little of what an OPTIONS file says, and follows pointers that a damaged one
+// leaves.
 TEST_F(DamagedDirectory, OfOptionsThatRocksDbDoesNotSurviveIsRefusedOrHarmless) {
   const std::vector<std::pair<std::string, std::string>> damages = {
       {"[TableOptions/BlockBasedTable", "[TableOptions/BlgckBasedTable"},
