@@ -115,6 +115,7 @@ class Sink {
 
   void append(ByteView bytes) const {
     if (pieces_ != nullptr) return pieces_->append(bytes);
+    if (bytes.size() == 1) return block_->push_back(bytes.front());  // most varints
     block_->insert(block_->end(), bytes.begin(), bytes.end());
   }
   // True if only the size of the encoding is asked for: then so many bytes more count as written.

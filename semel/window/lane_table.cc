@@ -280,9 +280,17 @@ void LaneTable::encode(Sink out) const {
   const std::uint64_t columns = live_;
   if (out.only_measures(shape().positions * bytes)) return;
   out.reserve(shape().positions * bytes);
+  constexpr std::size_t kAtOnce = 4096;  // whole words of any size
+  std::array<std::uint8_t, kAtOnce + sizeof(std::uint64_t)> some;
+  std::size_t used = 0;
   for (std::uint64_t j = 0; j < shape().positions; ++j) {
-    w.low_bytes(by_age(array_.word(j) & columns), bytes);
+    store_u64(&some[used], by_age(array_.word(j) & columns));
+    used += bytes;
+    if (used < kAtOnce) continue;
+    w.bytes(ByteView(some).first(used));
+    used = 0;
   }
+  w.bytes(ByteView(some).first(used));
 }
 
 Result<LaneTable> LaneTable::decode(Reader& in, BloomLayout layout, LaneRule rule, TimeMs now_ms) {
