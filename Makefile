@@ -79,9 +79,10 @@ damage: need-build-test build/release/with-tests ## DAMAGES (1000) of each kind 
 	SEMEL_DAMAGE_ROUNDS=$(DAMAGES) build/release/bin/tests/damage_test
 	SEMEL_FAULT_STEP=1 build/release/bin/tests/faults_test
 
-hostile: need-build-test build/asan/build.ninja ## LINES (100000) random command lines for each family, at a server with AddressSanitizer
-	@$(BUILD) asan --target module_hostile_test
+hostile: need-build-test build/asan/build.ninja ## LINES (100000) random command lines at servers with AddressSanitizer; replica and AOF compared
+	@$(BUILD) asan --target module_hostile_test module_memory_faults_test
 	SEMEL_LINES=$(LINES) build/asan/bin/tests/module_hostile_test --gtest_filter='HostileLines.*'
+	SEMEL_LINES=$(LINES) build/asan/bin/tests/module_memory_faults_test --gtest_filter='*RandomLines*'
 
 simulate: need-build-test build/release/with-tests ## tables at 2, 3 and 5 simulated sites: SEEDS (100000) runs
 	@$(BUILD) release --target tally_simulation

@@ -153,10 +153,7 @@ TEST(Config, ErrorRatesAreThoseThatKeysCanBeMadeWith) {
       }
     }
     EXPECT_EQ(talk("DEBUG RELOAD"), "+OK") << server.log();
-    ASSERT_FALSE(talk("BGREWRITEAOF").starts_with('-'));
-    while (info(talk, "persistence", "aof_rewrite_in_progress") != 0 ||
-           info(talk, "persistence", "aof_rewrite_scheduled") != 0) {
-    }
+    ASSERT_NO_FATAL_FAILURE(rewrite_aof(talk));
   }
   server.stop();
   server.start();

@@ -359,11 +359,7 @@ class HostileBase : public ::testing::Test {
   void rewrite() {
     {
       Talk talk(server_);
-      ASSERT_FALSE(talk("BGREWRITEAOF").starts_with('-'));
-      while (info(talk, "persistence", "aof_rewrite_in_progress") +
-                 info(talk, "persistence", "aof_rewrite_scheduled") >
-             0) {
-      }
+      ASSERT_NO_FATAL_FAILURE(rewrite_aof(talk));
       expected_ = digests_of_all();
     }
     server_.stop();

@@ -138,10 +138,7 @@ class Twins {
   // With an AOF file that begins here.
   void begin_anew() {
     talk_("FLUSHALL");
-    talk_("BGREWRITEAOF");
-    while (info(talk_, "persistence", "aof_rewrite_in_progress") > 0 ||
-           info(talk_, "persistence", "aof_rewrite_scheduled") > 0) {
-    }
+    rewrite_aof(talk_);
   }
 
  private:

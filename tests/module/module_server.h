@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tests/module/talk.h"
+#include "tests/support/eventually.h"
 #include "tests/support/redis_server.h"
 
 namespace semel {
@@ -48,6 +49,15 @@ inline std::int64_t info(Talk& talk, const std::string& section, const std::stri
   const std::string line = std::string("\n").append(field).append(":");
   const std::size_t at = text.find(line);
   return at == std::string::npos ? -1 : std::stoll(text.substr(at + line.size()));
+}
+
+// Has the server write its AOF file anew, and waits for it.
+inline void rewrite_aof(Talk& talk) {
+  ASSERT_FALSE(talk("BGREWRITEAOF").starts_with('-'));
+  ASSERT_TRUE(eventually([&] {
+    return info(talk, "persistence", "aof_rewrite_in_progress") == 0 &&
+           info(talk, "persistence", "aof_rewrite_scheduled") == 0;
+  }));
 }
 
 }  // namespace semel

@@ -287,14 +287,23 @@ void make_large_filters(Talk& talk) {
   for (const std::string key : {"a", "b"}) ASSERT_EQ(talk("BF.ADD " + key + " item:" + key), "1");
 }
 
+// Has the server meet a merge of large filters and another command at once, in this order: while it
+// stands still, both arrive. Returns the answer to the second.
+std::string during_merge(const RedisServer& server, const Talk& merging, Talk& talk,
+                         std::string_view command) {
+  server.pause();
+  merging.send(words_of("BF.MERGE d a b"));
+  talk.send(words_of(command));
+  server.resume();
+  return talk.read().shown();
+}
+
 TEST(Jobs, EndWhenTheirServerBecomesAReplica) {
   const RedisServer server(serving()), other(serving());
   Talk talk(server), waiting(server);
   ASSERT_NO_FATAL_FAILURE(make_large_filters(talk));
-  waiting.send(words_of("BF.MERGE d a b"));
-  while (info(talk, "semel", "semel_jobs") == 0) {
-  }
-  ASSERT_NO_FATAL_FAILURE(follow(server, other));
+  const std::string follows = "REPLICAOF 127.0.0.1 " + std::to_string(other.port());
+  ASSERT_EQ(during_merge(server, waiting, talk, follows), "+OK");
   const Answer answer = waiting.read();
   EXPECT_TRUE(answer.is_error() || answer.lost()) << answer.shown();
   ASSERT_NO_FATAL_FAILURE(expect_in_step(other, server));
@@ -308,23 +317,10 @@ TEST(Jobs, GoOnWithoutTheirClient) {
   ASSERT_NO_FATAL_FAILURE(make_large_filters(talk));
   {
     const Talk leaving(server);
-    leaving.send(words_of("BF.MERGE d a b"));
-    while (info(talk, "semel", "semel_jobs") == 0) {
-    }
+    ASSERT_EQ(during_merge(server, leaving, talk, "PING"), "+PONG");
   }
   EXPECT_TRUE(eventually([&] { return talk("BF.EXISTS d item:b") != "0"; }));
   EXPECT_EQ(talk("BF.MEXISTS d item:a item:b"), "[1, 1]");
-}
-
-// Has the server meet a merge of large filters and another command at once, in this order: while it
-// stands still, both arrive. Returns the answer to the second.
-std::string during_merge(const RedisServer& server, const Talk& merging, Talk& talk,
-                         std::string_view command) {
-  server.pause();
-  merging.send(words_of("BF.MERGE d a b"));
-  talk.send(words_of(command));
-  server.resume();
-  return talk.read().shown();
 }
 
 // A server that hands over to another must not change any more: it would end itself.

@@ -87,9 +87,7 @@ class LargeValues : public ::testing::TestWithParam<Large> {
   }
   void rewrite(const char* with_preamble) {
     ASSERT_EQ(talk_.call({"CONFIG", "SET", "aof-use-rdb-preamble", with_preamble}).shown(), "+OK");
-    ASSERT_FALSE(talk_("BGREWRITEAOF").starts_with('-'));
-    wait_for("aof_rewrite_scheduled");
-    wait_for("aof_rewrite_in_progress");
+    ASSERT_NO_FATAL_FAILURE(rewrite_aof(talk_));
     EXPECT_EQ(persistence("aof_last_bgrewrite_status"), "ok");
   }
 

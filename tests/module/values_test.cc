@@ -223,12 +223,7 @@ TEST_P(Restarts, KeepEveryValue) {
     Talk talk(server);
     for (const Sample& sample : samples()) ASSERT_TRUE(make_sample(talk, sample, sample.name));
     if (keeping.rewrites) {
-      ASSERT_FALSE(talk("BGREWRITEAOF").starts_with('-'));
-      while (info(talk, "persistence", "aof_rewrite_in_progress") +
-                 info(talk, "persistence", "aof_rewrite_scheduled") >
-             0) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      }
+      ASSERT_NO_FATAL_FAILURE(rewrite_aof(talk));
       // What comes behind the rewritten part.
       for (const Sample& sample : samples()) talk(filled(sample.change, sample.name));
     }
