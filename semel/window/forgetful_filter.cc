@@ -238,8 +238,11 @@ bool ForgetfulFilter::make_room() {
       begin_period();
       return true;
     }
-    if (goal_.grows && follow_with(wanted_ids())) return true;
-    if (goal_.when_full == WhenFull::refuse) return false;
+    if (goal_.grows && !cannot_grow_ && follow_with(wanted_ids())) return true;
+    if (goal_.when_full == WhenFull::refuse) {
+      cannot_grow_ = true;
+      return false;
+    }
     forget_early();
   }
 }
@@ -263,19 +266,20 @@ std::uint64_t ForgetfulFilter::wanted_ids() const {
       std::ceil(std::clamp(wanted, kLeastGrowth * capacity, kMostGrowth * capacity)));
 }
 
-// A table with room for so many ids takes over, or for as many as the memory still allows.
+// A table with room for so many ids takes over, or for as many as the memory still allows. Whether
+// that fails follows from the tables alone, and not from `ids`.
 bool ForgetfulFilter::follow_with(std::uint64_t ids) {
   const double error = error_left();
   if (!(error > 0)) return false;
   const std::uint32_t periods = periods_covered(goal_.rule, goal_.lanes());
-  const std::uint64_t least = divide_up(std::min(goal_.ids, ids), 8);
-  for (; ids >= least && ids > 0; ids /= 2) {
+  const std::uint64_t least = divide_up(std::min(goal_.ids, newest().capacity()), 8);
+  for (;; ids = std::max(ids / 2, least)) {
     const std::uint64_t lane_ids = divide_up(ids, periods);
     const auto shape =
         forgetful_math::shape_for(goal_.layout, goal_.lanes(), goal_.rule, lane_ids, error);
     if (shape && follow_with(*shape, lane_ids)) return true;
+    if (ids <= least) return false;
   }
-  return false;
 }
 
 bool ForgetfulFilter::follow_with(const LaneShape& shape, std::uint64_t lane_ids) {
@@ -286,6 +290,7 @@ bool ForgetfulFilter::follow_with(const LaneShape& shape, std::uint64_t lane_ids
   if (used + next.bytes() > goal_.max_bytes) return false;
   if (!tables_.empty()) newest().close(now());
   tables_.push_back(std::move(next));
+  cannot_grow_ = false;
   begin_period();
   return true;
 }
@@ -294,13 +299,17 @@ void ForgetfulFilter::forget_expired() {
   for (LaneTable& table : tables_) {
     while (table.can_drop() && older_than(table.next_to_forget().end_ms, goal_.window_ms, now())) {
       table.drop_oldest();
+      cannot_grow_ = false;
     }
   }
   // All but the newest are only asked, and go with their last ids.
   const auto gone = [&](const LaneTable& table) {
     return older_than(table.present().end_ms, goal_.window_ms, now());
   };
-  tables_.erase(std::remove_if(tables_.begin(), tables_.end() - 1, gone), tables_.end() - 1);
+  const auto kept = std::remove_if(tables_.begin(), tables_.end() - 1, gone);
+  if (kept == tables_.end() - 1) return;
+  tables_.erase(kept, tables_.end() - 1);
+  cannot_grow_ = false;
 }
 
 void ForgetfulFilter::lose(const Lane& period) {
@@ -504,6 +513,7 @@ Result<void> ForgetfulFilter::merge(const ForgetfulFilter& other) {
     if (const auto same = tables_[i].check_mergeable(other.tables_[i]); !same) return same.error();
   }
   for (std::size_t i = 0; i < tables_.size(); ++i) tables_[i].merge(other.tables_[i]);
+  cannot_grow_ = false;
   kept_from_ms_ = std::max(kept_from_ms_, other.kept_from_ms_);
   const WindowCounts mine = counts(), theirs = other.counts();
   time_ = WindowTime(now());

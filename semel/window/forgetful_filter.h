@@ -180,6 +180,7 @@ class ForgetfulFilter {
   WindowCounts counts_;        // but for backward steps, which time_ counts
   WindowCounts decoded_counts_;
   std::vector<LaneTable> tables_;  // at least one
+  bool cannot_grow_ = false;       // it was tried, which takes time, and no lane was dropped since
 };
 
 static_assert(Window<ForgetfulFilter>);

@@ -199,6 +199,27 @@ TEST(ForgetfulFilter, RefusesWhenFullAndChangesNothing) {
   EXPECT_EQ(filter.test_and_insert(key(taken + 1)), Verdict::fresh);
 }
 
+// To look for a table that fits takes a thousand times as long as an answer. Whoever fills a filter
+// must not make its owner do that for each id: it would be minutes here.
+TEST(ForgetfulFilter, RefusesManyAsQuicklyAsItTakesThem) {
+  for (const std::uint64_t max_bytes : {20'000u, 100'000u, 1'000'000u}) {
+    Goal goal = small_goal();
+    goal.max_bytes = max_bytes;
+    ForgetfulFilter filter = make(goal);
+    std::uint64_t refused = 0;
+    for (std::uint64_t i = 0; i < 1'000'000; ++i) {
+      if (i % 5000 == 0) filter.advance(filter.now() + 1);
+      refused += filter.test_and_insert(key(i)) == Verdict::full;
+    }
+    EXPECT_EQ(filter.counts().refused, refused);
+    EXPECT_GT(refused, 100'000u);
+    EXPECT_LE(filter.bytes(), max_bytes);
+    // It takes ids again when it has forgotten some.
+    filter.advance(filter.now() + 3 * kWindow);
+    EXPECT_EQ(filter.test_and_insert(key(2'000'000)), Verdict::fresh);
+  }
+}
+
 TEST(ForgetfulFilter, ForgetsEarlyAndSaysSo) {
   Goal goal = small_goal();
   goal.grows = false;
