@@ -137,6 +137,11 @@ static_assert(recognised(Verdict::duplicate) == Recognised::duplicate);
 static_assert(recognised(Verdict::stale) == Recognised::stale);
 static_assert(recognised(Verdict::full) == Recognised::full);
 
+// Whether it was not taken for a retry, and might have been.
+constexpr bool is_new(Recognised answer) {
+  return answer == Recognised::fresh || answer == Recognised::full;
+}
+
 // Of an insert, which remembers what it knew already too.
 constexpr Recognised remembered(Verdict verdict) {
   return verdict == Verdict::duplicate ? Recognised::fresh : recognised(verdict);
@@ -152,17 +157,17 @@ class Part {
   }
   bool empty() const { return size_ == 0; }
 
-  // judge(ids, verdicts) judges them all. How many are fresh.
+  // judge(ids, verdicts) judges them all. How many are new.
   template <class Judge>
   std::uint64_t judge(std::span<Recognised> answers, Judge judge) {
     std::array<Verdict, kBatch> verdicts;
     judge(std::span<const Id>(ids_).first(size_), std::span(verdicts).first(size_));
-    std::uint64_t fresh = 0;
+    std::uint64_t new_ones = 0;
     for (std::size_t i = 0; i < size_; ++i) {
       answers[places_[i]] = recognised(verdicts[i]);
-      fresh += verdicts[i] == Verdict::fresh;
+      new_ones += is_new(answers[places_[i]]);
     }
-    return fresh;
+    return new_ones;
   }
   void answer(std::span<Recognised> answers, Recognised answer) const {
     for (std::size_t i = 0; i < size_; ++i) answers[places_[i]] = answer;
@@ -359,7 +364,7 @@ Recognised Recogniser::test_and_insert(const Query& query) {
   ForgetfulFilter* const window = filter();
   if (window == nullptr) return Recognised::full;
   const Recognised answer = recognised(window->test_and_insert(id));
-  if (answer == Recognised::fresh) count_fresh(1);
+  if (is_new(answer)) count_new(1);
   return answer;
 }
 
@@ -422,7 +427,7 @@ void Recogniser::test_and_insert(std::span<const Query> queries, std::span<Recog
     if (clients_) split.numbered.judge(said, judge(*clients_));
     if (split.others.empty()) return;
     if (ForgetfulFilter* const window = filter()) {
-      count_fresh(split.others.judge(said, judge(*window)));
+      count_new(split.others.judge(said, judge(*window)));
     } else {
       split.others.answer(said, Recognised::full);
     }
@@ -437,7 +442,7 @@ double lost_for_each(double rate) { return rate / std::max(1 - rate, 0x1p-53); }
 }  // namespace
 
 // A rate takes some microseconds.
-void Recogniser::count_fresh(std::uint64_t ids) {
+void Recogniser::count_new(std::uint64_t ids) {
   unsettled_ += ids;
   if (unsettled_ < kSettled) return;
   undercount_ = expected_undercount();

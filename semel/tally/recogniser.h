@@ -111,7 +111,7 @@ class Recogniser {
   Promise promise() const;      // of all ids: the weakest of its windows
   WindowCounts counts() const;  // of all windows together, since it was made or decoded
   double false_positive_rate() const;
-  // Operations lost as retries, of those that were new. The rate is looked at once for kSettled
+  // Operations lost as retries, of those that were new, refused ones included. The rate is looked at once for kSettled
   // ids, so that it is off by kSettled times what the rate changes meanwhile.
   double expected_undercount() const;
   std::uint64_t bytes() const;
@@ -135,7 +135,7 @@ class Recogniser {
   void take_exact(std::span<const Query> queries, std::span<Recognised> answers);
   Recognised take_new_exact(Digest id, Digest content);
   Recognised remember_exact(Digest id, Digest content, TimeMs at_ms);
-  void count_fresh(std::uint64_t ids);
+  void count_new(std::uint64_t ids);
   template <class Visit>
   void for_each_window(Visit visit) const;
   Result<void> decode_window(ByteView in, std::size_t place);
@@ -144,7 +144,7 @@ class Recogniser {
   std::optional<ClientWindow> clients_;    // of kind clients
   std::optional<ForgetfulFilter> filter_;  // of kind filter; of kind clients, once it is needed
   std::optional<ExactWindow> exact_;       // of kind exact
-  double undercount_ = 0;                  // of the fresh ids that are settled
+  double undercount_ = 0;                  // of the new ids that are settled
   std::uint64_t unsettled_ = 0;            // and those that are not
   std::uint64_t refused_ = 0;              // before an exact window was asked
 };
