@@ -328,7 +328,7 @@ void info(Call& call) {
   call.number(value->goal().error);
   call.text("Error bound");
   call.number(value->error_bound());
-  call.text("Error bound now");
+  call.text("Error rate now");
   call.number(value->error_now());
   call.text("Chains");
   call.integer(static_cast<std::int64_t>(value->chains().size()));
@@ -460,7 +460,7 @@ std::span<const host::Command> bloom_commands() {
           .syntax = "key [ALL | CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]",
           .effect = Effect::reads,
           .summary = "What a filter was made for, and how it stands: size and items; with ALL also "
-                     "its error, the bound of that, and the bound now",
+                     "its error, the bound of that, and the error now",
           .reply = "map; with one field an array of its value, in RESP3 a map of one",
       }),
       command<dump>({

@@ -328,7 +328,7 @@ void info(Call& call) {
   if (!all) return;  // as in BF.INFO
   real("Error rate", value->goal().error);
   real("Error bound", value->error_bound());
-  real("Error bound now", value->error_now());
+  real("Error rate now", value->error_now());
   number("Chains", value->chains().size());
 }
 
@@ -466,7 +466,7 @@ std::span<const host::Command> cuckoo_commands() {
           .syntax = "key [ALL]",
           .effect = Effect::reads,
           .summary = "What a filter was made for, and how it stands: size and items; with ALL also "
-                     "its error, the bound of that, and the bound now",
+                     "its error, the bound of that, and the error now",
           .reply = "map",
       }),
       command<dump>({

@@ -110,10 +110,15 @@ std::uint64_t BloomValue::capacity() const {
 }
 
 double BloomValue::error_now() const {
+  // Small links differ from the mean: their bits are looked at. Large ones do not, and a look at them
+  // would take long.
+  constexpr std::uint64_t kCounted = std::uint64_t{1} << 25;  // bits, a millisecond
   double silent = 0;  // the logarithm of the chance that no link claims a key it never saw
   const std::map<LinkId, std::uint64_t> keys = series_.link_keys();
   for (const auto& [id, filter] : series_.links()) {
-    silent += std::log1p(-std::min(0.999999, filter.shape().expected_fpr(keys.at(id))));
+    const double error = filter.shape().bits <= kCounted ? filter.live_fpr()
+                                                         : filter.shape().expected_fpr(keys.at(id));
+    silent += std::log1p(-std::min(0.999999, error));
   }
   return -std::expm1(silent);
 }

@@ -84,7 +84,7 @@ class BloomValue final : public host::Value {
   std::uint64_t items() const;     // added to all chains
   std::uint64_t capacity() const;  // of the links that there are, and of the first in any case
   std::size_t filters() const { return std::max<std::size_t>(1, series_.links().size()); }
-  // The error of the filter with the keys that it has now, in the mean over random digests.
+  // The chance that a key which was never added is said to be there now.
   double error_now() const;
   double error_bound() const { return series_.fpr(); }
   std::uint64_t first_bytes() const { return series_.shape_of(1)->bits / 8; }  // of the first link

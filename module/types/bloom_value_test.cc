@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -208,6 +209,22 @@ TEST(BloomValue, MergesInAnyOrderAndAnyNumberOfTimes) {
   const Bytes before = encoded(*all);
   for (const Bytes& piece : pieces_of(*all)) EXPECT_FALSE(*all->load(piece, 0));
   EXPECT_EQ(encoded(*all), before);
+}
+
+// A filter that began small has links that differ from the mean.
+TEST(BloomValue, TellsItsErrorAsItIs) {
+  for (const double error : {0.9, 0.5, 0.1}) {
+    for (std::uint8_t secret = 1; secret <= 5; ++secret) {
+      const Ptr value = value_of({.error = error, .capacity = 100, .expansion = 2}, 1, secret);
+      add_items(*value, 0, 20'000);
+      constexpr std::uint64_t kAsked = 100'000;
+      std::uint64_t wrong = 0;
+      for (std::uint64_t i = 0; i < kAsked; ++i)
+        wrong += value->contains(item(*value, 1'000'000 + i));
+      const double expected = kAsked * value->error_now();
+      EXPECT_NEAR(static_cast<double>(wrong), expected, 5 * std::sqrt(expected)) << error;
+    }
+  }
 }
 
 TEST(BloomValue, GivesItsChainUpWhenAnotherHasAddedToIt) {

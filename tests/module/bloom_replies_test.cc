@@ -138,17 +138,17 @@ TEST_P(BloomReplies, Info) {
       "\"Capacity\": 100, \"Size\": [...], \"Number of filters\": 1, "
       "\"Number of items inserted\": 2, \"Expansion rate\": 2";
   const std::string own2 =
-      "\"Error rate\", \"0.01\", \"Error bound\", [...], \"Error bound now\", [...], "
+      "\"Error rate\", \"0.01\", \"Error bound\", [...], \"Error rate now\", [...], "
       "\"Chains\", 1";
   const std::string own3 =
-      "\"Error rate\": ,0.01, \"Error bound\": ,[...], \"Error bound now\": ,[...], "
+      "\"Error rate\": ,0.01, \"Error bound\": ,[...], \"Error rate now\": ,[...], "
       "\"Chains\": 1";
   run({
       {"BF.INFO b", "-ERR not found"},
       {"BF.INFO", "-ERR wrong number of arguments for 'BF.INFO' command"},
       {"BF.RESERVE empty 0.01 100", "+OK"},
-      {"BF.INFO empty ALL", "[[...]\"Error bound now\", \"0\", \"Chains\", 1]",
-       "{[...]\"Error bound now\": ,0, \"Chains\": 1}"},
+      {"BF.INFO empty ALL", "[[...]\"Error rate now\", \"0\", \"Chains\", 1]",
+       "{[...]\"Error rate now\": ,0, \"Chains\": 1}"},
       {"BF.MADD b x y", "[1, 1]", "[#t, #t]"},
       {"BF.INFO b", "[" + known2 + "]", "{" + known3 + "}"},
       {"BF.INFO b all", "[" + known2 + ", " + own2 + "]", "{" + known3 + ", " + own3 + "}"},

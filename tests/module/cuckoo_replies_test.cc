@@ -154,17 +154,17 @@ TEST_P(CuckooReplies, Info) {
       "\"Number of items inserted\": 2, \"Number of items deleted\": 1, \"Bucket size\": 2, "
       "\"Expansion rate\": 1, \"Max iterations\": 20";
   const std::string own2 =
-      "\"Error rate\", \"0.001\", \"Error bound\", [...], \"Error bound now\", [...], "
+      "\"Error rate\", \"0.001\", \"Error bound\", [...], \"Error rate now\", [...], "
       "\"Chains\", 1";
   const std::string own3 =
-      "\"Error rate\": ,0.001, \"Error bound\": ,[...], \"Error bound now\": ,[...], "
+      "\"Error rate\": ,0.001, \"Error bound\": ,[...], \"Error rate now\": ,[...], "
       "\"Chains\": 1";
   run({
       {"CF.INFO", "-ERR wrong number of arguments for 'CF.INFO' command"},
       {"CF.INFO c SIZE", "-ERR wrong number of arguments for 'CF.INFO' command"},
       {"CF.RESERVE empty 100", "+OK"},
-      {"CF.INFO empty ALL", "[[...]\"Error bound now\", \"0\", \"Chains\", 1]",
-       "{[...]\"Error bound now\": ,0, \"Chains\": 1}"},
+      {"CF.INFO empty ALL", "[[...]\"Error rate now\", \"0\", \"Chains\", 1]",
+       "{[...]\"Error rate now\": ,0, \"Chains\": 1}"},
       {"CF.INSERT c ITEMS a b c", "[1, 1, 1]", "[#t, #t, #t]"},
       {"CF.DEL c a", "1", "#t"},
       {"CF.INFO c", "[" + known2 + "]", "{" + known3 + "}"},
