@@ -128,6 +128,14 @@ SiftValue* sift_to_write(Call& call, const OpenKey& key) {
   return create(call, key, default_goal(), Secret::random());
 }
 
+// Whether these events are all too old for a sift that would be made for them: then it is not made.
+bool all_too_old(const Call& call, const OpenKey& key, std::span<const TimeMs> times) {
+  if (!key.empty()) return false;
+  return std::all_of(times.begin(), times.end(), [&](TimeMs at_ms) {
+    return older_than(at_ms, defaults.sift_window_ms, call.now_ms());
+  });
+}
+
 using ReadSift = ReadKey<SiftValue>;
 
 // A refusal leaves its time in the sift, and so is sent to replicas.
@@ -175,6 +183,9 @@ void add(Call& call) {
     at_ms = *time;
   }
   const OpenKey key = call.open(1, Access::write);
+  if (call.size() > 3 && all_too_old(call, key, {&at_ms, 1})) {
+    return answer_one(call, Sighting::stale);
+  }
   SiftValue* const value = sift_to_write(call, key);
   if (value == nullptr) return;
   const Sighting sighting = value->sifter().add(value->id_of(call[2]), call.now_ms(), at_ms);
@@ -235,9 +246,13 @@ void insert(Call& call) {
     times.push_back(*time);
   }
   const OpenKey key = call.open(1, Access::write);
+  std::vector<Sighting> sightings((call.size() - first) / step, kUnjudged);
+  if (timed && all_too_old(call, key, times)) {
+    std::fill(sightings.begin(), sightings.end(), Sighting::stale);
+    return answer_all(call, sightings);
+  }
   SiftValue* const value = sift_to_write(call, key);
   if (value == nullptr) return;
-  std::vector<Sighting> sightings((call.size() - first) / step, kUnjudged);
   std::size_t place = 0;
   try {
     for (std::size_t i = first; i < call.size(); i += step, ++place) {

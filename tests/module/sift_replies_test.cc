@@ -71,6 +71,12 @@ TEST_P(SiftReplies, EventsThatAreTooOldAreStale) {
   run({
       {"SIFT.ADD s a AT 99999999999999", "1"},
       {"SIFT.ADD s b at 1", "-STALE the event is too old to tell whether it was seen"},
+      // Which makes no key.
+      {"SIFT.ADD none b AT 1", "-STALE the event is too old to tell whether it was seen"},
+      {"SIFT.INSERT none TIMED ITEMS b 1 c 2",
+       "[-STALE the event is too old to tell whether it was seen, -STALE the event is too old to "
+       "tell whether it was seen]"},
+      {"EXISTS none", "0"},
   });
 }
 
