@@ -107,20 +107,25 @@ std::unique_ptr<Directory> Directory::open(const std::string& path, Access acces
 
 std::string Directory::build_index(const Secret& secret, std::uint32_t burst_bytes) {
   auto index = IndexedStore::open(*store_, secret, {.burst_bytes = burst_bytes});
-  if (!index) return "cannot index " + quoted(path_) + ": " + index.error().what;
+  if (!index) return "cannot index " + quoted(path_) + ": " + why(index.error());
   index_ = std::move(*index);
   return "";
 }
 
+std::string Directory::why(const Error& error) const {
+  const std::string words = error.code == Errc::io ? store_->problem() : "";
+  return words.empty() ? error.what : words;
+}
+
 std::string Directory::save_index() {
   const Result<void> saved = index_->checkpoint();
-  return saved ? "" : "cannot save the index of " + quoted(path_) + ": " + saved.error().what;
+  return saved ? "" : "cannot save the index of " + quoted(path_) + ": " + why(saved.error());
 }
 
 std::string Directory::close() {
   index_.reset();
   const Result<void> closed = store_->close();
-  return closed ? "" : "cannot write " + quoted(path_) + ": " + closed.error().what;
+  return closed ? "" : "cannot write " + quoted(path_) + ": " + why(closed.error());
 }
 
 bool same_directory(const std::string& a, const std::string& b) {

@@ -40,6 +40,8 @@ class Directory {
   // Reads what has changed since the last checkpoint, or everything. A problem, or nothing.
   std::string build_index(const Secret& secret, std::uint32_t burst_bytes);
   IndexedStore& index() const { return *index_; }  // REQUIRES: it was built
+  // What is behind an error of its store or index.
+  std::string why(const Error& error) const;
   // A problem, or nothing.
   std::string save_index();
   // Closes it, with all that was written on disk. A problem, or nothing. REQUIRES: nothing is asked

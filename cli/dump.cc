@@ -39,7 +39,7 @@ Exit dump(const Settings& settings) {
                       settings.column_family, problem);
   if (!directory) return fail(problem);
   const auto cannot_read = [&](const Error& error) {
-    return fail("cannot read " + quoted(settings.directory) + ": " + error.what);
+    return fail("cannot read " + quoted(settings.directory) + ": " + directory->why(error));
   };
   const auto cursor = directory->store().cursor();
   if (!cursor) return cannot_read(cursor.error());

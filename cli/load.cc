@@ -51,7 +51,9 @@ class Loader {
       writes.push_back({key, remove_ ? std::nullopt : std::optional<std::string_view>(value)});
     }
     const Result<void> written = directory_.store().write(writes);
-    if (!written) return "cannot write " + quoted(directory_.path()) + ": " + written.error().what;
+    if (!written) {
+      return "cannot write " + quoted(directory_.path()) + ": " + directory_.why(written.error());
+    }
     records_.clear();
     bytes_ = 0;
     return "";

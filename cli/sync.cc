@@ -198,6 +198,16 @@ class Ends {
     return false;
   }
 
+  // Names the directories that have failed.
+  void tell_problems() const {
+    for (const Directory* directory : {a_.get(), b_.get()}) {
+      const std::string words = directory == nullptr ? "" : directory->why({Errc::io, ""});
+      if (!words.empty()) {
+        complain(settings_.name, "cannot use " + quoted(directory->path()) + ": " + words);
+      }
+    }
+  }
+
   int signal() const { return signal_; }  // that stopped the run, or 0
 
  private:
@@ -262,7 +272,10 @@ Exit compare(const Settings& settings) {
                                settings.purpose == Purpose::diff ? &differences : nullptr);
   const bool complete = end.problem.empty() && !end.stopped;
   const bool unread = differences.error() == std::errc::broken_pipe;
-  if (!end.problem.empty() && !unread) complain(settings.name, end.problem);
+  if (!end.problem.empty() && !unread) {
+    ends.tell_problems();
+    complain(settings.name, end.problem);
+  }
   const bool closed = ends.close(complete);
   if (settings.via) (void)std::signal(SIGPIPE, SIG_DFL);
   if (unread) die_of(SIGPIPE);
@@ -392,7 +405,7 @@ Command diff_command() {
           stretch_option(*settings),
           secondary_option(*settings),
           {"zero", 'z', flag_value(settings->zero),
-           "keys as they are, with a zero byte behind each, for scripts"},
+           "the mark, a blank and the key as it is, with a zero byte behind, for scripts"},
           {"count", 'c', flag_value(settings->count), "write the counts instead of the keys"}});
   append_output(syntax, *settings);
   syntax.examples = {{"semel diff /data/a /backup/a", "is the backup complete?"},

@@ -50,7 +50,8 @@ Exit add(const Settings& settings) {
   const Result<tally::Answer> answer = (*table)->add(
       {settings.counter, settings.delta, id_of(settings, table->hasher())}, table->now_ms());
   if (!answer) {
-    complain(kName, "cannot add to " + quoted(settings.directory) + ": " + answer.error().what);
+    complain(kName,
+             "cannot add to " + quoted(settings.directory) + ": " + table->why(answer.error()));
     return answer.error().code == Errc::io ? Exit::failure : Exit::refused;
   }
   if (const std::string unclosed = table->close(); !unclosed.empty()) {

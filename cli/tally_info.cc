@@ -120,7 +120,8 @@ Exit info(const Settings& settings) {
   if (!table) return fail(problem.text, problem.exit);
   const Result<tally::RangeSum> counters = table->sum({});
   if (!counters) {
-    return fail("cannot read " + cli::quoted(settings.directory) + ": " + counters.error().what);
+    return fail("cannot read " + cli::quoted(settings.directory) + ": " +
+                table->why(counters.error()));
   }
   const Facts facts{(*table)->info(), *counters, bytes_in(settings.directory), table->now_ms()};
   return print(kName, settings.json ? json_of(facts) : text_of(facts));

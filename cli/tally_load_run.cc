@@ -161,7 +161,7 @@ class TallyLoad {
     const Result<void> added = table_->add(additions_, answers, table_.now_ms());
     if (!added) {
       tell("cannot add to " + cli::quoted(table_.path()) + " from " + name_of(input_) + " line " +
-           std::to_string(lines_.front() + 1) + " on: " + added.error().what);
+           std::to_string(lines_.front() + 1) + " on: " + table_.why(added.error()));
       sound_ = false;
     }
     for (std::size_t i = 0; sound_ && i < answers.size(); ++i) count(answers[i].outcome, lines_[i]);

@@ -48,7 +48,7 @@ class Reading {
       const Result<std::optional<std::int64_t>> value = (*table_)->get(counter);
       if (!value || !*value) out.flush();  // so that all comes in order on a terminal
       if (!value) {
-        fail("cannot read " + quoted(counter) + ": " + value.error().what);
+        fail("cannot read " + quoted(counter) + ": " + table_->why(value.error()));
       } else if (!*value) {
         fail("there is no counter " + quoted(counter));
       } else {
@@ -132,7 +132,7 @@ class Reading {
   }
 
   Exit cannot_read(const Error& error) {
-    return fail("cannot read " + quoted(settings_.directory) + ": " + error.what);
+    return fail("cannot read " + quoted(settings_.directory) + ": " + table_->why(error));
   }
 
   Exit finish(LineWriter& out) {

@@ -9,6 +9,7 @@
 #include "cli/escaped.h"
 #include "cli/sift_report.h"
 #include "semel/core/limits.h"
+#include "semel/store/rocksdb_store.h"
 
 namespace semel::cli {
 namespace {
@@ -273,6 +274,11 @@ std::string window_text(const TallyStore::Info& info, TimeMs now_ms) {
     text += ", of which " + duration_text(now_ms - info.promise.kept_from_ms) + " are kept";
   }
   return text;
+}
+
+std::string TallyTable::why(const Error& error) const {
+  const std::string words = error.code == Errc::io ? directory_->store().problem() : "";
+  return words.empty() ? error.what : words;
 }
 
 std::string TallyTable::close() const {

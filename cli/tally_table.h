@@ -61,6 +61,8 @@ class TallyTable {
   // By a scan: whoever asks once would read all counters to build the index, not only the range.
   Result<tally::RangeSum> sum(const tally::NameRange& range) const;
   TimeMs now_ms() const { return directory_->now_ms(); }
+  // What is behind an error.
+  std::string why(const Error& error) const;
   // Closes the directory, with all that was counted on disk. A problem, or nothing. REQUIRES:
   // nothing is asked of it afterwards.
   std::string close() const;

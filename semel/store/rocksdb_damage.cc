@@ -141,9 +141,10 @@ DirectoryCheck check_directory(const std::string& directory) {
     if (seal->manifest.name == manifest) sealed_log = seal->log;
   }
   std::uint64_t newest_log = 0;
-  const LogCheck log = check_log(directory + "/" + manifest, [&](ByteView record) {
-    newest_log = std::max(newest_log, log_number_in(record).value_or(0));
-  });
+  const LogCheck log =
+      check_log(directory + "/" + manifest, LogKind::manifest, [&](ByteView record) {
+        newest_log = std::max(newest_log, log_number_in(record).value_or(0));
+      });
   if (log.state == LogCheck::State::damaged) check.damage = damaged(manifest);
   if (log.state == LogCheck::State::unreadable) {
     check.damage = "its " + manifest + " cannot be read" + kRestore;
@@ -165,7 +166,7 @@ LogsCheck check_logs(const std::string& directory, const DirectoryCheck& checked
   std::string torn;  // the log that ends within a record
   for (const auto& [number, name] : logs) {
     const std::string path = directory + "/" + name;
-    const LogCheck log = check_log(path);
+    const LogCheck log = check_log(path, LogKind::writes);
     if (log.state == LogCheck::State::unreadable && !fs::exists(path)) continue;  // not needed now
     if (log.state == LogCheck::State::unreadable) {
       check.damage = "its log " + name + " cannot be read" + kRestore;

@@ -13,8 +13,10 @@ constexpr std::size_t kBlockBytes = std::size_t{32} << 10;
 constexpr std::size_t kHeaderBytes = 7;
 constexpr std::size_t kTypeAt = 6;          // in a header; the checksum covers all from here on
 constexpr std::size_t kLogNumberBytes = 4;  // which headers of recyclable logs have beside
+constexpr std::size_t kSequenceBytes = 8;   // which a record of a write-ahead log begins with
 constexpr std::uint8_t kFull = 1;
 constexpr std::uint8_t kFirst = 2;
+constexpr std::uint8_t kMiddle = 3;
 constexpr std::uint8_t kLast = 4;
 constexpr std::uint8_t kRecyclable = 5;   // four types, like those from kFull to kLast
 constexpr std::uint8_t kCompression = 9;  // how the records are compressed
@@ -64,12 +66,16 @@ bool all_zero(ByteView bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t byte) { return byte == 0; });
 }
 
-// Whether what is left of a log, and does not begin with a sound record, is a record whose end was
-// never written.
-bool cut_short(ByteView rest) {
+// Whether what is left of a log, and does not begin with a sound record, may be a record whose end
+// was never written; `room` is what its block has for it. As far as it is there it must be as RocksDB
+// writes it, or bytes of any other kind would pass.
+bool cut_short(ByteView rest, std::size_t room) {
   if (rest.size() < kHeaderBytes) return true;
   const Header header = header_at(rest);
-  if (kHeaderBytes + header.payload <= rest.size()) return false;
+  if (kHeaderBytes + header.payload <= rest.size() || header.record_bytes() > room) return false;
+  // A record goes on in the next block only where this one is at its end.
+  const bool goes_on = header.type == kFirst || header.type == kMiddle;
+  if (header.type > kCompression || (goes_on && header.record_bytes() != room)) return false;
   if (sums_up(rest, header)) return false;  // all is there: its length is wrong
   for (std::size_t at = 1; at + kHeaderBytes <= rest.size(); ++at) {
     const std::uint8_t type = rest[at + kTypeAt];
@@ -81,7 +87,8 @@ bool cut_short(ByteView rest) {
 
 class Checker {
  public:
-  explicit Checker(const std::function<void(ByteView)>& record) : record_(record) {}
+  Checker(LogKind kind, const std::function<void(ByteView)>& record)
+      : kind_(kind), record_(record) {}
 
   // The next block; all have kBlockBytes but the last. False if there is nothing more to look at.
   bool take(ByteView block, bool last) {
@@ -94,12 +101,13 @@ class Checker {
       }
       const std::optional<Header> header = sound_record(rest);
       if (!header) {
-        const bool cut = last && cut_short(rest);
+        const bool cut = last && cut_short(rest, kBlockBytes - at) && may_follow(rest);
         return end(cut ? LogCheck::State::torn : LogCheck::State::damaged, at);
       }
       // After its end such a log holds what it held in its last life: no damage can be told.
       if (recyclable(header->type)) return end(LogCheck::State::torn, at);
       if (!follows(*header)) return end(LogCheck::State::damaged, at);
+      if (const auto number = sequence_in(*header, rest)) sequence_ = number;
       tell(*header, rest);
       if (!within_) sound_ = start_ + at;
       at += header->record_bytes();
@@ -127,21 +135,45 @@ class Checker {
     return begins != within_;
   }
 
+  // The number of the first change in a record of a write-ahead log, if this is its beginning.
+  std::optional<std::uint64_t> sequence_in(const Header& header, ByteView rest) const {
+    const bool tells =
+        kind_ == LogKind::writes && (header.type == kFull || header.type == kFirst) &&
+        header.payload >= kSequenceBytes && rest.size() >= header.bytes + kSequenceBytes;
+    return tells ? std::optional(load_u64(rest.data() + header.bytes)) : std::nullopt;
+  }
+
+  // Whether a record that was cut short may be the one after the last. Changes are numbered on.
+  bool may_follow(ByteView rest) const {
+    constexpr std::uint64_t kMostNumbers = std::uint64_t{1} << 56;
+    constexpr std::uint64_t kFarAhead = std::uint64_t{1} << 40;
+    if (rest.size() < kHeaderBytes) return true;
+    const Header header = header_at(rest);
+    if (!recyclable(header.type) && !follows(header)) return false;
+    const std::optional<std::uint64_t> number = sequence_in(header, rest);
+    if (!number) return true;
+    if (!sequence_) return *number > 0 && *number < kMostNumbers;
+    return *number >= *sequence_ && *number - *sequence_ < kFarAhead;
+  }
+
   void tell(const Header& header, ByteView rest) const {
     if (!record_ || (header.type != kFull && header.type != kFirst)) return;
     record_(rest.subspan(header.bytes, header.payload));
   }
 
+  LogKind kind_;
   const std::function<void(ByteView)>& record_;
   std::uint64_t start_ = 0;  // of the block
   std::uint64_t sound_ = 0;
-  bool within_ = false;  // a record that began in an earlier piece
+  bool within_ = false;                    // a record that began in an earlier piece
+  std::optional<std::uint64_t> sequence_;  // of the last record
   std::optional<LogCheck::State> ended_;
 };
 
 }  // namespace
 
-LogCheck check_log(const std::string& path, const std::function<void(ByteView)>& record) {
+LogCheck check_log(const std::string& path, LogKind kind,
+                   const std::function<void(ByteView)>& record) {
   constexpr LogCheck kUnreadable = {LogCheck::State::unreadable, 0};
   std::ifstream in(path, std::ios::binary);
   if (!in) return kUnreadable;
@@ -152,7 +184,7 @@ LogCheck check_log(const std::string& path, const std::function<void(ByteView)>&
     block.resize(static_cast<std::size_t>(in.gcount()));
     return !in.bad();
   };
-  Checker checker(record);
+  Checker checker(kind, record);
   Bytes block;
   Bytes next;
   if (!read_block(block)) return kUnreadable;

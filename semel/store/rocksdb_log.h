@@ -4,7 +4,8 @@
 //           page of zeros, in one of its modes any record that is not sound. What comes later is
 //           gone, without an error.
 // Contract  A process that is killed leaves a log that ends within a record. Everything else is
-//           damage: a record that is not sound but complete, or is followed by a sound one.
+//           damage: a record that is not sound but complete, or is followed by a sound one, or is
+//           not what RocksDB would have begun to write there.
 // Limit     A log that was cut at the end of a record, or within one, looks as after a kill.
 // Cost      The log is read once. Memory: two blocks of 32 KiB.
 // Format    of RocksDB: blocks of 32 KiB, in them records of CRC-32C (4 bytes, masked), length (2),
@@ -26,8 +27,10 @@ struct LogCheck {
   std::uint64_t sound_bytes = 0;  // all records that begin before it are sound
 };
 
+enum class LogKind : std::uint8_t { writes, manifest };
+
 // `record` is told of each sound record what stands in its first block.
-LogCheck check_log(const std::string& path,
+LogCheck check_log(const std::string& path, LogKind kind,
                    const std::function<void(ByteView start)>& record = nullptr);
 
 }  // namespace semel

@@ -38,16 +38,45 @@ std::string_view view(const Slice& text) { return {text.data(), text.size()}; }
 Error error_of(const Status& status) {
   if (status.IsNoSpace()) return {Errc::io, "RocksDB: no space is left on the device"};
   if (failed_to_merge(status)) return {Errc::corrupt, "RocksDB: a record could not be merged"};
-  if (status.IsCorruption()) return {Errc::io, "RocksDB: the database is damaged"};
+  if (status.IsCorruption()) {
+    return {Errc::io, "RocksDB: a file is damaged; restore the directory from a copy or a replica"};
+  }
   if (status.IsNotSupported()) return {Errc::unsupported, "RocksDB: not supported here"};
   if (status.IsInvalidArgument()) return {Errc::io, "RocksDB: refused an argument"};
   return {Errc::io, "RocksDB: reading or writing failed"};
 }
 
-Result<void> result_of(const Status& status) {
-  if (!status.ok()) return error_of(status);
-  return {};
+// RocksDB's own words, which may name the file, and what to do.
+std::string words_of(const Status& status) {
+  std::string words = status.ToString();
+  words.erase(words.find_last_not_of(" \n") + 1);
+  if (status.IsCorruption() && !failed_to_merge(status)) {
+    words += "; restore the directory from a copy or a replica";
+  }
+  return words;
 }
+
+// What the last error was about, for whoever has to tell it. Calls of any threads meet here.
+class Problem {
+ public:
+  Error note(const Status& status) {
+    const std::lock_guard lock(mutex_);
+    words_ = words_of(status);
+    return error_of(status);
+  }
+  Result<void> check(const Status& status) {
+    if (!status.ok()) return note(status);
+    return {};
+  }
+  std::string words() const {
+    const std::lock_guard lock(mutex_);
+    return words_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string words_;
+};
 
 constexpr Error kReadOnly = {Errc::unsupported, "the store is open for reading only"};
 
@@ -292,7 +321,7 @@ Status plan_for(const std::string& directory, Plan& plan) {
 }
 
 Error open_error(const Status& status, std::string& why) {
-  const std::string text = why = status.ToString();
+  const std::string text = why = words_of(status);
   // Not if the file that is locked could not even be opened.
   if (status.IsIOError() && (text.find("While lock file") != std::string::npos ||
                              text.find("lock hold by current process") != std::string::npos)) {
@@ -363,6 +392,7 @@ struct RocksStore::Body {
   ChangeObserver* observer = nullptr;
   mutable std::atomic<std::uint64_t> rounds_at_position = 0;
   std::atomic<std::uint64_t> rounds_at_checkpoint = 0;
+  const std::shared_ptr<Problem> problem = std::make_shared<Problem>();  // cursors tell it, too
 };
 
 // RocksDB opens much that is damaged, without a word, with a part of the records.
@@ -471,7 +501,7 @@ Result<void> RocksStore::Body::close() {
   }
   const Status closed = db->Close();
   db.reset();
-  if (!status.ok() || !closed.ok()) return error_of(status.ok() ? closed : status);
+  if (!status.ok() || !closed.ok()) return problem->note(status.ok() ? closed : status);
   if (!sealed) return Error{Errc::io, "the seal could not be written"};
   return {};
 }
@@ -543,7 +573,7 @@ Result<std::optional<std::string>> RocksStore::Body::get(std::string_view key) c
   std::string value;
   const Status status = db->Get(reading, family, slice(key), &value);
   if (status.IsNotFound()) return std::optional<std::string>();
-  if (!status.ok()) return error_of(status);
+  if (!status.ok()) return problem->note(status);
   return std::optional(std::move(value));
 }
 
@@ -570,14 +600,14 @@ Result<void> RocksStore::Body::write(std::span<const Write> writes) {
   rocksdb::WriteBatch batch(bytes);
   for (const Write& write : writes) {
     const Status status = add(write, batch);
-    if (!status.ok()) return error_of(status);
+    if (!status.ok()) return problem->note(status);
   }
   const Status status = db->Write(writing, &batch);
   // Told after a failure too: the batch may be in the log, and come to light at the next opening.
   if (observer != nullptr) {
     for (const Write& write : writes) observer->changed(write.key);
   }
-  return result_of(status);
+  return problem->check(status);
 }
 
 Result<RocksPosition> RocksStore::Body::position() const {
@@ -586,7 +616,7 @@ Result<RocksPosition> RocksStore::Body::position() const {
   position.column_family = family->GetID();
   Status status = db->Flush({}, family);
   if (status.ok()) status = db->GetDbIdentity(position.identity);
-  if (!status.ok()) return error_of(status);
+  if (!status.ok()) return problem->note(status);
   Result<Files> files = files_with_sessions(*db, family);
   if (!files) return files.error();
   // Writes to raw() may have come after the sequence was read.
@@ -616,17 +646,18 @@ Result<bool> RocksStore::Body::replay(std::uint64_t from, ChangeObserver& told) 
 
 class RocksStore::IteratorCursor final : public Cursor {
  public:
-  explicit IteratorCursor(std::unique_ptr<rocksdb::Iterator> iterator)
-      : iterator_(std::move(iterator)) {}
+  IteratorCursor(std::unique_ptr<rocksdb::Iterator> iterator, std::shared_ptr<Problem> problem)
+      : iterator_(std::move(iterator)), problem_(std::move(problem)) {}
   void seek(std::string_view key) override { iterator_->Seek(slice(key)); }
   void next() override { iterator_->Next(); }
   bool valid() const override { return iterator_->Valid(); }
   std::string_view key() const override { return view(iterator_->key()); }
   std::string_view value() const override { return view(iterator_->value()); }
-  Result<void> status() const override { return result_of(iterator_->status()); }
+  Result<void> status() const override { return problem_->check(iterator_->status()); }
 
  private:
   std::unique_ptr<rocksdb::Iterator> iterator_;
+  std::shared_ptr<Problem> problem_;
 };
 
 RocksStore::RocksStore(std::unique_ptr<Body> body) : body_(std::move(body)) {}
@@ -676,28 +707,30 @@ Result<void> RocksStore::remove_range(const KeyRange& range) {
     const std::unique_ptr<rocksdb::Iterator> last(
         body_->db->NewIterator(body_->reading, body_->family));
     last->SeekToLast();
-    if (!last->status().ok()) return error_of(last->status());
+    if (!last->status().ok()) return body_->problem->note(last->status());
     if (!last->Valid() || view(last->key()) < range.first) return {};
     end = successor(view(last->key()));
   }
   const Status status =
       body_->db->DeleteRange(body_->writing, body_->family, slice(range.first), slice(end));
   if (body_->observer != nullptr) body_->observer->changed(range);
-  return result_of(status);
+  return body_->problem->check(status);
 }
 
 Result<void> RocksStore::sync() {
   if (!body_->writable()) return kReadOnly;
-  return result_of(body_->db->FlushWAL(true));
+  return body_->problem->check(body_->db->FlushWAL(true));
 }
 
 Result<void> RocksStore::close() { return body_->close(); }
+std::string RocksStore::problem() const { return body_->problem->words(); }
 
 Result<std::unique_ptr<Cursor>> RocksStore::cursor() const {
   std::unique_ptr<rocksdb::Iterator> iterator(
       body_->db->NewIterator(body_->reading, body_->family));
-  if (!iterator->status().ok()) return error_of(iterator->status());
-  return std::unique_ptr<Cursor>(std::make_unique<IteratorCursor>(std::move(iterator)));
+  if (!iterator->status().ok()) return body_->problem->note(iterator->status());
+  return std::unique_ptr<Cursor>(
+      std::make_unique<IteratorCursor>(std::move(iterator), body_->problem));
 }
 
 Result<void> RocksStore::update(std::span<const std::string_view> keys, const Become& become) {
@@ -750,7 +783,7 @@ Result<void> RocksStore::changes_since(ByteView position, ChangeObserver& told) 
   std::string identity;
   Status status = body_->db->GetDbIdentity(identity);
   if (status.ok() && body_->writable()) status = body_->db->Flush({}, body_->family);
-  if (!status.ok()) return error_of(status);
+  if (!status.ok()) return body_->problem->note(status);
   if (identity != then->identity || body_->family->GetID() != then->column_family) {
     return Error{Errc::gap, "a position of another database"};
   }
@@ -761,7 +794,7 @@ Result<void> RocksStore::changes_since(ByteView position, ChangeObserver& told) 
   if (!body_->writable()) {
     rocksdb::VectorLogPtr logs;
     status = body_->db->GetSortedWalFiles(logs);
-    if (!status.ok()) return error_of(status);
+    if (!status.ok()) return body_->problem->note(status);
     for (const auto& log : logs) {
       if (log->Type() == rocksdb::kAliveLogFile && log->StartSequence() > 0) {
         from = std::min<std::uint64_t>(from, log->StartSequence());
@@ -811,7 +844,8 @@ Result<std::optional<Bytes>> RocksStore::load_checkpoint() const {
 Result<void> RocksStore::ingest(const std::vector<std::string>& files) {
   if (!body_->writable()) return kReadOnly;
   const std::shared_lock lock(body_->mutex);
-  return result_of(body_->db->IngestExternalFile(body_->family, files, {}));  // the listener tells
+  return body_->problem->check(
+      body_->db->IngestExternalFile(body_->family, files, {}));  // the listener tells
 }
 
 Result<void> RocksStore::catch_up() {
@@ -826,7 +860,7 @@ Result<void> RocksStore::catch_up() {
   const auto before = state();
   const Status status = body_->db->TryCatchUpWithPrimary();
   if (body_->observer != nullptr && state() != before) body_->observer->changed(KeyRange::all());
-  return result_of(status);
+  return body_->problem->check(status);
 }
 
 bool RocksStore::flushed_since_checkpoint() const {

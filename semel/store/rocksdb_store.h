@@ -83,6 +83,9 @@ class RocksStore final : public OrderedStore {
   // Closes the directory, with all that was written on disk and nothing in the log. The destructor
   // does the same, and keeps errors to itself. REQUIRES: no other call comes after it.
   Result<void> close();
+  // What RocksDB said of the last error, which may name the file, and what to do; empty before the
+  // first.
+  std::string problem() const;
   // Takes in table files that SstFileWriter wrote. They are copied.
   Result<void> ingest(const std::vector<std::string>& files);
   // Secondary only: brings this up to what its owner has written.

@@ -116,7 +116,10 @@ Result<std::unique_ptr<TallyDirectory>> TallyDirectory::open(const std::string& 
   if (!store) return store.error();
   Result<std::unique_ptr<TallyStore>> table =
       TallyStore::open(**store, settings, SystemClock().now_ms());
-  if (!table) return table.error();
+  if (!table) {
+    if (why != nullptr) *why = (*store)->problem();
+    return table.error();
+  }
   return std::unique_ptr<TallyDirectory>(
       new TallyDirectory(std::make_unique<Body>(std::move(*store), std::move(*table), settings)));
 }

@@ -49,7 +49,7 @@ class DamagedLog : public ::testing::Test {
     return "";
   }
   LogCheck check(const std::string& bytes) const {
-    return check_log(directory_.write("log", bytes));
+    return check_log(directory_.write("log", bytes), LogKind::writes);
   }
   std::string path() const { return directory_.path() / "db"; }
 
@@ -111,6 +111,44 @@ TEST_F(DamagedLog, TellsZerosWhereverTheyAre) {
     for (std::size_t i = at; i < std::min(at + 512, log.size()); ++i) zeroed[i] = '\0';
     expect_state(check(zeroed), State::damaged, at);
   }
+}
+
+// What other bytes, from a place on, leave of the log: nothing that a kill could have left. A few of
+// the random ones look like the beginning of a record.
+TEST_F(DamagedLog, TellsOtherBytesInItsPlace) {
+  const std::string log = log_of({30, 1, 200, 0, 60});
+  const std::vector<std::size_t> ends = [&] {
+    std::vector<std::size_t> found = {0};
+    for (std::size_t size = 1; size < log.size(); ++size) {
+      if (check(log.substr(0, size)).state == State::whole) found.push_back(size);
+    }
+    return found;
+  }();
+  ASSERT_GE(ends.size(), 5u);
+  const auto repeated = [](std::string_view text, std::size_t size) {
+    std::string out;
+    while (out.size() < size) out += text;
+    return out.substr(0, size);
+  };
+  Random random(3);
+  int passed = 0;
+  for (const std::size_t end : ends) {
+    const std::string before = log.substr(0, end);
+    for (const std::size_t size : {7, 12, 50, 300, 20'000}) {
+      for (const std::string_view text : {"\xff", "MANIFEST-000005\n",
+                                          "\x7f"
+                                          "ELF\x02\x01\x01"}) {
+        if (size < 15 && text.size() == 7) continue;  // too little of it to know
+        expect_state(check(before + repeated(text, size)), State::damaged, end);
+      }
+      for (int i = 0; i < 40; ++i) {
+        std::string noise;
+        while (noise.size() < size) noise += static_cast<char>(random.below(256));
+        if (check(before + noise).state != State::damaged) ++passed;
+      }
+    }
+  }
+  EXPECT_LE(passed, 20);  // of 1200: a header of 7 bytes alone is one in 128
 }
 
 // What a kill leaves: each cut keeps the records before it.
