@@ -4,6 +4,7 @@
 
 #include "cli/escaped.h"
 #include "cli/files.h"
+#include "client/url.h"
 
 namespace semel::cli {
 
@@ -89,7 +90,9 @@ std::string program_help() {
 
 void complain(std::string_view who, std::string_view text) {
   // The text may quote what a server, a file or a peer has said: none of it may steer the terminal.
-  const std::string line = printable(std::string(who) + ": " + std::string(text)) + '\n';
+  // It may quote a URL, too, from a place where none is expected.
+  const std::string shown = client::without_password(text);
+  const std::string line = printable(std::string(who) + ": " + shown) + '\n';
   (void)write_all(STDERR_FILENO, line);  // nobody is left to tell
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <filesystem>
 
 namespace semel::cli {
 namespace {
@@ -98,6 +99,15 @@ std::optional<FileId> file_id(int fd) {
 std::optional<FileId> file_id(const std::string& path) {
   struct stat status {};
   return identify(::stat(path.c_str(), &status) == 0, status);
+}
+
+bool name_one_file(const std::string& a, const std::string& b) {
+  const auto of_a = file_id(a), of_b = file_id(b);
+  if (of_a || of_b) return of_a == of_b;
+  namespace fs = std::filesystem;
+  std::error_code unknown;
+  return fs::weakly_canonical(fs::absolute(a), unknown) ==
+         fs::weakly_canonical(fs::absolute(b), unknown);
 }
 
 std::error_code empty(int fd) {

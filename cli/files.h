@@ -66,6 +66,8 @@ struct FileId {
 };
 std::optional<FileId> file_id(int fd);
 std::optional<FileId> file_id(const std::string& path);
+// Whether both paths lead to one file, or would if it were made.
+bool name_one_file(const std::string& a, const std::string& b);
 
 // Empties a regular file; anything else has nothing to lose.
 std::error_code empty(int fd);

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <exception>
 #include <new>
+#include <system_error>
 
 #include "cli/commands.h"
 #include "cli/files.h"
@@ -90,8 +93,24 @@ Exit run(std::span<char* const> arguments) {
     return printed == Exit::success ? printed : command->failure;
   } catch (const std::bad_alloc&) {
     complain(command->syntax.name, "out of memory");
-    return command->failure;
+  } catch (const std::system_error& error) {
+    complain(command->syntax.name, cannot("start", "a thread", error.code()));
   }
+  return command->failure;
+}
+
+// Where RocksDB gets no thread from the system, or no memory in one of its own, nothing can be caught:
+// what was acknowledged is in its log, as after a kill.
+[[noreturn]] void end_at_once() {
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+  } catch (const std::system_error&) {
+  } catch (...) {
+    std::abort();
+  }
+  complain("semel", "out of memory, or of threads");
+  std::_Exit(static_cast<int>(Exit::failure));
 }
 
 }  // namespace
@@ -100,7 +119,9 @@ Exit run(std::span<char* const> arguments) {
 int main(int argc, char** argv) {
   using namespace semel::cli;
   occupy_standard_streams();
+  std::set_terminate(end_at_once);
   std::signal(SIGPIPE, SIG_DFL);  // a reader that has enough ends us, even if our parent ignores it
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that would grow beyond its limit is an error like others
   try {
     return static_cast<int>(run({argv + 1, static_cast<std::size_t>(std::max(argc - 1, 0))}));
   } catch (const std::bad_alloc&) {

@@ -12,6 +12,7 @@
 #include "cli/options.h"
 #include "cli/serial_judge.h"
 #include "cli/sift_report.h"
+#include "cli/stop_signal.h"
 #include "semel/core/arithmetic.h"
 
 namespace semel::cli {
@@ -300,8 +301,12 @@ class RemoteJudge final : public SerialJudge {
 
   bool wait_for(Chunk& chunk, std::size_t record, Claims& claims) {
     std::vector<std::size_t> pending = {record};
+    StopPatience patience;
     for (auto pause = kFirstPause; !pending.empty(); pause = std::min(2 * pause, kLongestPause)) {
       std::this_thread::sleep_for(pause);
+      if (patience.is_over()) {
+        return fail("stopped while another producer holds a key of " + key_of(chunk, record).name);
+      }
       if (failed() || !ask(chunk, {record}, claims, pending)) return false;
     }
     return true;

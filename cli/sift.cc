@@ -336,6 +336,21 @@ std::string refused_file(const char* option, const std::string& name) {
          ", which is also read or written; allowed: a file of its own";
 }
 
+// A file that is to be written and has another use; empty if there is none. Looked at before any is
+// made.
+std::string collision(const Settings& settings) {
+  const auto used = [&](const std::optional<std::string>& path) {
+    const auto id = path ? file_id(*path) : std::nullopt;
+    return id && in_use(settings, *id);
+  };
+  if (used(settings.duplicates_to)) {
+    return refused_file("--duplicates-to", quoted(*settings.duplicates_to));
+  }
+  const bool one = settings.state && settings.duplicates_to &&
+                   name_one_file(*settings.state, *settings.duplicates_to);
+  return one || used(settings.state) ? refused_file("--state", quoted(*settings.state)) : "";
+}
+
 // The file for the duplicates, emptied; on failure none, and the reason is reported.
 std::optional<LineWriter> open_duplicates(const Settings& settings, Exit& exit) {
   const std::string name = quoted(*settings.duplicates_to);
@@ -377,6 +392,7 @@ Exit sift(Settings settings) {
   if (const std::string wrong = contradiction(settings); !wrong.empty()) return refuse(wrong);
   if (settings.files.empty()) settings.files.emplace_back("-");
   if (const std::string wrong = circle(settings); !wrong.empty()) return refuse(wrong);
+  if (const std::string wrong = collision(settings); !wrong.empty()) return refuse(wrong);
 
   SiftPlan plan;
   plan.input.inputs = settings.files;

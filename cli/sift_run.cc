@@ -10,6 +10,7 @@
 #include <iterator>
 #include <mutex>
 #include <new>
+#include <system_error>
 #include <thread>
 
 #include "cli/files.h"
@@ -50,7 +51,11 @@ class SiftRun {
 
   SiftEnd run() {
     std::vector<std::thread> others;
-    for (std::size_t i = 1; i < plan_.threads; ++i) others.emplace_back([this] { work(); });
+    try {
+      for (std::size_t i = 1; i < plan_.threads; ++i) others.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {
+      // The system has no more threads for us: fewer do the same.
+    }
     work();
     for (std::thread& other : others) other.join();
     hide_progress();

@@ -65,6 +65,14 @@ int StopSignal::fd() const { return g_fd; }
 int StopSignal::received() const { return g_received; }
 void StopSignal::wake() const { wake_up(); }
 
+bool StopPatience::is_over() {
+  constexpr std::chrono::seconds kMoment{1};
+  if (g_received == 0) return false;
+  const auto now = std::chrono::steady_clock::now();
+  if (!since_) since_ = now;
+  return now - *since_ >= kMoment;
+}
+
 void die_of(int signal) {
   (void)std::signal(signal, SIG_DFL);
   (void)std::raise(signal);

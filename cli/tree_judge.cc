@@ -11,6 +11,7 @@
 #include "cli/remote_judge.h"
 #include "cli/serial_judge.h"
 #include "cli/sift_report.h"
+#include "cli/stop_signal.h"
 #include "cli/windows.h"
 #include "client/remote_slice.h"
 #include "semel/core/arithmetic.h"
@@ -79,10 +80,11 @@ class RemoteNodes {
     for (client::SiftKey& key : keys) {
       slices_.push_back(std::make_unique<client::RemoteSlice>(
           *cluster, std::move(key),
-          client::RemoteSlice::Options{settings_.delivery == Delivery::at_most_once
-                                           ? client::Taking::added
-                                           : client::Taking::claimed,
-                                       owner_, settings_.claim_ms}));
+          client::RemoteSlice::Options{
+              settings_.delivery == Delivery::at_most_once ? client::Taking::added
+                                                           : client::Taking::claimed,
+              owner_, settings_.claim_ms,
+              [patience = StopPatience()]() mutable { return patience.is_over(); }}));
       made.push_back(slices_.back().get());
     }
     return made;

@@ -134,7 +134,11 @@ Time Cluster::deadline() const {
 }
 
 Result<void> Cluster::connect() {
-  if (const auto found = refresh(deadline()); !found) return found;
+  const Time until = deadline();
+  for (Result<void> found = refresh(until); !found; found = refresh(until)) {
+    if (!loading_ || steady_clock::now() >= until) return found;
+    pause(until);
+  }
   replicas_ = options_.replicas.value_or(fewest_replicas_ > 0 ? 1 : 0);
   return {};
 }
@@ -162,16 +166,17 @@ Result<void> Cluster::ask_slots(const Address& address, Time until) {
   options.limits = kSlotsLimits;
   Connection connection(address, {url_.user, url_.password, 0}, options);
   const auto reply = connection.call({"CLUSTER", "SLOTS"}, until);
+  loading_ = false;
   if (!reply) {
     tell(connection);
     return reply.error();
   }
+  loading_ = reply->is_error("LOADING");
   if (reply->is_error("ERR")) return take_single(address, connection, until);  // no cluster support
   if (reply->is_error() || reply->kind() != ReplyKind::array) {
     problem_ = "cannot ask " + address.text() + " for its slots: " + reply->excerpt();
     // NOAUTH, NOPERM: the others will say the same.
-    return Error{reply->is_error("LOADING") ? Errc::io : Errc::mismatch,
-                 "cannot ask for the slots"};
+    return Error{loading_ ? Errc::io : Errc::mismatch, "cannot ask for the slots"};
   }
   if (url_.database != 0) {
     problem_ = "a cluster has no database but 0";

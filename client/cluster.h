@@ -76,7 +76,7 @@ class Cluster {
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
-  // Finds the servers. Errc::io if none is there, Errc::mismatch if they do not let us in, Errc::invalid
+  // Finds the servers, and waits for one that is loading its data. Errc::io if none is there, Errc::mismatch if they do not let us in, Errc::invalid
   // for a database of a cluster other than 0. problem() says which.
   Result<void> connect();
 
@@ -144,6 +144,7 @@ class Cluster {
   std::map<Address, std::unique_ptr<Node>> nodes_;
   std::vector<Node*> slots_;
   bool clustered_ = false;
+  bool loading_ = false;  // whom we asked last for the slots: it will know soon
   std::uint32_t replicas_ = 0;
   std::size_t fewest_replicas_ = 0;  // of any primary
   std::deque<Pending> pending_;  // by the order of start(), from the first that is not finished on

@@ -255,6 +255,9 @@ void RemoteSlice::take(SliceCall& call, std::vector<Part> claims) {
     if (call.failed) return;
     claims.clear();
     if (!again.empty() && waits) {
+      if (options_.gives_up && options_.gives_up()) {
+        return fail(call, "stopped while another producer holds a key of " + key_.name);
+      }
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, kLongestPause);
     }

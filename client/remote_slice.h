@@ -19,6 +19,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,8 @@ class RemoteSlice final : public Slice {
     Taking taking = Taking::claimed;
     std::string owner = {};    // of test_and_set: different for every run of every producer
     TimeMs claim_ms = 60'000;  // how long a claim of ours holds up the others if we stand still
+    // Asked while a key is waited for that another one holds. True: the call fails.
+    std::function<bool()> gives_up = {};
   };
 
   // REQUIRES: the client outlives it, and is connected.

@@ -150,6 +150,27 @@ TEST(Command, SaysSoWhenMemoryRunsOut) {
   EXPECT_EQ(outcome.status, 1);
   EXPECT_EQ(outcome.err, "semel sift: out of memory\n");
 }
+
+// Every thread takes 8 MiB of addresses, those of RocksDB too.
+TEST(Command, EndsInOrderWhereverAddressesRunOut) {
+  const TemporaryDirectory directory;
+  const char* const make =
+      "seq 1000 >in; sed 's/$/\\t1/' in | $SEMEL load a; "
+      "printf 'b\\t1\\n' | $SEMEL load b; "
+      "sed 's/.*/c&\\t1\\ti&/' in | $SEMEL tally load -q t";
+  ASSERT_EQ(run_shell(make, directory.path()).status, 0);
+  for (int kilobytes = 40'000; kilobytes < 700'000; kilobytes += kilobytes / 4) {
+    for (const std::string line : {"sift -q -t 8 in", "sift -q -w 1h -S state in", "dump a",
+                                   "sync -q a b", "tally sum t", "tally add t x 1 --id $RANDOM"}) {
+      const Outcome outcome = run_shell(
+          "ulimit -v " + std::to_string(kilobytes) + "; $SEMEL " + line, directory.path());
+      EXPECT_EQ(outcome.signal, 0) << line << ", " << kilobytes << ": " << outcome.err;
+      EXPECT_FALSE(outcome.timed_out) << line << ", " << kilobytes;
+      EXPECT_TRUE(outcome.status == 0 || !outcome.err.empty()) << line << ", " << kilobytes;
+      EXPECT_LT(outcome.status, 126) << line << ", " << kilobytes << ": " << outcome.err;
+    }
+  }
+}
 #endif
 
 TEST(Completion, IsValidBash) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -13,6 +15,7 @@
 #include "tests/cli/command.h"
 #include "tests/cli/temporary_directory.h"
 #include "tests/support/attacks.h"
+#include "tests/support/eventually.h"
 
 namespace semel {
 namespace {
@@ -98,6 +101,48 @@ TEST_P(SiftHostile, GivesUpWheneverTheServerTurns) {
   }
 }
 
+// A server that is started together with its producers.
+TEST(SiftAt, WaitsForAServerThatLoadsItsData) {
+  std::atomic<int> asked = 0;
+  const ScriptedServer server([&](const Words& words) {
+    if (words[0] == "CLUSTER" && ++asked <= 5) {
+      return ScriptedAnswer{"-LOADING Redis is loading the dataset in memory\r\n"};
+    }
+    return as_it_should(words);
+  });
+  const Outcome outcome =
+      sift_quietly({"--at", server.url(), "--stream", "s", "--window", "1h"}, "a\n");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "a\n");
+  EXPECT_GT(asked, 5);
+}
+
+// Whoever is told to end does so, though another producer holds a key, or seems to.
+TEST(SiftAt, EndsWithASignalWhileAKeyIsHeld) {
+  const TemporaryDirectory directory;
+  std::atomic<int> claims = 0;
+  const ScriptedServer server([&](const Words& words) {
+    if (words[0] != "SIFT.CLAIM") return as_it_should(words);
+    ++claims;
+    return ScriptedAnswer{"+pending\r\n"};
+  });
+  const std::string tree =
+      directory.write("tree", "level a at " + server.url() + "\nlevel b key 1\n");
+  for (const Words& words : {Words{"--at", server.url()},
+                             Words{"-f", "csv", "-k", "1", "--error", "2e-6", "--tree", tree}}) {
+    Words command = {SEMEL_COMMAND, "sift", "-q", "--stream", "s", "--window", "1h"};
+    command.insert(command.end(), words.begin(), words.end());
+    Process producer({.command = command});
+    claims = 0;
+    producer.write("a\nb\n");
+    ASSERT_TRUE(eventually([&] { return claims >= 6; }));
+    producer.signal(SIGTERM);
+    const Outcome outcome = producer.finish();
+    EXPECT_EQ(outcome.status, 1) << outcome.err;
+    EXPECT_NE(outcome.err.find("another producer holds a key"), std::string::npos) << outcome.err;
+  }
+}
+
 TEST(Terminal, IsNotSteeredByAServer) {
   for (const char* const turning_point : {"CLUSTER", "GET", "SIFT.RESERVE", "SIFT.CLAIM"}) {
     const ScriptedServer server([&](const Words& words) {
@@ -170,6 +215,27 @@ TEST(Password, IsInNoMessage) {
                      ""),
         2);
   }
+  // In places where no URL is expected.
+  const std::string url = "redis://ann:hunter2@" + host;
+  const std::string line = directory.write("line", "x\n");
+  const Words misplaced[] = {{url},
+                             {"--state", url, line},
+                             {"--duplicates-to", url, line},
+                             {"--format", url},
+                             {"--window", url},
+                             {"--" + url},
+                             {"-f", "csv", "-k", "1", "-r", url}};
+  for (const Words& each : misplaced) {
+    const Outcome outcome = sift_quietly(each, "");
+    expect_secret(outcome, outcome.status);
+    EXPECT_NE(outcome.status, 0);
+  }
+  expect_secret(sift_quietly({"-f", "csv", "-k", "1", "-w", "1h", "-N", "t", "-r",
+                              directory.write("tree", "level a " + url + "\nlevel b key 2\n")},
+                             ""),
+                2);
+  expect_secret(run_semel({url}), 2);
+  expect_secret(run_semel({"dump", url}), 1);
   expect_secret(sift_quietly(words("redis://ann:hunter2@" + host), ""), 1);
   Words from_file = words("redis://ann@" + host);
   from_file.insert(from_file.end(), {"--password-file", file});

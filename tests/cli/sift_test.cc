@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <unordered_set>
 
@@ -297,6 +298,14 @@ TEST(Sift, ReportsAFullDisk) {
   EXPECT_TRUE(reference({read_file(directory.path() / "in")}).first.starts_with(first));
 }
 
+TEST(Sift, ReportsAFileThatMayNotGrow) {
+  const TemporaryDirectory directory;
+  const Outcome outcome =
+      run_shell("ulimit -f 100; seq 1000000 | $SEMEL sift -q >out", directory.path());
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(outcome.err, "semel sift: cannot write standard output: File too large\n");
+}
+
 TEST(Sift, StopsAtOnceWhenTheDiskIsFull) {
   const std::string message = "semel sift: cannot write standard output: No space left on device\n";
   Process waiting({.command = {"bash", "-c", "exec $0 sift -q 2>&1 >/dev/full", SEMEL_COMMAND}});
@@ -327,6 +336,14 @@ TEST(Sift, NeverOverwritesWhatItReadsOrWrites) {
   }
   expect_usage_error(run_shell("$SEMEL sift -d out in >out", directory.path()),
                      {"--duplicates-to cannot be 'out'"});
+  // Nothing is made before that is known.
+  for (const char* line :
+       {"$SEMEL sift -S new -d in in", "$SEMEL sift -S new -d new in",
+        "$SEMEL sift -S new -d ../${PWD##*/}/new in", "$SEMEL sift -S in -d new in"}) {
+    expect_usage_error(run_shell(line, directory.path()), {"which is also read or written"});
+    EXPECT_FALSE(std::filesystem::exists(directory.path() / "new")) << line;
+    EXPECT_EQ(read_file(directory.path() / "in"), "a\na\n") << line;
+  }
 }
 
 // It would read what it writes, for ever. The same file counts, whatever its name.
