@@ -19,7 +19,7 @@ void tell_info(api::InfoCtx* ctx, int /*for_crash_report*/) noexcept {
       {"tally_refused", s.tally_refused},     {"sift_fresh", s.sift_fresh},
       {"sift_duplicates", s.sift_duplicates}, {"sift_refused", s.sift_refused},
       {"filter_added", s.filter_added},       {"filter_known", s.filter_known},
-      {"filter_removed", s.filter_removed},   {"jobs", s.jobs},
+      {"filter_removed", s.filter_removed},   {"jobs_started", s.jobs},
       {"effects_applied", s.effects_applied}, {"effects_failed", s.effects_failed},
   };
   for (const auto& [name, value] : fields) api::InfoAddFieldULongLong(ctx, name, value);

@@ -381,7 +381,7 @@ TEST(Jobs, EndWithAFailoverOfACluster) {
   std::string merge = "BF.MERGE {" + tag + "}d";
   for (int i = 0; i < 8; ++i) merge += " {" + tag + "}a {" + tag + "}b";  // as long as it takes
   waiting.send(words_of(merge));
-  ASSERT_TRUE(eventually([&] { return info(talk, "semel", "semel_jobs") != 0; }));
+  ASSERT_TRUE(eventually([&] { return info(talk, "semel", "semel_jobs_started") != 0; }));
   cluster.fail_over(primary);
   cluster.wait_until_ok();
   EXPECT_EQ(cluster.node(primary).log().find("ASSERTION"), std::string::npos);
@@ -468,9 +468,9 @@ TEST_P(JobsDenied, Stop) {
   std::string answer = "+OK";
   for (int tries = 0; tries < 20 && answer == "+OK"; ++tries) {  // a merge may be the quicker one
     talk("DEL d");
-    const std::int64_t jobs = info(talk, "semel", "semel_jobs");
+    const std::int64_t jobs = info(talk, "semel", "semel_jobs_started");
     waiting.send(words_of("BF.MERGE d a b"));
-    ASSERT_TRUE(eventually([&] { return info(talk, "semel", "semel_jobs") != jobs; }));
+    ASSERT_TRUE(eventually([&] { return info(talk, "semel", "semel_jobs_started") != jobs; }));
     ASSERT_EQ(talk(denial.cause), "+OK");
     answer = waiting.read().shown();
     ASSERT_EQ(talk(denial.end), "+OK");
