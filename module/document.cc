@@ -67,7 +67,9 @@ int main() {
        bloom_commands()},
       {"CF: cuckoo filters", "As RedisBloom 2.6 defines them, with `CF.LIKE` and `CF.MERGE`.",
        cuckoo_commands()},
-      {"SEMEL", "For replication, AOF files and the server itself. A client that calls them changes nothing.",
+      {"SEMEL",
+       "For replication, AOF files and the server itself. A client that calls them changes "
+       "nothing.",
        semel::host::effect_commands()},
   };
   std::cout << "# Commands\n\n"
