@@ -62,8 +62,9 @@ void print_all() {
       "#   merges leave overflow and adds fail sooner; merged seldom, it rises, because each site\n"
       "#   holds its part before the merge. So it first falls, then rises as merges become rarer.\n"
       "#   The scalable ones: far above the expected error if merged seldom.\n"
-      "# why GCF4 and ORCF4 differ: here overflow is taken back into the table, so that merging\n"
-      "#   often costs no load, and the error only rises.\n");
+      "# why GCF4 and ORCF4 differ: here entries are moved until they fit, so that no add fails, "
+      "and\n"
+      "#   neither the split nor the merges change what is in the filter.\n");
 }
 
 }  // namespace
