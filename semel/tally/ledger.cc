@@ -337,7 +337,7 @@ bool Ledger::take(std::span<const Operation> operations, Base& base) {
         query(operation.id, operation.kind, operation.counter, operation.delta);
     if (operation.id.kind != OperationId::Kind::none) {
       // What cannot be remembered must not be acknowledged: its retries would count here.
-      if (recogniser_.insert(asked, recogniser_.now()) == Recognised::full) return false;
+      if (recogniser_.insert(asked, recogniser_.now()) != Recognised::fresh) return false;
       base.remember(asked);
     }
     raise_bound(operation.delta);

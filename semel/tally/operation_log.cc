@@ -257,16 +257,26 @@ void OperationLog::fold(Dot dot, Base& base) {
   --unfolded_;
   --group->unfolded;
   recount(*group);
-  if (group->unfolded == 0) drop(group, base);
+  if (needed(*group)) {
+    base.keep(operation);
+  } else {
+    drop(group, base);
+  }
 }
 
-// All of a group are folded, so nobody needs them any more: unless it is a reset, and something that
-// it undid is still here.
+// Returns whether operations of the group are still needed: one of them is not folded, or it is a
+// reset and something that it undid is still here.
+bool OperationLog::needed(const Group& group) const {
+  if (group.unfolded > 0) return true;
+  const Operation& first = entries_.at(group.dots.front()).operation;
+  const std::vector<Reset>& resets = counters_.find(first.counter)->second.resets;
+  return std::any_of(resets.begin(), resets.end(), [&](const Reset& reset) {
+    return reset.dot == first.dot && reset.covered > 0;
+  });
+}
+
+// REQUIRES: !needed().
 void OperationLog::drop(Groups::iterator group, Base& base) {
-  const Operation& first = entries_.at(group->dots.front()).operation;
-  for (const Reset& reset : counters_.find(first.counter)->second.resets) {
-    if (reset.dot == first.dot && reset.covered > 0) return;
-  }
   if (group->id) by_id_.erase(*group->id);
   const std::vector<Dot> dots = std::move(group->dots);
   groups_.erase(group);
@@ -286,7 +296,10 @@ void OperationLog::erase(Dot dot, Base& base) {
   entries_.erase(at);
   base.drop(dot);
   if (--counter.entries == 0) counters_.erase(in);
-  for (const Dot reset : free) drop(entries_.at(reset).group, base);
+  for (const Dot reset : free) {
+    const Groups::iterator group = entries_.at(reset).group;
+    if (!needed(*group)) drop(group, base);
+  }
 }
 
 bool OperationLog::covers(const Reset& reset, Dot dot) const {
@@ -397,7 +410,18 @@ Result<void> OperationLog::retire(SiteId site) {
   return {};
 }
 
+Result<void> OperationLog::may_be_copied() const {
+  if (members().retired(site())) {
+    return Error{Errc::outside, "this site is retired: a new site starts from an active member"};
+  }
+  if (!state_.ready) {
+    return Error{Errc::gap, "this site is new: a new site starts from one that all members know"};
+  }
+  return {};
+}
+
 Result<void> OperationLog::become(SiteId site) {
+  if (Result<void> copied = may_be_copied(); !copied) return copied;
   if (!members().active(site) || held().at(site) != 0) {
     return Error{Errc::invalid, "the site has not been admitted, or has begun already"};
   }

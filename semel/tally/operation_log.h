@@ -61,6 +61,8 @@ class OperationLog {
     virtual void fold(std::string_view counter, const Shard& shard) = 0;  // adds it to the base
     virtual void clear(std::string_view counter) = 0;                     // the base is no more
     virtual void hold(const Operation& operation) = 0;
+    // It is folded, and is still needed to judge others: a restart must find it.
+    virtual void keep(const Operation& operation) = 0;
     virtual void drop(Dot dot) = 0;
   };
 
@@ -140,7 +142,11 @@ class OperationLog {
   Result<void> admit(SiteId site);
   // Errc::invalid for one that is not a member, and for this one; the others as admit().
   Result<void> retire(SiteId site);
-  // A site that starts from a copy of the state of a member, which has admitted it.
+  // Whether a new site may start from a copy of this one. Errc::outside if this one is retired;
+  // Errc::gap if it is not ready().
+  Result<void> may_be_copied() const;
+  // A site that starts from a copy of the state of a member, which has admitted it. Errc::invalid if
+  // it has not, and what may_be_copied() says.
   Result<void> become(SiteId site);
 
   // The member because of which nothing is folded, if it is one.
@@ -209,6 +215,7 @@ class OperationLog {
   bool fenced() const;
   std::uint64_t acknowledged(SiteId log) const;
   void fold(Dot dot, Base& base);
+  bool needed(const Group& group) const;
   void drop(Groups::iterator group, Base& base);
   void erase(Dot dot, Base& base);
   void become_ready();

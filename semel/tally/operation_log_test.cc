@@ -18,6 +18,7 @@ class MapBase final : public OperationLog::Base {
   }
   void clear(std::string_view counter) override { states.erase(std::string(counter)); }
   void hold(const Operation& operation) override { held.emplace(operation.dot, operation); }
+  void keep(const Operation& operation) override { EXPECT_TRUE(held.contains(operation.dot)); }
   void drop(Dot dot) override { EXPECT_EQ(held.erase(dot), 1U); }
 
   std::map<std::string, CounterState> states;

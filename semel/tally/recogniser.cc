@@ -383,6 +383,22 @@ Recognised Recogniser::insert(const Query& query, TimeMs at_ms) {
   return window == nullptr ? Recognised::full : remembered(window->insert(id, at_ms));
 }
 
+void Recogniser::set_max_bytes(std::uint64_t of_each_window) {
+  if (clients_) clients_->set_max_bytes(of_each_window);
+  if (filter_) filter_->set_max_bytes(of_each_window);
+  if (exact_) exact_->set_max_bytes(of_each_window);
+}
+
+Recognised Recogniser::recall(const Query& query, TimeMs at_ms) {
+  Recognised answer = insert(query, at_ms);
+  if (answer != Recognised::full) return answer;
+  set_max_bytes(kNoCap);
+  answer = insert(query, at_ms);
+  set_max_bytes(share(goal_));
+  if (answer == Recognised::fresh) ++beyond_cap_;
+  return answer;
+}
+
 void Recogniser::test(std::span<const Query> queries, std::span<Recognised> answers) const {
   for_each_batch(
       queries, answers, [] { return kBatch; },
@@ -492,6 +508,7 @@ WindowCounts Recogniser::counts() const {
     sum.stale += counts.stale;
     sum.forgotten_early += counts.forgotten_early;
   });
+  sum.refused -= beyond_cap_;
   if (exact_) sum.forgotten_early = divide_up(sum.forgotten_early, 2);  // an id and a content each
   return sum;
 }

@@ -90,10 +90,13 @@ class Recogniser {
   Recognised test_and_insert(const Query& query);
   // Begins to load what test_and_insert() will need.
   void touch(const OperationId& id) const;
-  // Remembers it from `at_ms` on, known or not: what another site took, or what a log tells. fresh,
-  // or full, or stale if `at_ms` has left the window or the sequence is too old for its client:
-  // then it is not remembered.
+  // Remembers it from `at_ms` on, known or not: what another site took, or what a log tells. Returns
+  // fresh if it is remembered now; full if there is no room, or stale if `at_ms` has left the window.
   Recognised insert(const Query& query, TimeMs at_ms);
+  // The same for a restart, where windows are filled in other steps and may need more memory for the
+  // same ids. An id that was accepted must stay known, so one that would be refused goes beyond
+  // max_bytes. New ids are refused until enough have left.
+  Recognised recall(const Query& query, TimeMs at_ms);
 
   // As in window/client_window.h: of numbered ids, where these meet a ClientWindow.
   std::optional<std::uint64_t> forgotten(const Digest& client) const {
@@ -136,6 +139,7 @@ class Recogniser {
   Recognised take_new_exact(Digest id, Digest content);
   Recognised remember_exact(Digest id, Digest content, TimeMs at_ms);
   void count_new(std::uint64_t ids);
+  void set_max_bytes(std::uint64_t of_each_window);
   template <class Visit>
   void for_each_window(Visit visit) const;
   Result<void> decode_window(ByteView in, std::size_t place);
@@ -147,6 +151,7 @@ class Recogniser {
   double undercount_ = 0;                  // of the new ids that are settled
   std::uint64_t unsettled_ = 0;            // and those that are not
   std::uint64_t refused_ = 0;              // before an exact window was asked
+  std::uint64_t beyond_cap_ = 0;           // refused by a window, and recalled all the same
 };
 
 }  // namespace semel::tally

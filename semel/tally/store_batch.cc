@@ -53,6 +53,15 @@ void StoreBatch::hold(const Operation& operation) {
   journal.text(text_of(value_));
 }
 
+// A restart passes over what is folded in the journal: what is needed has to be an entry. All members
+// hold it, so they may see it.
+void StoreBatch::keep(const Operation& operation) {
+  if (operation.dot.site != site_) return;
+  value_.clear();
+  operation.encode(value_);
+  put(operation_key(operation.dot), value_);
+}
+
 void StoreBatch::drop(Dot dot) { remove(operation_key(dot)); }
 
 void StoreBatch::remember(const Recogniser::Query& query) {

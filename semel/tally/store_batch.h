@@ -32,6 +32,7 @@ class StoreBatch final : public Ledger::Base {
   void fold(std::string_view counter, const Shard& shard) override;
   void clear(std::string_view counter) override;
   void hold(const Operation& operation) override;
+  void keep(const Operation& operation) override;
   void drop(Dot dot) override;
   Result<void> sums_of(std::span<const std::string_view> counters,
                        std::span<std::optional<int128>> sums) const override;

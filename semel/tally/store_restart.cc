@@ -116,7 +116,6 @@ Result<std::optional<Restart>> Restart::read(const OrderedStore& store,
   // The journal is gone through as it was written: what has left the window since is forgotten on
   // the way, and leaves its marks.
   std::uint64_t recalled = 0;
-  std::uint64_t unrecalled = 0;
   std::uint64_t next_number = 0;
   std::optional<TimeMs> unshared_since_ms;
   std::vector<Operation> unshared;
@@ -131,9 +130,9 @@ Result<std::optional<Restart>> Restart::read(const OrderedStore& store,
     recogniser->advance(key.at_ms);
     const bool inside = !older_than(key.at_ms, shape->recogniser.window_ms, now_ms);
     for (const Recogniser::Query& query : record.ids) {
-      const Recognised now = recogniser->insert(query, key.at_ms);
+      const Recognised now = recogniser->recall(query, key.at_ms);
+      if (now == Recognised::full) return Error{Errc::limit, "no room for the ids of the window"};
       if (inside && now == Recognised::fresh) ++recalled;
-      if (inside && now == Recognised::full) ++unrecalled;
     }
     for (Operation& operation : record.operations) {
       const bool elsewhere = operation.dot.site != state->log.site ||
@@ -160,9 +159,9 @@ Result<std::optional<Restart>> Restart::read(const OrderedStore& store,
   operations.insert(operations.end(), unshared.begin(), unshared.end());
   Result<OperationLog> log = OperationLog::restore(state->log, operations, shared->views, limits);
   if (!log) return log.error();
-  return std::optional(
-      Restart{*shape, Ledger(std::move(*recogniser), std::move(*log), state->bound), recalled,
-              unrecalled, next_number, unshared.size(), unshared_since_ms});
+  return std::optional(Restart{*shape,
+                               Ledger(std::move(*recogniser), std::move(*log), state->bound),
+                               recalled, next_number, unshared.size(), unshared_since_ms});
 }
 
 }  // namespace semel::tally

@@ -14,10 +14,9 @@ namespace semel::tally {
 struct Restart {
   StoreShape shape;
   Ledger ledger;
-  std::uint64_t recalled = 0;     // ids of the window that the recogniser has again
-  std::uint64_t unrecalled = 0;   // ids of the window for which it has no room any more
-  std::uint64_t next_number = 0;  // of a record of the journal
-  std::uint64_t unshared = 0;     // operations that are in the journal alone
+  std::uint64_t recalled = 0;                    // ids of the window that the recogniser has again
+  std::uint64_t next_number = 0;                 // of a record of the journal
+  std::uint64_t unshared = 0;                    // operations that are in the journal alone
   std::optional<TimeMs> unshared_since_ms = {};  // the time of the first of them
 
   // nullopt: the store is empty. Errc::corrupt if it holds something else than a table.

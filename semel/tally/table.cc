@@ -24,6 +24,7 @@ class MemoryBase final : public Ledger::Base {
   }
   void clear(std::string_view counter) override { counters_.remove(counter); }
   void hold(const Operation& /*operation*/) override {}
+  void keep(const Operation& /*operation*/) override {}
   void drop(Dot /*dot*/) override {}
   Result<void> sums_of(std::span<const std::string_view> counters,
                        std::span<std::optional<int128>> sums) const override {

@@ -114,8 +114,10 @@ Result<std::unique_ptr<TallyDirectory>> TallyDirectory::open(const std::string& 
   below.merger = &TallyStore::merger();
   Result<std::unique_ptr<RocksStore>> store = RocksStore::open(directory, below, why);
   if (!store) return store.error();
-  Result<std::unique_ptr<TallyStore>> table =
-      TallyStore::open(**store, settings, SystemClock().now_ms());
+  static const SystemClock clock;
+  TallyStore::Settings timed = settings;
+  timed.clock = &clock;
+  Result<std::unique_ptr<TallyStore>> table = TallyStore::open(**store, timed, clock.now_ms());
   if (!table) {
     if (why != nullptr) *why = (*store)->problem();
     return table.error();

@@ -93,7 +93,6 @@ class TallyStore::Body {
   Body(OrderedStore& store, const Settings& settings, Restart restart)
       : Body(store, settings, std::move(restart.ledger)) {
     recalled_ = restart.recalled;
-    unrecalled_ = restart.unrecalled;
     next_number_ = restart.next_number;
     unshared_since_ms_ = restart.unshared_since_ms;
     shared_ = ledger_.log().held().at(ledger_.log().site()) - restart.unshared;
@@ -173,7 +172,6 @@ class TallyStore::Body {
   mutable StoreBatch batch_;
   bool broken_ = false;
   std::uint64_t recalled_ = 0;
-  std::uint64_t unrecalled_ = 0;
   std::uint64_t next_number_ = 0;            // of a record of the journal
   std::optional<TimeMs> unshared_since_ms_;  // the time of the first record that others cannot see
   std::uint64_t shared_ = 0;                 // operations of this site that others can see
@@ -338,8 +336,13 @@ Result<void> TallyStore::Body::arrive(std::span<const Write> writes) {
     }
   }
 
+  if (settings_.clock == nullptr) {
+    return Error{Errc::unsupported, "a table without a clock takes nothing from other sites"};
+  }
   const std::lock_guard lock(mutex_);
   if (Result<void> ready = ready_to_write(); !ready) return ready;
+  ledger_.advance(settings_.clock->now_ms());
+  if (Result<void> forgot = forget_journal(); !forgot) return forgot;
   ledger_.take(operations, batch_);
   for (const auto& [site, view] : views) {
     if (site == ledger_.log().site()) continue;
@@ -467,6 +470,7 @@ Result<void> TallyStore::Body::retire(SiteId site) {
 Result<void> TallyStore::Body::copy_to(OrderedStore& other) {
   constexpr std::size_t kCopied = 1 << 20;  // bytes in one write
   const std::lock_guard lock(mutex_);
+  if (Result<void> copied = ledger_.log().may_be_copied(); !copied) return copied;
   if (Result<void> published = publish_locked(); !published) return published;
   const Result<std::unique_ptr<Cursor>> cursor = store_.cursor();
   if (!cursor) return cursor.error();
@@ -567,8 +571,7 @@ TallyStore::Info TallyStore::Body::info() const {
           recogniser.false_positive_rate(),
           recogniser.expected_undercount(),
           recogniser.bytes(),
-          recalled_,
-          unrecalled_};
+          recalled_};
 }
 
 TallyStore::TallyStore(std::unique_ptr<Body> body) : body_(std::move(body)) {}

@@ -9,7 +9,9 @@
 //           called as often. none: when the system pleases. In all of them what is lost is lost from
 //           the end, ids and effects together: a retry of what was lost counts, a retry of what was
 //           not does not.
-// Restart   Opening reads the ids of the last window, and the operations that are not folded.
+// Restart   Opening reads the ids of the last window, and the operations that are not folded. The ids
+//           may take more memory than before, also beyond max_bytes: all of them stay known, and new
+//           ones are refused until enough have left.
 // Sites     entries() is the part of the store that sites share (entries.h), as a store of its own:
 //           what is written to it arrives. A sync of it, with the rule join and join_entries(), makes
 //           two sites equal. Operations are shared only once they are durable (publish()).
@@ -31,6 +33,7 @@
 #include <string_view>
 #include <vector>
 
+#include "semel/core/clock.h"
 #include "semel/core/result.h"
 #include "semel/hash/keyed_digest.h"
 #include "semel/tally/ledger.h"
@@ -53,6 +56,9 @@ class TallyStore {
     Durability durability = Durability::periodic;
     TimeMs period_ms = 1000;
     OperationLog::Limits log = {};
+    // The time at which entries of other sites arrive: their ids are remembered from then on. Without
+    // a clock the table takes none (Errc::unsupported). REQUIRES: it outlives the table.
+    const Clock* clock = nullptr;
     // Of the sites that share the table, for digests in the index; nullopt: of nobody.
     std::optional<Secret> secret = {};
     bool read_only = false;  // nothing is written
@@ -97,7 +103,8 @@ class TallyStore {
 
   Result<void> admit(SiteId site);   // durable when it returns
   Result<void> retire(SiteId site);  // the same
-  // All that a new site starts from: the whole store, as records. Durable before it is told.
+  // Copies all that a new site starts from: the whole store, as records. What is copied is durable
+  // here. Errors as those of OperationLog::may_be_copied().
   Result<void> copy_to(OrderedStore& other) const;
 
   OrderedStore& entries();
@@ -113,8 +120,7 @@ class TallyStore {
     double false_positive_rate = 0;
     double expected_undercount = 0;  // since the table was opened
     std::uint64_t recogniser_bytes = 0;
-    std::uint64_t recalled = 0;    // ids of the window that the opening found
-    std::uint64_t unrecalled = 0;  // and those it had no room for: their retries count
+    std::uint64_t recalled = 0;  // ids of the window that the opening found
   };
   Info info() const;
   // OperationLog::holders(). REQUIRES: the dot was durable, or no crash has come since it was given:

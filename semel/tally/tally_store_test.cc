@@ -1,4 +1,4 @@
-// TallyStore: restarts, what a crash loses, sums from the index, sites that sync, and threads.
+// TallyStore at one site: restarts, what a crash loses, sums from the index, and threads.
 #include "semel/tally/tally_store.h"
 
 #include <gtest/gtest.h>
@@ -13,50 +13,11 @@
 
 #include "semel/index/indexed_store.h"
 #include "semel/store/forwarding_store.h"
-#include "semel/sync/initiator.h"
-#include "semel/sync/responder.h"
-#include "semel/tally/entries.h"
 #include "tests/support/crashing_store.h"
-#include "tests/support/keys.h"
+#include "tests/support/tally_stores.h"
 
 namespace semel::tally {
 namespace {
-
-constexpr TimeMs kNow = 1'700'000'000'000;
-constexpr TimeMs kWindow = 10'000;
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-
-TallyStore::Settings settings_of(SiteId site = 1, Recogniser::Kind kind = Recogniser::Kind::clients,
-                                 Durability durability = Durability::every_write) {
-  TallyStore::Settings settings;
-  settings.recogniser = {.kind = kind, .window_ms = kWindow, .fpr = 1e-9, .ids = 256};
-  settings.site = site;
-  settings.durability = durability;
-  return settings;
-}
-
-OperationId id(std::uint64_t number) { return OperationId::opaque(key(number)); }
-OperationId numbered(std::uint64_t client, std::uint64_t sequence) {
-  return OperationId::numbered(key(client), sequence);
-}
-
-std::unique_ptr<TallyStore> opened(OrderedStore& store, const TallyStore::Settings& settings,
-                                   TimeMs now_ms = kNow) {
-  Result<std::unique_ptr<TallyStore>> table = TallyStore::open(store, settings, now_ms);
-  EXPECT_TRUE(table) << table.error().what;
-  return std::move(*table);
-}
-
-Answer added(TallyStore& table, std::string_view counter, std::int64_t delta,
-             const OperationId& named, TimeMs now_ms = kNow) {
-  const Result<Answer> answer = table.add({counter, delta, named}, now_ms);
-  EXPECT_TRUE(answer) << answer.error().what;
-  return answer ? *answer : Answer{Outcome::full};
-}
-
-std::optional<std::int64_t> value(const TallyStore& table, std::string_view counter) {
-  return *table.get(counter);
-}
 
 struct InMemory : ::testing::Test {
   CrashingStore store{&TallyStore::merger()};
@@ -121,6 +82,42 @@ TEST_F(InMemory, ARestartRecallsOnlyIdsOfTheWindow) {
       const TimeMs now_ms = kNow + kWindow + static_cast<TimeMs>(gone);
       EXPECT_EQ(opened(own, {}, now_ms)->info().recalled, 10 - gone);
     }
+  }
+}
+
+// What was answered before the restart counts no more after it, however full the table is.
+TEST_F(InMemory, ARestartAtTheMemoryLimitKnowsTheRetriesOfTheWindow) {
+  for (const Recogniser::Kind kind :
+       {Recogniser::Kind::clients, Recogniser::Kind::filter, Recogniser::Kind::exact}) {
+    CrashingStore own(&TallyStore::merger());
+    TallyStore::Settings settings = settings_of(1, kind);
+    settings.recogniser->fpr = 1e-6;
+    settings.recogniser->max_bytes = 24 << 10;
+    Random random(4);
+    std::map<std::uint64_t, TimeMs> taken;  // when each id was
+    std::uint64_t next = 0;
+    std::uint64_t refused = 0;
+    TimeMs now = kNow;
+    for (int restart = 0; restart < 30; ++restart) {
+      const auto table = opened(own, settings, now);
+      EXPECT_EQ(table->info().counts.refused, 0U);
+      const auto ask = [&](std::uint64_t i) {
+        return added(*table, "x", 1, i % 2 == 0 ? id(i) : numbered(i, i), now).outcome;
+      };
+      for (const auto& [i, at_ms] : taken) {
+        if (now - at_ms > kWindow) continue;
+        ASSERT_EQ(ask(i), Outcome::duplicate) << "kind " << int(kind) << ", restart " << restart;
+      }
+      for (std::uint64_t i = random.below(700); i > 0; --i) {
+        now += static_cast<TimeMs>(random.below(kWindow / 2000));
+        const Outcome outcome = ask(next);
+        if (outcome == Outcome::applied) taken[next] = now;
+        refused += outcome == Outcome::full ? 1 : 0;
+        ++next;
+      }
+      ASSERT_TRUE(table->tick(now));
+    }
+    EXPECT_GT(refused, 0U);
   }
 }
 
@@ -340,170 +337,6 @@ RC_GTEST_PROP(TallyStoreProperty, SumsAndScansEqualAMapThroughRestarts, ()) {
                        })
                 .has_value());
   RC_ASSERT(scanned == within);
-}
-
-// Makes two sites agree by the sync of issue 'Sync', which knows nothing of tables.
-void sync(TallyStore& one, TallyStore& other) {
-  for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(one.publish());
-    ASSERT_TRUE(other.publish());
-    Resolver resolver;
-    resolver.join = join_entries;
-    const KeyRange shared{std::string(kSharedFirst), std::string(kSharedEnd)};
-    Responder responder(**other.index(), {shared, false, resolver, {}});
-    SyncSettings settings;
-    settings.range = shared;
-    settings.resolver = resolver;
-    Initiator initiator(**one.index(), settings);
-    while (!initiator.done()) {
-      ASSERT_FALSE(initiator.failed()) << initiator.error().what << initiator.peer_words();
-      for (const ByteView frame : initiator.outstanding()) {
-        ASSERT_TRUE(initiator.receive(responder.respond(frame)));
-      }
-    }
-    EXPECT_TRUE(initiator.report().proved);
-  }
-}
-
-struct ThreeSites : ::testing::Test {
-  ThreeSites() {
-    a = opened(stores[0], settings_of(1));
-    for (std::size_t i = 1; i < 3; ++i) {
-      const auto site = static_cast<SiteId>(i + 1);
-      EXPECT_TRUE(a->admit(site));
-      EXPECT_TRUE(a->copy_to(stores[i]));
-      auto made = TallyStore::open_as(stores[i], site, settings_of(site), kNow);
-      EXPECT_TRUE(made) << made.error().what;
-      (i == 1 ? b : c) = std::move(*made);
-    }
-    sync_all();
-  }
-  void sync_all() {
-    for (int i = 0; i < 2; ++i) {
-      sync(*a, *b);
-      sync(*b, *c);
-      sync(*c, *a);
-    }
-  }
-  CrashingStore stores[3] = {CrashingStore(&TallyStore::merger()),
-                             CrashingStore(&TallyStore::merger()),
-                             CrashingStore(&TallyStore::merger())};
-  std::unique_ptr<TallyStore> a, b, c;
-};
-
-TEST_F(ThreeSites, AnySyncCarriesTheTable) {
-  EXPECT_EQ(added(*a, "x", 5, id(1)).outcome, Outcome::applied);
-  EXPECT_EQ(added(*b, "x", 5, id(1)).outcome, Outcome::applied);  // a retry, not yet heard of
-  EXPECT_EQ(added(*c, "y", 1, numbered(1, 1)).outcome, Outcome::applied);
-  sync_all();
-  for (TallyStore* site : {a.get(), b.get(), c.get()}) {
-    EXPECT_EQ(value(*site, "x"), 5);
-    EXPECT_EQ(*site->sum({}), (RangeSum{2, 6}));
-    EXPECT_EQ(site->info().unfolded, 0U);
-    EXPECT_EQ(added(*site, "x", 5, id(1)).outcome, Outcome::duplicate);
-  }
-}
-
-TEST_F(ThreeSites, WhatIsNotFoldedIsInSumsAndSurvivesARestart) {
-  added(*a, "x", 5, id(1));
-  added(*b, "x", 5, id(1));
-  added(*b, "w", 2, id(2));
-  sync(*a, *b);
-  EXPECT_GT(a->info().unfolded, 0U);
-  EXPECT_EQ(*a->sum({}), (RangeSum{2, 7}));
-  const TallyStore::Info before = a->info();
-  a.reset();
-  a = opened(stores[0], settings_of(1));
-  EXPECT_EQ(a->info().unfolded, before.unfolded);
-  EXPECT_EQ(a->info().log, before.log);
-  EXPECT_EQ(*a->sum({}), (RangeSum{2, 7}));
-  sync_all();
-  EXPECT_EQ(*a->sum({}), (RangeSum{2, 7}));
-  EXPECT_EQ(a->info().unfolded, 0U);
-}
-
-// Others must never see an operation whose number the site may give away again.
-TEST_F(ThreeSites, OnlyWhatIsDurableIsShared) {
-  Random random(3);
-  a.reset();
-  const TallyStore::Settings settings = settings_of(1, Recogniser::Kind::clients, Durability::none);
-  a = opened(stores[0], settings);
-  ASSERT_TRUE(a->sync());
-  added(*a, "x", 5, id(1));
-  std::size_t operations = 0;
-  const auto cursor = *stores[0].cursor();
-  for (cursor->seek(kSharedFirst); cursor->valid() && cursor->key() < kSharedEnd; cursor->next()) {
-    operations += dot_of_key(cursor->key()) ? 1 : 0;
-  }
-  EXPECT_EQ(operations, 0U);
-  a.reset();
-  stores[0].lose_all_unsynced();
-  a = opened(stores[0], settings);
-  EXPECT_EQ(value(*a, "x"), std::nullopt);
-  added(*a, "y", 7, id(2));
-  sync_all();
-  EXPECT_EQ(value(*c, "y"), 7);
-}
-
-// A process that was killed had written it, and not synced it.
-TEST_F(ThreeSites, WhatAnEarlierProcessWroteIsSyncedBeforeItIsShared) {
-  const TallyStore::Settings settings = settings_of(1, Recogniser::Kind::clients, Durability::none);
-  a.reset();
-  a = opened(stores[0], settings);
-  added(*a, "x", 5, id(1));
-  a.reset();
-  a = opened(stores[0], settings);
-  ASSERT_TRUE(a->publish());
-  sync(*a, *b);
-  a.reset();
-  stores[0].lose_all_unsynced();
-  a = opened(stores[0], settings);
-  EXPECT_EQ(value(*a, "x"), 5);
-}
-
-TEST_F(ThreeSites, AnUnsharedOperationSurvivesARestart) {
-  added(*a, "x", 5, id(1));
-  a.reset();
-  a = opened(stores[0], settings_of(1));
-  EXPECT_EQ(value(*a, "x"), 5);
-  sync_all();
-  EXPECT_EQ(value(*c, "x"), 5);
-  EXPECT_EQ(c->info().unfolded, 0U);
-}
-
-TEST_F(ThreeSites, ADeadSiteIsRetiredAndReplaced) {
-  added(*c, "x", 1, id(1));
-  sync(*c, *a);
-  const Dot dot{3, 1};
-  EXPECT_GE(c->holders(dot), 2U);
-  c.reset();
-  added(*a, "x", 2, id(2));
-  ASSERT_TRUE(a->retire(3));
-  sync(*a, *b);
-  EXPECT_EQ(a->info().unfolded, 0U);
-  ASSERT_TRUE(b->admit(4));
-  CrashingStore fourth(&TallyStore::merger());
-  ASSERT_TRUE(b->copy_to(fourth));
-  const auto d = std::move(*TallyStore::open_as(fourth, 4, settings_of(4), kNow));
-  EXPECT_EQ(d->add({"x", 1, id(1)}, kNow).error().code, Errc::gap);
-  for (int i = 0; i < 2; ++i) {
-    sync(*a, *b);
-    sync(*a, *d);
-    sync(*b, *d);
-  }
-  EXPECT_EQ(added(*d, "x", 1, id(1)), (Answer{Outcome::duplicate, 3}));
-  EXPECT_EQ(added(*d, "x", 4, id(3)), (Answer{Outcome::applied, 7}));
-}
-
-TEST_F(ThreeSites, WhatIsNoEntryIsRefused) {
-  for (const std::string_view key : {"c", "x", "o", "v", "!state", "o1234567"}) {
-    const Write write{key, "value"};
-    EXPECT_FALSE(a->entries().write({&write, 1})) << key;
-  }
-  const std::string view = view_key(2);
-  const Write removal{view, std::nullopt};
-  EXPECT_EQ(a->entries().write({&removal, 1}).error().code, Errc::unsupported);
-  EXPECT_FALSE(a->entries().remove_range({}));
 }
 
 // Many threads, each with its own counter and one of all: nothing is lost between them.

@@ -144,9 +144,15 @@ bool ClientWindow::remembers(const ClientOperation& id, std::int64_t from_genera
 
 Verdict ClientWindow::insert(const ClientOperation& id, TimeMs at_ms) {
   at_ms = std::min(at_ms, now());
-  if (test(id) != Verdict::duplicate) return test_and_insert(id, at_ms);
-  if (time_.too_old(at_ms) || remembers(id, time_.generation_of(at_ms))) return Verdict::duplicate;
-  return place(id, at_ms) == Verdict::full ? Verdict::full : Verdict::duplicate;
+  const Verdict known = test(id);
+  if (known == Verdict::fresh) return test_and_insert(id, at_ms);
+  if (time_.too_old(at_ms)) {
+    if (known == Verdict::stale) ++counts_.stale;
+    return known;
+  }
+  if (remembers(id, time_.generation_of(at_ms))) return Verdict::duplicate;
+  const Verdict placed = place(id, at_ms);
+  return placed == Verdict::fresh && known == Verdict::duplicate ? known : placed;
 }
 
 Verdict ClientWindow::test_and_insert(const ClientOperation& id, TimeMs at_ms) {

@@ -5,7 +5,8 @@
 //           sequence that is not remembered, and not above the highest of this client that has been
 //           forgotten, is `stale`: it may have been accepted. So no operation of a client is accepted
 //           twice while the client stays. A client stays while one of its operations is remembered;
-//           after that it is as if it had never come, and any sequence is fresh.
+//           after that it is as if it had never come, and any sequence is fresh. insert() remembers
+//           any sequence, whatever was forgotten.
 //           An operation is remembered beyond the window for less than a span, window / generations.
 // Clients   A sequence may be any number, and skip any; but one much higher than the others makes
 //           these stale when it is forgotten. Who numbers in several ranges at once is several
@@ -91,6 +92,8 @@ class ClientWindow {
   std::uint64_t bytes() const { return bytes_; }
 
   const Goal& goal() const { return goal_; }
+  // Changes the cap. What is beyond a lower one stays until it leaves the window.
+  void set_max_bytes(std::uint64_t max_bytes) { goal_.max_bytes = max_bytes; }
   // Clients, those that have left and are not yet cleared included.
   std::uint64_t clients() const { return clients_.size(); }
 

@@ -93,6 +93,8 @@ class ExactWindow {
   static TimeMs longest_ms(const Goal& goal);
 
   const Goal& goal() const { return goal_; }
+  // Changes the cap. What is beyond a lower one stays until it leaves the window.
+  void set_max_bytes(std::uint64_t max_bytes) { goal_.max_bytes = max_bytes; }
   // Ids remembered, now or after advance(now_ms). One that was renewed may count twice, and one
   // that left a punctual window less than a span ago still counts.
   std::uint64_t size() const { return size(now()); }

@@ -111,6 +111,11 @@ class ForgetfulFilter {
   static TimeMs longest_ms(const Goal& goal) { return later_by(goal.window_ms, goal.window_ms); }
 
   const Goal& goal() const { return goal_; }
+  // Changes the cap. What is beyond a lower one stays until it leaves the window.
+  void set_max_bytes(std::uint64_t max_bytes) {
+    goal_.max_bytes = max_bytes;
+    cannot_grow_ = false;
+  }
   TimeMs period_ms() const { return period_ms_; }
   std::uint64_t ids() const;               // remembered, at least
   std::uint64_t ids(TimeMs now_ms) const;  // the same after advance(now_ms)

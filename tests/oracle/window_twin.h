@@ -154,8 +154,8 @@ class WindowTwin {
       }
     }
     if (verdict == Verdict::stale) {
-      demand(WindowCase::kStaleById || (too_old && kind != Call::test), "stale without cause",
-             number);
+      const bool by_id = WindowCase::kStaleById && kind != Call::insert;
+      demand(by_id || (too_old && kind != Call::test), "stale without cause", number);
       if (kind != Call::test) ++counts_.stale;
     }
     if (verdict == Verdict::full) {

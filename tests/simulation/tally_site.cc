@@ -29,6 +29,7 @@ TallySite::TallySite(SiteId id, const TallyStore::Settings& settings, TallyFault
       disk_(&TallyStore::merger()),
       id_first_(disk_, settings.recogniser->kind == tally::Recogniser::Kind::exact) {
   settings_.site = id;
+  settings_.clock = &arrivals_;
 }
 
 OrderedStore& TallySite::store() {
@@ -104,7 +105,8 @@ Entries TallySite::entries(bool honest) {
   return entries;
 }
 
-void TallySite::take(const Entries& entries, bool join) {
+void TallySite::take(const Entries& entries, bool join, TimeMs now_ms) {
+  arrivals_.set(clock(now_ms));
   if (join) {
     std::vector<std::string_view> keys;
     for (const auto& [key, value] : entries) keys.emplace_back(key);

@@ -77,7 +77,7 @@ class TallySite {
   void note();
   // What it shares; with TallyFault::no_second_rule not the truth, unless `honest`.
   Entries entries(bool honest);
-  void take(const Entries& entries, bool join);
+  void take(const Entries& entries, bool join, TimeMs now_ms);
 
  private:
   OrderedStore& store();
@@ -86,6 +86,7 @@ class TallySite {
   tally::TallyStore::Settings settings_;
   TallyFault fault_;
   Skew skew_;
+  ManualClock arrivals_{0};  // the time of what arrives
   CrashingStore disk_;
   IdFirstStore id_first_;
   std::unique_ptr<tally::TallyStore> table_;

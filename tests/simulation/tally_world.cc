@@ -413,7 +413,7 @@ class World {
     Member& at = member(to);
     if (!at.started || !at.site->up()) return;
     tell("site ", to, " takes ", entries.size(), " entries of site ", from);
-    at.site->take(entries, random_.below(2) == 0);
+    at.site->take(entries, random_.below(2) == 0, agenda_.now_ms());
     if (random_.below(4) == 0) check_values(at);
   }
 
@@ -573,7 +573,7 @@ class World {
       const Entries entries = from.site->entries(true);
       for (Member& to : members_) {
         if (&to == &from || !to.started || to.gone || to.retired) continue;
-        to.site->take(entries, false);
+        to.site->take(entries, false, agenda_.now_ms());
       }
     }
   }

@@ -1,0 +1,90 @@
+// Tables in stores, as the tests of one site and of several make them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "semel/core/clock.h"
+#include "semel/index/indexed_store.h"
+#include "semel/store/ordered_store.h"
+#include "semel/sync/initiator.h"
+#include "semel/sync/responder.h"
+#include "semel/tally/entries.h"
+#include "semel/tally/tally_store.h"
+#include "tests/support/keys.h"
+
+namespace semel::tally {
+
+inline constexpr TimeMs kNow = 1'700'000'000'000;
+inline constexpr TimeMs kWindow = 10'000;
+inline constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+// The clock of what arrives from other sites.
+inline ManualClock& test_clock() {
+  static ManualClock clock(kNow);
+  return clock;
+}
+
+inline TallyStore::Settings settings_of(SiteId site = 1,
+                                        Recogniser::Kind kind = Recogniser::Kind::clients,
+                                        Durability durability = Durability::every_write) {
+  TallyStore::Settings settings;
+  settings.recogniser = {.kind = kind, .window_ms = kWindow, .fpr = 1e-9, .ids = 256};
+  settings.site = site;
+  settings.durability = durability;
+  settings.clock = &test_clock();
+  return settings;
+}
+
+inline OperationId id(std::uint64_t number) { return OperationId::opaque(key(number)); }
+inline OperationId numbered(std::uint64_t client, std::uint64_t sequence) {
+  return OperationId::numbered(key(client), sequence);
+}
+
+inline std::unique_ptr<TallyStore> opened(OrderedStore& store, const TallyStore::Settings& settings,
+                                          TimeMs now_ms = kNow) {
+  Result<std::unique_ptr<TallyStore>> table = TallyStore::open(store, settings, now_ms);
+  EXPECT_TRUE(table) << table.error().what;
+  return std::move(*table);
+}
+
+inline Answer added(TallyStore& table, std::string_view counter, std::int64_t delta,
+                    const OperationId& named, TimeMs now_ms = kNow) {
+  const Result<Answer> answer = table.add({counter, delta, named}, now_ms);
+  EXPECT_TRUE(answer) << answer.error().what;
+  return answer ? *answer : Answer{Outcome::full};
+}
+
+inline std::optional<std::int64_t> value(const TallyStore& table, std::string_view counter) {
+  return *table.get(counter);
+}
+
+// Makes two sites agree by a sync, which knows nothing of tables.
+inline void sync(TallyStore& one, TallyStore& other) {
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(one.publish());
+    ASSERT_TRUE(other.publish());
+    Resolver resolver;
+    resolver.join = join_entries;
+    const KeyRange shared{std::string(kSharedFirst), std::string(kSharedEnd)};
+    Responder responder(**other.index(), {shared, false, resolver, {}});
+    SyncSettings settings;
+    settings.range = shared;
+    settings.resolver = resolver;
+    Initiator initiator(**one.index(), settings);
+    while (!initiator.done()) {
+      ASSERT_FALSE(initiator.failed()) << initiator.error().what << initiator.peer_words();
+      for (const ByteView frame : initiator.outstanding()) {
+        ASSERT_TRUE(initiator.receive(responder.respond(frame)));
+      }
+    }
+    EXPECT_TRUE(initiator.report().proved);
+  }
+}
+
+}  // namespace semel::tally
