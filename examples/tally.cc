@@ -1,5 +1,6 @@
 // Two sites that count together, a retry that goes astray, and a third site that joins.
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "semel/hash/hasher.h"
@@ -8,6 +9,7 @@
 using semel::Bytes;
 using semel::ByteView;
 using semel::Hasher;
+using semel::SiteId;
 using semel::TimeMs;
 using semel::tally::Answer;
 using semel::tally::opaque_id;
@@ -15,6 +17,16 @@ using semel::tally::Outcome;
 using semel::tally::Table;
 
 namespace {
+
+// A new site starts from a copy of a member that has admitted it.
+std::optional<Table> joined(Table& member, SiteId site) {
+  if (!member.admit(site)) return std::nullopt;
+  Bytes copy;
+  member.encode(copy);
+  auto table = Table::decode(copy);
+  if (!table || !table->become(site)) return std::nullopt;
+  return std::move(*table);
+}
 
 // What a network does: some of the entries, now and then, in any order.
 void send(Table& from, Table& to, TimeMs now) {
@@ -33,9 +45,10 @@ int main() {
   settings.recogniser.hash = hash.id();
   settings.site = 1;
   Table paris = *Table::make(settings, now);
-  settings.site = 2;
-  Table lima = *Table::make(settings, now);
-  if (!paris.admit(2) || !lima.admit(1)) return 1;
+  auto second_site = joined(paris, 2);
+  if (!second_site) return 1;
+  Table& lima = *second_site;
+  send(paris, lima, now);  // lima is ready when all members have said that they know it
 
   // The answer is lost; the client tries again, at the other site.
   const auto order = opaque_id(hash, "order 17");
@@ -55,12 +68,8 @@ int main() {
   std::printf("sold %lld, not folded %llu\n", static_cast<long long>(**sold),
               static_cast<unsigned long long>(lima.log().unfolded()));
 
-  // A third site starts from a copy of one that has admitted it.
-  if (!paris.admit(3)) return 1;
-  Bytes copy;
-  paris.encode(copy);
-  auto oslo = Table::decode(copy);
-  if (!oslo || !oslo->become(3)) return 1;
+  auto oslo = joined(paris, 3);
+  if (!oslo) return 1;
   for (int round = 0; round < 3; ++round) {
     for (auto [from, to] : {std::pair{&paris, &lima}, {&lima, &*oslo}, {&*oslo, &paris}}) {
       send(*from, *to, now + 30);

@@ -38,6 +38,12 @@ void VersionVector::insert(Dot dot) {
   }
 }
 
+std::uint64_t VersionVector::sum() const {
+  std::uint64_t sum = 0;
+  for (const Site& site : sites_) sum += site.counter;
+  return sum;
+}
+
 bool VersionVector::merge(const VersionVector& other) {
   const std::partial_ordering order = compare(other);
   if (order == std::partial_ordering::equivalent || order == std::partial_ordering::greater) {

@@ -48,6 +48,8 @@ class VersionVector {
     }
   }
 
+  std::uint64_t sum() const;  // of all numbers
+
   bool merge(const VersionVector& other);  // true if it changed
   std::partial_ordering compare(const VersionVector& other) const;
 

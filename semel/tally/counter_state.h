@@ -4,7 +4,7 @@
 //           operations of 64 bits each fit its 128. Two states that hold different operations add
 //           up (add()), in any order and grouping: the merge operator of the store does that.
 // Memory    48 bytes for each shard.
-// Format    docs/formats/tally_entries_v1.md, 'A counter'.
+// Format    docs/formats/tally_entries_v2.md, 'A counter'.
 #pragma once
 
 #include <algorithm>

@@ -11,7 +11,7 @@
 // Sites that share the records of kSharedEntries by any means, in any order, any number of times,
 // count as one table: a sync with the rule join and join_entries() does it. A record that a site has
 // folded is gone there, and taken no notice of when it comes again.
-// Format    docs/formats/tally_entries_v1.md.
+// Format    docs/formats/tally_entries_v2.md.
 #pragma once
 
 #include <cstdint>

@@ -12,6 +12,10 @@
 namespace semel::tally {
 namespace {
 
+// Flags of an encoded state.
+constexpr std::uint8_t kReady = 1;
+constexpr std::uint8_t kSuperseded = 2;
+
 constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
 
 std::uint64_t magnitude(std::int64_t value) {
@@ -52,20 +56,23 @@ Digest content_of(Operation::Kind kind, std::string_view counter, std::int64_t d
 void Ledger::State::encode(Sink out) const {
   Writer w(out);
   w.u16(log.site);
-  w.u8(log.ready ? 1 : 0);
+  w.u8((log.ready ? kReady : 0) | (log.superseded ? kSuperseded : 0));
   w.u64(bound);
   log.members.encode(out);
   log.held.encode(out);
   log.folded.encode(out);
+  log.heads.encode(out);
+  w.u64(log.group);
 }
 
 Result<Ledger::State> Ledger::State::decode(Reader& in) {
   State state;
   state.log.site = in.u16();
-  const std::uint8_t ready = in.u8();
+  const std::uint8_t flags = in.u8();
   state.bound = in.u64();
-  if (!in.ok() || ready > 1) return Error{Errc::corrupt, "state of a table"};
-  state.log.ready = ready == 1;
+  if (!in.ok() || flags > (kReady | kSuperseded)) return Error{Errc::corrupt, "state of a table"};
+  state.log.ready = (flags & kReady) != 0;
+  state.log.superseded = (flags & kSuperseded) != 0;
   Result<Members> members = Members::decode(in);
   if (!members) return members.error();
   Result<VersionVector> held = VersionVector::decode(in);
@@ -76,6 +83,11 @@ Result<Ledger::State> Ledger::State::decode(Reader& in) {
   if (all.merge(*folded)) {
     return Error{Errc::corrupt, "state of a table: folded what it does not hold"};
   }
+  Result<LogHeads> heads = LogHeads::decode(in);
+  if (!heads) return heads.error();
+  state.log.group = in.u64();
+  if (!in.ok() || !heads->within(*held)) return Error{Errc::corrupt, "state of a table: heads"};
+  state.log.heads = std::move(*heads);
   state.log.members = std::move(*members);
   state.log.held = std::move(*held);
   state.log.folded = std::move(*folded);
@@ -294,7 +306,7 @@ Result<void> Ledger::add_one_by_one(std::span<const Addition> additions, std::sp
 void Ledger::take_effect(Operation::Kind kind, std::string_view counter, std::int64_t delta,
                          const OperationId& id, Base& base) {
   if (!log_.alone()) {
-    log_.append({{}, kind, id, std::string(counter), delta, {}}, base);
+    log_.append({{}, kind, id, std::string(counter), delta, {}, recogniser_.now()}, base);
     return;
   }
   const Dot dot = log_.count(1);
@@ -345,7 +357,7 @@ bool Ledger::take(std::span<const Operation> operations, Base& base) {
     return true;
   };
   for (const Operation& operation : operations) {
-    switch (log_.place(operation.dot)) {
+    switch (log_.place(operation)) {
       case OperationLog::Arrival::known:
         break;
       case OperationLog::Arrival::next:
@@ -353,6 +365,10 @@ bool Ledger::take(std::span<const Operation> operations, Base& base) {
         break;
       case OperationLog::Arrival::waiting:
         log_.wait(operation);
+        all = false;
+        break;
+      case OperationLog::Arrival::forked:
+        log_.note_fork(operation.dot);
         all = false;
         break;
     }
@@ -367,12 +383,17 @@ bool Ledger::take(std::span<const Operation> operations, Base& base) {
   return all;
 }
 
-void Ledger::hear(SiteId from, const SiteView& view, Base& base) {
+Result<void> Ledger::hear(SiteId from, const SiteView& view, Base& base) {
+  if (Result<void> ours = log_.concerns(view); !ours) return ours;
   log_.hear(from, view);
   log_.fold(base);
+  return {};
 }
 
-void Ledger::say(const SiteView& view, Base& base) { hear(log_.site(), view, base); }
+void Ledger::say(const SiteView& view, Base& base) {
+  log_.say(view);
+  log_.fold(base);
+}
 
 Result<void> Ledger::retire(SiteId site, Base& base) {
   if (const Result<void> retired = log_.retire(site); !retired) return retired;

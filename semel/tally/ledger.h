@@ -124,10 +124,10 @@ class Ledger {
   // What other sites took, in any order. True if all of it is now here or was before: what is not,
   // for want of room or of what comes before it, must come again.
   bool take(std::span<const Operation> operations, Base& base);
-  void hear(SiteId from, const SiteView& view, Base& base);
+  Result<void> hear(SiteId from, const SiteView& view, Base& base);
   void say(const SiteView& view, Base& base);
 
-  Result<void> admit(SiteId site) { return log_.admit(site); }
+  Result<void> admit(SiteId site) { return log_.admit(site, recogniser_.now()); }
   Result<void> retire(SiteId site, Base& base);
   Result<void> become(SiteId site) { return log_.become(site); }
 

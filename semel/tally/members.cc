@@ -71,14 +71,37 @@ Result<Members> Members::decode(Reader& in) {
   return members;
 }
 
+namespace {
+
+// The later of two views of a site has the greater sum. Of equal sums, which are of two sites with one
+// id, either will do.
+bool is_later(const SiteView& one, const SiteView& other) {
+  if (one.held.sum() != other.held.sum()) return one.held.sum() > other.held.sum();
+  const auto bytes = [](const SiteView& view) {
+    Bytes out;
+    view.held.encode(out);
+    view.heads.encode(out);
+    return out;
+  };
+  return bytes(one) > bytes(other);
+}
+
+}  // namespace
+
 bool SiteView::merge(const SiteView& other) {
-  const bool more = held.merge(other.held);
-  return members.merge(other.members) || more;
+  const bool later = is_later(other, *this);
+  if (later) {
+    held = other.held;
+    heads = other.heads;
+  }
+  return members.merge(other.members) || later;
 }
 
 void SiteView::encode(Sink out) const {
   held.encode(out);
   members.encode(out);
+  heads.encode(out);
+  Writer(out).u64(group);
 }
 
 Result<SiteView> SiteView::decode(ByteView in) {
@@ -87,8 +110,12 @@ Result<SiteView> SiteView::decode(ByteView in) {
   if (!held) return held.error();
   Result<Members> members = Members::decode(r);
   if (!members) return members.error();
+  Result<LogHeads> heads = LogHeads::decode(r);
+  if (!heads) return heads.error();
+  const std::uint64_t group = r.u64();
   if (!r.ok() || r.rest() != 0) return Error{Errc::corrupt, "view: of another length"};
-  return SiteView{std::move(*held), std::move(*members)};
+  if (!heads->within(*held)) return Error{Errc::corrupt, "view: the head of an empty log"};
+  return SiteView{std::move(*held), std::move(*members), std::move(*heads), group};
 }
 
 }  // namespace semel::tally

@@ -3,7 +3,9 @@
 // A site is admitted once and retired once, and its id is never used again: so the members that two
 // sites know merge by union. A SiteView is what a site tells the others: how much of every log it
 // holds for good, and which members it knew at that moment. It only grows.
-// Format    docs/formats/tally_entries_v1.md, 'A view'.
+// Sites of one table have its group in common: a number that the first admission makes. Tables that
+// were made apart have others, whatever they call their sites.
+// Format    docs/formats/tally_entries_v2.md, 'A view'.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +17,7 @@
 #include "semel/core/result.h"
 #include "semel/crdt/dot.h"
 #include "semel/crdt/version_vector.h"
+#include "semel/tally/log_heads.h"
 
 namespace semel::tally {
 
@@ -60,8 +63,12 @@ class Members {
 struct SiteView {
   VersionVector held;  // of every log: all operations up to a number, durably
   Members members;     // known when that was so
+  LogHeads heads;      // of what is held
+  std::uint64_t group = 0;
 
-  bool merge(const SiteView& other);  // of the same site; true if it changed
+  // Takes what is held from the later of the two, and the members of both. The view must be of the
+  // same site and group. Returns true if it changed anything.
+  bool merge(const SiteView& other);
 
   void encode(Sink out) const;
   // Reads what fills `in` exactly; `in` may come from an enemy.

@@ -28,7 +28,10 @@ SiteView view(int state) {
   SiteView made;
   made.members = members(state);
   for (SiteId site = 1; site <= kSites; ++site, state /= 3) {
-    if (state % 3 != 1) made.held.advance({site, static_cast<std::uint64_t>(1 + state)});
+    if (state % 3 == 1) continue;
+    made.held.advance({site, static_cast<std::uint64_t>(1 + state / 2)});
+    made.heads.set(site,
+                   static_cast<std::uint64_t>(state % 2));  // of equal numbers others, or none
   }
   return made;
 }
@@ -130,6 +133,8 @@ TEST(SiteView, RefusesMembersThatAreNotInOrder) {
       w.u16(site);
       w.u8(0);
     }
+    w.varint(0);  // no heads
+    w.u64(0);
     return SiteView::decode(bytes);
   };
   EXPECT_TRUE(decoded({}));
@@ -143,7 +148,10 @@ TEST(SiteView, HasTheBytesOfItsDocument) {
   view.held.advance({1, 300});
   view.members.admit(1);
   view.members.retire(2);
-  EXPECT_EQ(encoded(view), (Bytes{1, 0, 0, 0, 0x2c, 0x01, 0, 0, 0, 0, 1, 0, 2, 1, 0, 0, 2, 0, 1}));
+  view.heads.set(1, 9);
+  view.group = 7;
+  EXPECT_EQ(encoded(view), (Bytes{1, 0, 0, 0, 0x2c, 0x01, 0, 0, 0, 0, 1, 0, 2, 1, 0, 0, 2, 0, 1,
+                                  1, 1, 0, 9, 0,    0,    0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0}));
 }
 
 }  // namespace

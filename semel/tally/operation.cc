@@ -1,5 +1,6 @@
 #include "semel/tally/operation.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "semel/core/limits.h"
@@ -37,6 +38,15 @@ void Operation::encode(Sink out) const {
   } else {
     observed.encode(out);
   }
+  w.u64(static_cast<std::uint64_t>(taken_ms));
+  w.varint(held);
+  w.u64(previous);
+}
+
+std::uint64_t Operation::head() const {
+  Bytes bytes;
+  encode(bytes);
+  return std::max<std::uint64_t>(1, digest(text_of(bytes), dot.packed()).lo);
 }
 
 Result<Operation> Operation::decode(Dot dot, ByteView in) {
@@ -64,6 +74,9 @@ Result<Operation> Operation::decode(Dot dot, ByteView in) {
     if (!observed) return observed.error();
     operation.observed = std::move(*observed);
   }
+  operation.taken_ms = static_cast<TimeMs>(r.u64());
+  operation.held = r.varint();
+  operation.previous = r.u64();
   if (!r.ok() || r.rest() != 0) return Error{Errc::corrupt, "operation: of another length"};
   return operation;
 }

@@ -3,13 +3,14 @@
 // An id is opaque (whatever the client chose) or numbered (a client, and a number that it counts up).
 // Both are digests by the time they are here: nobody keeps the text of an id. An operation without an
 // id is new each time it comes.
-// Format    docs/formats/tally_entries_v1.md.
+// Format    docs/formats/tally_entries_v2.md.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 
+#include "semel/core/clock.h"
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/crdt/dot.h"
@@ -50,6 +51,12 @@ struct Operation {
   std::string counter = {};
   std::int64_t delta = 0;       // add
   VersionVector observed = {};  // reset and remove: what they undo
+  TimeMs taken_ms = 0;          // by the clock of its site
+  std::uint64_t held = 0;       // how many operations its site held before it, of all logs
+  std::uint64_t previous = 0;   // the head of its log before it (log_heads.h)
+
+  // Returns the head of its log after it; never 0.
+  std::uint64_t head() const;
 
   bool operator==(const Operation&) const = default;
 

@@ -43,17 +43,35 @@ Result<OperationLog> OperationLog::restore(const State& state,
     return Error{Errc::corrupt, "operation log: an operation is missing"};
   }
   for (Group& group : log.groups_) log.recount(group);
-  for (const auto& [site, view] : views) log.hear(site, view);
+  for (const auto& [site, view] : views) {
+    if (view.group != state.group) {
+      return Error{Errc::corrupt, "operation log: a view of another table"};
+    }
+    log.compare(view);
+    log.listen(site, view);
+  }
   return log;
 }
 
-Result<void> OperationLog::may_take(std::uint64_t operations) const {
+// Whether this site may do anything that others must know of.
+Result<void> OperationLog::in_force() const {
+  if (superseded()) {
+    return Error{
+        Errc::outside,
+        "others hold operations of this site that it does not: it was restored from an old "
+        "backup, or another site has its id; it must go on under a new id"};
+  }
   if (members().retired(site())) {
     return Error{Errc::outside, "this site is retired: its operations no longer count"};
   }
   if (!state_.ready) {
     return Error{Errc::gap, "this site is new, and does not yet hold what the others held"};
   }
+  return {};
+}
+
+Result<void> OperationLog::may_take(std::uint64_t operations) const {
+  if (Result<void> able = in_force(); !able) return able;
   if (operations > Dot::kLastCounter - held().at(site())) {
     return Error{Errc::limit, "the numbers of this site are used up"};
   }
@@ -67,15 +85,12 @@ Result<void> OperationLog::may_take(std::uint64_t operations) const {
 Dot OperationLog::count(std::uint64_t operations) {
   SEMEL_ASSERT(alone() && may_take(operations).has_value());
   const Dot last{site(), held().at(site()) + operations};
-  if (operations > 0) {
-    state_.held.advance(last);
-    state_.folded.advance(last);
-  }
+  if (operations > 0) count_alone(last);
   return last;
 }
 
 std::optional<Dot> OperationLog::next_alone() const {
-  if (!state_.ready || !alone() || members().retired(site())) return std::nullopt;
+  if (!alone() || !in_force()) return std::nullopt;
   const std::uint64_t last = held().at(site());
   if (last == Dot::kLastCounter) return std::nullopt;
   return Dot{site(), last + 1};
@@ -84,6 +99,7 @@ std::optional<Dot> OperationLog::next_alone() const {
 void OperationLog::count_alone(Dot dot) {
   state_.held.advance(dot);
   state_.folded.advance(dot);
+  if (!state_.heads.empty()) state_.heads.set(site(), 0);  // what is in no log has no head
 }
 
 Dot OperationLog::append(Operation operation, Base& base) {
@@ -94,9 +110,62 @@ Dot OperationLog::append(Operation operation, Base& base) {
     // A removal undoes itself: nothing is left of it. A reset leaves a counter of zero.
     if (operation.kind == Operation::Kind::remove) operation.observed.advance(operation.dot);
   }
+  operation.held = held().sum();
+  operation.previous = state_.heads.at(site());
   const Dot dot = operation.dot;
   arrive(std::move(operation), base);
   return dot;
+}
+
+// The head of a log at this number, if what is here tells it.
+std::optional<std::uint64_t> OperationLog::head_at(Dot dot) const {
+  std::uint64_t head = 0;
+  if (dot.counter == held().at(dot.site)) {
+    head = state_.heads.at(dot.site);
+  } else if (const auto next = entries_.find({dot.site, dot.counter + 1}); next != entries_.end()) {
+    head = next->second.operation.previous;
+  }
+  return head == 0 ? std::nullopt : std::optional(head);
+}
+
+// Whether a log that has this head at this number is another one than that which is held here.
+bool OperationLog::contradicts(Dot dot, std::uint64_t head) const {
+  if (dot.site == site() && dot.counter > held().at(site())) return true;
+  const std::optional<std::uint64_t> here = head_at(dot);
+  return here && head != 0 && head != *here;
+}
+
+// Whether its site may have taken it after all that is held of its log here, and after all that it has
+// said before.
+bool OperationLog::follows(const Operation& operation) const {
+  const SiteId from = operation.dot.site;
+  const std::uint64_t here = state_.heads.at(from);
+  if (here != 0 && here != operation.previous) return false;
+  const SiteView* said = heard(from);
+  return said == nullptr || said->held.contains(operation.dot) ||
+         said->held.sum() <= operation.held;
+}
+
+OperationLog::Arrival OperationLog::place(const Operation& operation) const {
+  const Dot dot = operation.dot;
+  const Arrival arrival = place(dot);
+  if (arrival == Arrival::next) {
+    return dot.site != site() && follows(operation) ? Arrival::next : Arrival::forked;
+  }
+  const bool another = dot.site == site() || held().contains(dot);
+  return another && contradicts(dot, operation.head()) ? Arrival::forked : arrival;
+}
+
+void OperationLog::note_fork(Dot dot) {
+  if (dot.site != site()) forked_.insert(dot.site);
+}
+
+void OperationLog::distrust(SiteId site) {
+  if (site == this->site()) {
+    state_.superseded = true;
+  } else {
+    forked_.insert(site);
+  }
 }
 
 OperationLog::Arrival OperationLog::place(Dot dot) const {
@@ -110,6 +179,7 @@ void OperationLog::arrive(Operation operation, Base& base) {
   const Dot dot = operation.dot;
   SEMEL_ASSERT(place(dot) == Arrival::next);
   state_.held.advance(dot);
+  state_.heads.set(dot.site, operation.head());
   base.hold(operation);
   const bool reset = operation.kind != Operation::Kind::add;
   if (reset) base.clear(operation.counter);
@@ -122,7 +192,6 @@ void OperationLog::arrive(Operation operation, Base& base) {
       if (touched.operation.counter == counter) recount(*touched.group);
     }
   }
-  heed(dot.site);
   become_ready();
 }
 
@@ -135,11 +204,12 @@ bool OperationLog::wait(Operation operation) {
 
 std::optional<Operation> OperationLog::take_waiting() {
   for (auto at = waiting_.begin(); at != waiting_.end();) {
-    const Arrival arrival = place(at->first);
+    const Arrival arrival = place(at->second);
     if (arrival == Arrival::waiting) {
       at = waiting_.upper_bound({at->first.site, Dot::kLastCounter});
       continue;
     }
+    if (arrival == Arrival::forked) note_fork(at->first);
     Operation operation = std::move(at->second);
     at = waiting_.erase(at);
     if (arrival == Arrival::next) return operation;
@@ -147,12 +217,45 @@ std::optional<Operation> OperationLog::take_waiting() {
   return std::nullopt;
 }
 
+Result<void> OperationLog::concerns(const SiteView& view) const {
+  const bool has_others = state_.group != 0;
+  if (has_others && view.group == state_.group) return {};
+  return Error{Errc::mismatch, "a view of another table: sites start from a copy of a member"};
+}
+
 void OperationLog::hear(SiteId from, const SiteView& view) {
+  SEMEL_ASSERT(concerns(view).has_value());
+  compare(view);
+  if (from != site()) {
+    const SiteView* said = heard(from);
+    const bool grows =
+        said == nullptr || said->held.compare(view.held) != std::partial_ordering::unordered;
+    if (grows) {
+      listen(from, view);
+    } else {
+      distrust(from);
+    }
+    return;
+  }
+  // A site says only what it holds for good: if it holds less, it has lost it.
+  VersionVector all = held();
+  if (all.merge(view.held)) distrust(site());
+}
+
+// Finds the logs of which others hold other operations, as far as both hold them.
+void OperationLog::compare(const SiteView& view) {
+  for (const VersionVector::Site& log : view.held.sites()) {
+    const Dot last{log.site, log.counter};
+    if (contradicts(last, view.heads.at(log.site))) distrust(log.site);
+  }
+}
+
+void OperationLog::listen(SiteId from, const SiteView& view) {
   Heard& heard = heard_[from];
+  heard.latest.group = state_.group;
   heard.latest.merge(view);
   adopt(from, view.members);
-  if (!heard.next) heard.next = heard.latest.held;
-  heed(from);
+  if (!heard.next) heard.next = heard.latest;
   become_ready();
 }
 
@@ -182,17 +285,22 @@ const SiteView* OperationLog::heard(SiteId from) const {
   return at == heard_.end() ? nullptr : &at->second.latest;
 }
 
-// Rule 2: an acknowledgement is good once this site holds the log of the one who gave it as far as
-// that had got. One that is not yet good stays until it is, whatever comes meanwhile.
-void OperationLog::heed(SiteId from) {
-  const auto at = heard_.find(from);
-  if (at == heard_.end()) return;
-  Heard& heard = at->second;
-  while (heard.next && held().at(from) >= heard.next->at(from)) {
-    if (!heard.acknowledged.merge(*heard.next)) {
+bool OperationLog::holds(const SiteView& view) const {
+  const auto sites = view.held.sites();
+  return std::all_of(sites.begin(), sites.end(), [&](const VersionVector::Site& log) {
+    const Dot last{log.site, log.counter};
+    return held().contains(last) && !contradicts(last, view.heads.at(log.site));
+  });
+}
+
+// Rule 2: an acknowledgement is good once this site holds all that the one held who gave it. One that
+// is not yet good stays until it is, whatever comes meanwhile.
+void OperationLog::heed(Heard& heard) const {
+  while (heard.next && holds(*heard.next)) {
+    if (!heard.acknowledged.merge(heard.next->held)) {
       heard.next.reset();
     } else {
-      heard.next = heard.latest.held;
+      heard.next = heard.latest;
     }
   }
 }
@@ -235,7 +343,8 @@ std::uint64_t OperationLog::acknowledged(SiteId log) const {
 }
 
 void OperationLog::fold(Base& base) {
-  if (unfolded_ == 0 || !fenced()) return;
+  if (unfolded_ == 0 || superseded() || !fenced()) return;
+  for (auto& [member, heard] : heard_) heed(heard);
   for (const VersionVector::Site& log : state_.held.sites()) {
     const std::uint64_t last = acknowledged(log.site);
     for (std::uint64_t i = state_.folded.at(log.site) + 1; i <= last; ++i) {
@@ -384,23 +493,27 @@ void OperationLog::become_ready() {
   state_.ready = true;
 }
 
-Result<void> OperationLog::admit(SiteId site) {
-  if (members().retired(this->site())) {
-    return Error{Errc::outside, "this site is retired: it can admit no other"};
-  }
-  if (!state_.ready) return Error{Errc::gap, "this site is new, and not all members know it"};
+Result<void> OperationLog::admit(SiteId site, TimeMs now_ms) {
+  if (Result<void> able = in_force(); !able) return able;
   if (members().contains(site)) {
     return Error{Errc::invalid, "the site is or was a member; its id cannot be used again"};
   }
   state_.members.admit(site);
+  if (state_.group == 0) state_.group = new_group(now_ms);
   return {};
 }
 
+// Tables that were made apart differ in what they counted, in the site that counted, or in the time.
+std::uint64_t OperationLog::new_group(TimeMs now_ms) const {
+  Bytes bytes;
+  members().encode(bytes);
+  held().encode(bytes);
+  const std::uint64_t seed = mix(static_cast<std::uint64_t>(now_ms)) + site();
+  return std::max<std::uint64_t>(1, digest(text_of(bytes), seed).lo);
+}
+
 Result<void> OperationLog::retire(SiteId site) {
-  if (members().retired(this->site())) {
-    return Error{Errc::outside, "this site is retired: it can retire no other"};
-  }
-  if (!state_.ready) return Error{Errc::gap, "this site is new, and not all members know it"};
+  if (Result<void> able = in_force(); !able) return able;
   if (!members().active(site)) return Error{Errc::invalid, "no such member"};
   if (site == this->site()) {
     return Error{Errc::invalid, "a site cannot retire itself; another one can"};
@@ -410,18 +523,8 @@ Result<void> OperationLog::retire(SiteId site) {
   return {};
 }
 
-Result<void> OperationLog::may_be_copied() const {
-  if (members().retired(site())) {
-    return Error{Errc::outside, "this site is retired: a new site starts from an active member"};
-  }
-  if (!state_.ready) {
-    return Error{Errc::gap, "this site is new: a new site starts from one that all members know"};
-  }
-  return {};
-}
-
 Result<void> OperationLog::become(SiteId site) {
-  if (Result<void> copied = may_be_copied(); !copied) return copied;
+  if (Result<void> able = in_force(); !able) return able;
   if (!members().active(site) || held().at(site) != 0) {
     return Error{Errc::invalid, "the site has not been admitted, or has begun already"};
   }
@@ -490,6 +593,12 @@ void OperationLog::overlays(
 
 void OperationLog::operations(const std::function<void(const Operation&)>& visit) const {
   for (const auto& [dot, entry] : entries_) visit(entry.operation);
+}
+
+void OperationLog::unfolded(const std::function<void(const Operation&)>& visit) const {
+  for (const auto& [dot, entry] : entries_) {
+    if (!entry.folded) visit(entry.operation);
+  }
 }
 
 void OperationLog::operations_of(SiteId site, std::uint64_t from,

@@ -7,7 +7,7 @@
 //           the log, and counts nothing. Sites that hold the same logs have the same values.
 // Folding   An operation leaves the log and enters the base (Base::fold) when
 //             1. every member has said that it holds it, and
-//             2. this site holds every member's log as far as that member had got when it said so.
+//             2. this site holds all that the member held when it said so, and the same.
 //           By 1 whoever sees its id again recognises it; by 2 all of its retries that were taken are
 //           here. Of these the one with the least dot counts, at every site the same one.
 // Reset     undoes the operations on its counter that its site held: an operation is undone if any of
@@ -19,8 +19,15 @@
 //           A site that is retired is fenced: who hears of it takes nothing more of its log until all
 //           others have said that they heard; what the one of them has that holds most is the fence.
 //           What only the retired site held is lost.
+//           Sites of other tables are refused: a table has a group, which the first admission makes.
 //           One that is admitted while another is retired may come too late for the fence: then it is
 //           retired before it takes anything, and needs another id.
+// Doubles   A site that was restored from an old backup, or whose id another one uses, would give its
+//           numbers away again. Heads (log_heads.h) tell. A site that others know more of than it does
+//           itself, or something else, is superseded(): it takes nothing, folds nothing and says
+//           nothing any more, and goes on under another id. A member that holds other operations of a
+//           log than this site is not heeded: nothing folds until it, or that site, is retired
+//           (forked()).
 // Bound     Beyond `most_operations` that are not folded the site takes none (Errc::full), until the
 //           member that it waits for (waiting_for()) is back or retired. What others took is always
 //           taken in.
@@ -37,6 +44,7 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -77,6 +85,9 @@ class OperationLog {
     VersionVector held = {};
     VersionVector folded = {};
     bool ready = true;
+    bool superseded = false;
+    std::uint64_t group = 0;  // 0: it never had other members
+    LogHeads heads = {};      // of what is held
     bool operator==(const State&) const = default;
   };
 
@@ -96,12 +107,19 @@ class OperationLog {
   const VersionVector& held() const { return state_.held; }
   bool ready() const { return state_.ready; }
   bool alone() const { return entries_.empty() && members().active() == 1; }
+  bool superseded() const { return state_.superseded; }
+  // Sites of whose log another member holds other operations than this one; as far as is known since
+  // the table was opened.
+  const std::set<SiteId>& forked() const { return forked_; }
   std::uint64_t unfolded() const { return unfolded_; }
   // Whether an operation with this id is here: a retry of it is one, however long ago it was.
   bool knows(const OperationId& id) const { return by_id_.contains(id); }
 
-  // Whether this site may take so many more. Errc::full; Errc::outside if it is retired; Errc::gap if
-  // it is new, and not ready(); Errc::limit if its numbers are used up.
+  // Whether this site may do anything that others will have to know of. Errc::outside if it is retired
+  // or superseded(); Errc::gap if it is new, and not ready().
+  Result<void> in_force() const;
+  // Whether this site may take so many more. Errc::full, Errc::limit if its numbers are used up, and
+  // what in_force() says.
   Result<void> may_take(std::uint64_t operations) const;
   // Takes an operation of a client, and gives it its dot and, for a reset, what it observed.
   // REQUIRES: may_take(1).
@@ -118,35 +136,38 @@ class OperationLog {
     known,    // held already, or of no member, or beyond the fence: nothing to do
     next,     // the next of its log
     waiting,  // an earlier one of its log is missing
+    forked,   // of another log of its site than the one that is held here
   };
-  Arrival place(Dot dot) const;
-  // REQUIRES: place(operation.dot) is `next`.
+  Arrival place(const Operation& operation) const;
+  // Takes note of an operation that is `forked`. Only a view can tell this site of itself: an operation
+  // does not say of which table it is.
+  void note_fork(Dot dot);
+  // REQUIRES: place(operation) is `next`.
   void arrive(Operation operation, Base& base);
   // Kept until its turn comes; false if there is no room. REQUIRES: place() is `waiting`.
   bool wait(Operation operation);
   // One that waited, and whose turn it is.
   std::optional<Operation> take_waiting();
 
-  // What a member says.
+  // Errc::mismatch if it is a view of another table.
+  Result<void> concerns(const SiteView& view) const;
+  // What a member says, or what others know of this site. REQUIRES: concerns(view).
   void hear(SiteId from, const SiteView& view);
   // Folds what can be folded, by all that has arrived and was heard.
   void fold(Base& base);
   const SiteView* heard(SiteId from) const;  // nullptr: nothing
   // What this site may say as soon as its present state is durable.
-  SiteView view() const { return {held(), members()}; }
-  // That it was said; REQUIRES: durable.
-  void say(const SiteView& view) { hear(site(), view); }
+  SiteView view() const { return {held(), members(), state_.heads, state_.group}; }
+  // That it was said; REQUIRES: durable, and not superseded().
+  void say(const SiteView& view) { listen(site(), view); }
 
-  // Errc::invalid for a site that is or was a member; Errc::outside if this one is retired; Errc::gap
-  // if it is not ready().
-  Result<void> admit(SiteId site);
+  // Errc::invalid for a site that is or was a member, and what in_force() says. The time makes the
+  // group of a table that has none.
+  Result<void> admit(SiteId site, TimeMs now_ms);
   // Errc::invalid for one that is not a member, and for this one; the others as admit().
   Result<void> retire(SiteId site);
-  // Whether a new site may start from a copy of this one. Errc::outside if this one is retired;
-  // Errc::gap if it is not ready().
-  Result<void> may_be_copied() const;
-  // A site that starts from a copy of the state of a member, which has admitted it. Errc::invalid if
-  // it has not, and what may_be_copied() says.
+  // A site that starts from a copy of the state of a member, which has admitted it: Errc::invalid if
+  // it has not. A copy of a member that is not in_force() is refused as that says.
   Result<void> become(SiteId site);
 
   // The member because of which nothing is folded, if it is one.
@@ -162,6 +183,7 @@ class OperationLog {
   void overlays(std::string_view first, std::optional<std::string_view> end,
                 const std::function<bool(std::string_view, const Overlay&)>& visit) const;
   void operations(const std::function<void(const Operation&)>& visit) const;  // that are held here
+  void unfolded(const std::function<void(const Operation&)>& visit) const;    // but for the folded
   // Of one log, from a number on.
   void operations_of(SiteId site, std::uint64_t from,
                      const std::function<void(const Operation&)>& visit) const;
@@ -191,11 +213,11 @@ class OperationLog {
     std::uint64_t entries = 0;
     std::vector<Reset> resets;
   };
-  // Of what a member said, the last part for which rule 2 holds; and what waits for it.
+  // What a member said; the last of it for which rule 2 holds; and what waits for that.
   struct Heard {
     SiteView latest;
     VersionVector acknowledged;
-    std::optional<VersionVector> next;
+    std::optional<SiteView> next;
   };
   struct IdHash {
     std::size_t operator()(const OperationId& id) const noexcept {
@@ -208,8 +230,17 @@ class OperationLog {
   bool covers(const Reset& reset, Dot dot) const;
   bool undone(const Group& group) const;
   void recount(Group& group);
+  std::uint64_t new_group(TimeMs now_ms) const;
+  Arrival place(Dot dot) const;
+  std::optional<std::uint64_t> head_at(Dot dot) const;
+  bool contradicts(Dot dot, std::uint64_t head) const;
+  bool follows(const Operation& operation) const;
+  void distrust(SiteId site);
+  void compare(const SiteView& view);
+  void listen(SiteId from, const SiteView& view);
   void adopt(SiteId from, const Members& told);
-  void heed(SiteId from);
+  bool holds(const SiteView& view) const;
+  void heed(Heard& heard) const;
   std::optional<std::uint64_t> fence(SiteId site) const;
   std::uint64_t last_of(SiteId site) const;
   bool fenced() const;
@@ -224,6 +255,7 @@ class OperationLog {
   State state_;
   Limits limits_;
   std::map<SiteId, Heard> heard_;
+  std::set<SiteId> forked_;
   std::map<Dot, Entry> entries_;  // held; the folded among them still tell of others
   std::uint64_t unfolded_ = 0;
   std::map<Dot, Operation> waiting_;

@@ -42,7 +42,7 @@ struct Site {
   // Takes what the other holds of all logs, without what it says.
   void take(const Site& other) {
     other.log.operations([this](const Operation& operation) {
-      if (log.place(operation.dot) == OperationLog::Arrival::next) log.arrive(operation, base);
+      if (log.place(operation) == OperationLog::Arrival::next) log.arrive(operation, base);
     });
     log.fold(base);
   }
@@ -73,14 +73,24 @@ struct Site {
     return *OperationLog::restore(log.state(), operations, views, {.most_operations = 1000});
   }
 
+  // Starts from a copy of a member that has admitted this site.
+  void start_from(const Site& member) {
+    base = member.base;
+    const SiteId site = log.site();
+    log = member.restarted();
+    EXPECT_TRUE(log.become(site));
+  }
+
   OperationLog log;
   MapBase base;
 };
 
 struct Pair : ::testing::Test {
   Pair() {
-    EXPECT_TRUE(a.log.admit(2));
-    EXPECT_TRUE(b.log.admit(1));
+    EXPECT_TRUE(a.log.admit(2, 0));
+    b.start_from(a);
+    b.hear(a);
+    EXPECT_TRUE(b.log.ready());
   }
   Site a{1}, b{2};
 };
@@ -199,7 +209,7 @@ TEST_F(Pair, AResetLeavesACounterOfZero) {
 
 TEST_F(Pair, TheTailIsBoundedAndSaysForWhomItWaits) {
   Site small(1, 3);
-  ASSERT_TRUE(small.log.admit(2));
+  ASSERT_TRUE(small.log.admit(2, 0));
   for (std::uint64_t i = 1; i <= 3; ++i) small.add("x", 1, i);
   const Result<void> more = small.log.may_take(1);
   ASSERT_FALSE(more);
@@ -224,11 +234,13 @@ TEST_F(Pair, HoldersAreThoseWhoSaidSo) {
 
 struct Three : ::testing::Test {
   Three() {
-    for (Site* site : {&a, &b, &c}) {
-      for (const SiteId other : {1, 2, 3}) {
-        if (other == site->log.site()) continue;
-        EXPECT_TRUE(site->log.admit(other));
+    for (const SiteId other : {2, 3}) EXPECT_TRUE(a.log.admit(other, 0));
+    for (Site* site : {&b, &c}) site->start_from(a);
+    for (Site* site : {&b, &c}) {
+      for (const Site* other : {&a, &b, &c}) {
+        if (other != site) site->hear(*other);
       }
+      EXPECT_TRUE(site->log.ready());
     }
   }
   Site a{1}, b{2}, c{3};
@@ -289,12 +301,10 @@ TEST_F(Three, AFenceGivesWayIfTheOneThatHeldMostIsRetiredToo) {
 TEST_F(Three, ANewSiteTakesNothingUntilAllKnowIt) {
   a.add("x", 1, 1);
   a.exchange(b);
-  ASSERT_TRUE(a.log.admit(4));
-  EXPECT_FALSE(a.log.admit(4));
+  ASSERT_TRUE(a.log.admit(4, 0));
+  EXPECT_FALSE(a.log.admit(4, 0));
   Site d(4);
-  d.base = a.base;
-  d.log = a.restarted();
-  ASSERT_TRUE(d.log.become(4));
+  d.start_from(a);
   const Result<void> early = d.log.may_take(1);
   ASSERT_FALSE(early);
   EXPECT_EQ(early.error().code, Errc::gap);
@@ -324,12 +334,10 @@ TEST_F(Three, ANewSiteTakesNothingUntilAllKnowIt) {
 
 // The one who admits it is gone before the others have heard: they may have found its fence already.
 TEST_F(Three, ANewSiteThatComesTooLateForAFenceIsVoid) {
-  ASSERT_TRUE(a.log.admit(4));
+  ASSERT_TRUE(a.log.admit(4, 0));
   a.add("x", 1, 1);
   Site d(4);
-  d.base = a.base;
-  d.log = a.restarted();
-  ASSERT_TRUE(d.log.become(4));
+  d.start_from(a);
   ASSERT_TRUE(b.log.retire(1));
   b.exchange(c);
   b.hear(d);
@@ -348,12 +356,11 @@ TEST_F(Three, WhoIsRetiredOrNotReadyDecidesNothing) {
   ASSERT_TRUE(a.log.retire(3));
   c.hear(a);
   EXPECT_EQ(c.log.retire(1).error().code, Errc::outside);
-  EXPECT_EQ(c.log.admit(5).error().code, Errc::outside);
-  ASSERT_TRUE(a.log.admit(4));
+  EXPECT_EQ(c.log.admit(5, 0).error().code, Errc::outside);
+  ASSERT_TRUE(a.log.admit(4, 0));
   Site d(4);
-  d.log = a.restarted();
-  ASSERT_TRUE(d.log.become(4));
-  EXPECT_EQ(d.log.admit(5).error().code, Errc::gap);
+  d.start_from(a);
+  EXPECT_EQ(d.log.admit(5, 0).error().code, Errc::gap);
   EXPECT_EQ(d.log.retire(2).error().code, Errc::gap);
 }
 
@@ -361,7 +368,7 @@ TEST_F(Pair, WhatWaitsForItsTurnComesInOrder) {
   for (std::uint64_t i = 1; i <= 3; ++i) b.add("x", 1, i);
   std::vector<Operation> sent;
   b.log.operations([&](const Operation& operation) { sent.push_back(operation); });
-  EXPECT_EQ(a.log.place(sent[2].dot), OperationLog::Arrival::waiting);
+  EXPECT_EQ(a.log.place(sent[2]), OperationLog::Arrival::waiting);
   EXPECT_TRUE(a.log.wait(sent[2]));
   EXPECT_TRUE(a.log.wait(sent[1]));
   EXPECT_EQ(a.log.take_waiting(), std::nullopt);
@@ -369,7 +376,7 @@ TEST_F(Pair, WhatWaitsForItsTurnComesInOrder) {
   EXPECT_EQ(a.log.take_waiting(), sent[1]);
   a.log.arrive(sent[1], a.base);
   EXPECT_EQ(a.log.take_waiting(), sent[2]);
-  EXPECT_EQ(a.log.place({9, 1}), OperationLog::Arrival::known);  // of no member
+  EXPECT_EQ(a.log.place(Operation{.dot = {9, 1}}), OperationLog::Arrival::known);  // of no member
 }
 
 TEST_F(Pair, ARestartFindsItAsItWas) {

@@ -210,7 +210,7 @@ struct Shape : StoreShape {
 struct ShapeCase {
   using Type = Shape;
   static constexpr std::size_t kHeaderSize = 47;
-  static constexpr char kFile[] = "tally_shape_v1.bin";
+  static constexpr char kFile[] = "tally_shape_v2.bin";
   static Type make() {
     return Shape{{{.kind = Recogniser::Kind::exact,
                    .window_ms = 3'600'000,

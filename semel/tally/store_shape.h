@@ -1,6 +1,6 @@
 // StoreShape: what a table in a store is, so that it is never opened as another.
 //
-// Format    docs/formats/tally_entries_v1.md, 'The shape'.
+// Format    docs/formats/tally_entries_v2.md, 'The shape'.
 #pragma once
 
 #include <bit>
@@ -60,7 +60,7 @@ struct StoreShape {
   }
 
  private:
-  static constexpr std::uint32_t kMagic = 0x31535453;  // "STS1"
+  static constexpr std::uint32_t kMagic = 0x32535453;  // "STS2"
 };
 
 }  // namespace semel::tally

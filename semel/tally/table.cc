@@ -11,7 +11,7 @@
 namespace semel::tally {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x31544d53;  // "SMT1"
+constexpr std::uint32_t kMagic = 0x32544d53;  // "SMT2"
 constexpr std::size_t kTrailerSize = 8;
 
 // Counters in memory as the base of a ledger. What is not folded, the log holds: nothing to do.
@@ -151,6 +151,7 @@ Result<void> Table::retire(SiteId site) { return body_->ledger.retire(site, body
 Result<void> Table::become(SiteId site) { return body_->ledger.become(site); }
 
 void Table::entries(const VisitEntry& visit) {
+  if (log().superseded()) return;
   body_->ledger.say(log().view(), body_->base);
   Bytes value;
   log().operations([&](const Operation& operation) {
@@ -175,7 +176,8 @@ Result<bool> Table::take(std::string_view key, ByteView value, TimeMs now_ms) {
   if (const std::optional<SiteId> site = site_of_key(key)) {
     const Result<SiteView> view = SiteView::decode(value);
     if (!view) return view.error();
-    if (*site != log().site()) body_->ledger.hear(*site, *view, body_->base);
+    const Result<void> heard = body_->ledger.hear(*site, *view, body_->base);
+    if (!heard) return heard.error();
     return true;
   }
   return Error{Errc::corrupt, "no entry of a table"};

@@ -12,7 +12,7 @@
 // Memory    That of the counters (counters.h), of the recogniser (recogniser.h), and of the operations
 //           that are not folded (operation_log.h).
 // Threads   const members may run at once; any other call needs the object to itself.
-// Format    docs/formats/tally_table_v1.md.
+// Format    docs/formats/tally_table_v2.md.
 #pragma once
 
 #include <cstdint>
@@ -69,9 +69,11 @@ class Table {
   Result<void> admit(SiteId site);
   Result<void> retire(SiteId site);
   using VisitEntry = std::function<void(std::string_view key, ByteView value)>;
-  void entries(const VisitEntry& visit);  // says what this site holds, and tells all shared entries
-  // Errc::corrupt, and no change, if the entry is none or damaged. False if there was no room, or
-  // something before it is missing: it must come again.
+  // Says what this site holds, and tells all shared entries; none if it is superseded().
+  void entries(const VisitEntry& visit);
+  // Errc::corrupt, and no change, if the entry is none or damaged; Errc::mismatch, and no change, if it
+  // is of another table. False if there was no room, or something before it is missing: it must come
+  // again.
   Result<bool> take(std::string_view key, ByteView value, TimeMs now_ms);
   // A copy of a member becomes this site, which that member has admitted.
   Result<void> become(SiteId site);

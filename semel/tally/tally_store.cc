@@ -123,6 +123,7 @@ class TallyStore::Body {
   Result<IndexedStore*> index();
   OrderedStore& entries() { return entries_; }
   Info info() const;
+  void unfolded(const std::function<void(const Operation&)>& visit) const;
   std::uint64_t holders(Dot dot) const {
     const std::lock_guard lock(mutex_);
     return ledger_.log().holders(dot);
@@ -343,12 +344,17 @@ Result<void> TallyStore::Body::arrive(std::span<const Write> writes) {
   if (Result<void> ready = ready_to_write(); !ready) return ready;
   ledger_.advance(settings_.clock->now_ms());
   if (Result<void> forgot = forget_journal(); !forgot) return forgot;
+  const OperationLog& log = ledger_.log();
+  for (const auto& [site, view] : views) {
+    if (Result<void> ours = log.concerns(view); !ours) return ours;
+  }
+  const bool superseded = log.superseded();
   ledger_.take(operations, batch_);
   for (const auto& [site, view] : views) {
-    if (site == ledger_.log().site()) continue;
-    ledger_.hear(site, view, batch_);
-    batch_.put(view_key(site), encoded(*ledger_.log().heard(site)));
+    (void)ledger_.hear(site, view, batch_);
+    if (site != log.site()) batch_.put(view_key(site), encoded(*log.heard(site)));
   }
+  if (log.superseded() != superseded) batch_.put(kStateKey, encoded(ledger_.state()));
   return commit();
 }
 
@@ -359,11 +365,12 @@ Result<void> TallyStore::Body::publish() {
 
 Result<void> TallyStore::Body::publish_locked() {
   if (Result<void> ready = ready_to_write(); !ready) return ready;
+  const OperationLog& log = ledger_.log();
+  if (log.superseded()) return log.in_force();
   if (Result<void> written = commit(); !written) return written;
   if (unsynced()) {
     if (Result<void> synced = sync_locked(); !synced) return synced;
   }
-  const OperationLog& log = ledger_.log();
   const SiteView view = log.view();
   const SiteView* said = log.heard(log.site());
   if (said != nullptr && *said == view) return {};
@@ -470,7 +477,7 @@ Result<void> TallyStore::Body::retire(SiteId site) {
 Result<void> TallyStore::Body::copy_to(OrderedStore& other) {
   constexpr std::size_t kCopied = 1 << 20;  // bytes in one write
   const std::lock_guard lock(mutex_);
-  if (Result<void> copied = ledger_.log().may_be_copied(); !copied) return copied;
+  if (Result<void> able = ledger_.log().in_force(); !able) return able;
   if (Result<void> published = publish_locked(); !published) return published;
   const Result<std::unique_ptr<Cursor>> cursor = store_.cursor();
   if (!cursor) return cursor.error();
@@ -571,7 +578,13 @@ TallyStore::Info TallyStore::Body::info() const {
           recogniser.false_positive_rate(),
           recogniser.expected_undercount(),
           recogniser.bytes(),
-          recalled_};
+          recalled_,
+          {ledger_.log().forked().begin(), ledger_.log().forked().end()}};
+}
+
+void TallyStore::Body::unfolded(const std::function<void(const Operation&)>& visit) const {
+  const std::lock_guard lock(mutex_);
+  ledger_.log().unfolded(visit);
 }
 
 TallyStore::TallyStore(std::unique_ptr<Body> body) : body_(std::move(body)) {}
@@ -606,6 +619,34 @@ Result<std::unique_ptr<TallyStore>> TallyStore::open_as(OrderedStore& store, Sit
   if (!opened) return opened;
   if (const Result<void> became = (*opened)->body_->become(site); !became) return became.error();
   return opened;
+}
+
+Result<TallyStore::TakenOver> TallyStore::take_over(const TallyStore& superseded, TimeMs now_ms) {
+  const Info info = superseded.info();
+  TakenOver taken;
+  std::vector<Operation> operations;
+  superseded.body_->unfolded([&](const Operation& operation) {
+    const SiteId site = operation.dot.site;
+    const bool wanted = site == info.log.site || std::find(info.forked.begin(), info.forked.end(),
+                                                           site) != info.forked.end();
+    if (!wanted) return;
+    if (operation.kind == Operation::Kind::add) {
+      operations.push_back(operation);
+    } else {
+      ++taken.resets;
+    }
+  });
+  std::vector<Addition> additions;
+  for (const Operation& operation : operations) {
+    additions.push_back({operation.counter, operation.delta, operation.id});
+  }
+  std::vector<Answer> answers(additions.size());
+  if (const Result<void> added = add(additions, answers, now_ms); !added) return added.error();
+  for (const Answer& answer : answers) {
+    const bool known = answer.outcome == Outcome::duplicate;
+    ++(answer.outcome == Outcome::applied ? taken.applied : known ? taken.known : taken.refused);
+  }
+  return taken;
 }
 
 Result<void> TallyStore::add(std::span<const Addition> additions, std::span<Answer> answers,

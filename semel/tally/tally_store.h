@@ -21,7 +21,7 @@
 // Error     Errc::io if the store fails to write: nothing is known of that call then, and the table
 //           refuses all that follow until it is opened again.
 // Threads   Any number of threads may call at once.
-// Format    docs/formats/tally_entries_v1.md.
+// Format    docs/formats/tally_entries_v2.md.
 #pragma once
 
 #include <cstdint>
@@ -104,8 +104,19 @@ class TallyStore {
   Result<void> admit(SiteId site);   // durable when it returns
   Result<void> retire(SiteId site);  // the same
   // Copies all that a new site starts from: the whole store, as records. What is copied is durable
-  // here. Errors as those of OperationLog::may_be_copied().
+  // here. Errors as those of OperationLog::in_force().
   Result<void> copy_to(OrderedStore& other) const;
+
+  // Adds what a site took that is superseded (OperationLog), so that its clients lose nothing: the
+  // operations of that site that it has not folded, and of sites that it calls forked, each with its
+  // id. What this table knows already is a duplicate, if its id is still in the window.
+  struct TakenOver {
+    std::uint64_t applied = 0;
+    std::uint64_t known = 0;    // duplicates
+    std::uint64_t refused = 0;  // for whatever other reason
+    std::uint64_t resets = 0;   // and removals: left out, since they would undo what came later too
+  };
+  Result<TakenOver> take_over(const TallyStore& superseded, TimeMs now_ms);
 
   OrderedStore& entries();
   Result<IndexedStore*> index();  // of entries() and of the counters
@@ -120,7 +131,8 @@ class TallyStore {
     double false_positive_rate = 0;
     double expected_undercount = 0;  // since the table was opened
     std::uint64_t recogniser_bytes = 0;
-    std::uint64_t recalled = 0;  // ids of the window that the opening found
+    std::uint64_t recalled = 0;       // ids of the window that the opening found
+    std::vector<SiteId> forked = {};  // OperationLog::forked()
   };
   Info info() const;
   // OperationLog::holders(). REQUIRES: the dot was durable, or no crash has come since it was given:

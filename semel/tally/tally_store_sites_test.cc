@@ -34,9 +34,22 @@ struct ThreeSites : ::testing::Test {
       sync(*c, *a);
     }
   }
+  // What is in a store at this moment: a backup, or what somebody copied.
+  CrashingStore& copy_of(const OrderedStore& store) {
+    copies.push_back(std::make_unique<CrashingStore>(&TallyStore::merger()));
+    CrashingStore& copy = *copies.back();
+    const auto cursor = *store.cursor();
+    for (cursor->seek({}); cursor->valid(); cursor->next()) {
+      const Write write{cursor->key(), cursor->value()};
+      EXPECT_TRUE(copy.write({&write, 1}));
+    }
+    EXPECT_TRUE(copy.sync());
+    return copy;
+  }
   CrashingStore stores[3] = {CrashingStore(&TallyStore::merger()),
                              CrashingStore(&TallyStore::merger()),
                              CrashingStore(&TallyStore::merger())};
+  std::vector<std::unique_ptr<CrashingStore>> copies;
   std::unique_ptr<TallyStore> a, b, c;
 };
 
@@ -244,12 +257,7 @@ TEST_F(ThreeSites, ARetiredMemberIsNotCopied) {
   ASSERT_FALSE(copying);
   EXPECT_EQ(copying.error().code, Errc::outside);
   // Whoever copies files asks nobody.
-  const auto cursor = *stores[0].cursor();
-  for (cursor->seek({}); cursor->valid(); cursor->next()) {
-    const Write write{cursor->key(), cursor->value()};
-    ASSERT_TRUE(copied.write({&write, 1}));
-  }
-  const auto refused = TallyStore::open_as(copied, 4, settings_of(4), kNow);
+  const auto refused = TallyStore::open_as(copy_of(stores[0]), 4, settings_of(4), kNow);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::outside);
 }
@@ -311,6 +319,199 @@ TEST_F(ThreeSites, ASequenceThatArrivesOutOfOrderIsRemembered) {
   b.reset();
   b = opened(stores[1], settings_of(2), now);
   EXPECT_EQ(added(*b, "x", 1, numbered(1, 5), now).outcome, Outcome::duplicate);
+}
+
+// The sites that are not superseded publish, and all hear of it. True if nobody refused.
+bool meet(TallyStore& one, TallyStore& other) {
+  bool all = true;
+  for (int i = 0; i < 3; ++i) {
+    for (TallyStore* site : {&one, &other}) (void)site->publish();
+    for (const auto& [from, to] : {std::pair{&one, &other}, std::pair{&other, &one}}) {
+      std::vector<std::pair<std::string, std::string>> entries;
+      const auto cursor = *from->entries().cursor();
+      for (cursor->seek(kSharedFirst); cursor->valid() && cursor->key() < kSharedEnd;
+           cursor->next()) {
+        entries.emplace_back(cursor->key(), cursor->value());
+      }
+      std::vector<Write> writes;
+      for (const auto& [key, entry] : entries) writes.push_back({key, entry});
+      all = to->entries().write(writes).has_value() && all;
+    }
+  }
+  return all;
+}
+
+struct Restored : ThreeSites {
+  // Retires b, lets a new site take over what b took since the backup, and compares values.
+  void continue_as_a_new_site(std::int64_t expected) {
+    ASSERT_TRUE(a->retire(2));
+    sync(*a, *c);
+    ASSERT_TRUE(a->admit(4));
+    CrashingStore store(&TallyStore::merger());
+    ASSERT_TRUE(a->copy_to(store));
+    const auto d = std::move(*TallyStore::open_as(store, 4, settings_of(4), kNow));
+    for (int i = 0; i < 2; ++i) {
+      sync(*a, *c);
+      sync(*c, *d);
+      sync(*a, *d);
+    }
+    const Result<TallyStore::TakenOver> taken = d->take_over(*b, kNow);
+    ASSERT_TRUE(taken) << taken.error().what;
+    EXPECT_EQ(taken->refused, 0U);
+    for (int i = 0; i < 2; ++i) {
+      sync(*a, *c);
+      sync(*c, *d);
+      sync(*a, *d);
+    }
+    for (TallyStore* site : {a.get(), c.get(), d.get()}) {
+      EXPECT_EQ(value(*site, "x"), expected);
+      EXPECT_EQ(site->info().unfolded, 0U);
+    }
+  }
+  void expect_superseded() {
+    EXPECT_TRUE(b->info().log.superseded);
+    EXPECT_EQ(b->add({"x", 1, id(999)}, kNow).error().code, Errc::outside);
+    EXPECT_EQ(b->publish().error().code, Errc::outside);
+    EXPECT_EQ(b->admit(9).error().code, Errc::outside);
+    CrashingStore store(&TallyStore::merger());
+    EXPECT_EQ(b->copy_to(store).error().code, Errc::outside);
+  }
+  void restore_b(CrashingStore& backup) {
+    b.reset();
+    b = opened(backup, settings_of(2));
+  }
+};
+
+TEST_F(Restored, ASiteThatTookOperationsSinceItsBackupIsFoundOut) {
+  CrashingStore& backup = copy_of(stores[1]);
+  for (std::uint64_t i = 0; i < 100; ++i) added(*b, "x", 1, id(i));
+  sync_all();
+  restore_b(backup);
+  for (std::uint64_t i = 100; i < 111; ++i) added(*b, "x", 1, id(i));
+  EXPECT_EQ(value(*b, "x"), 11);
+  meet(*a, *b);
+  expect_superseded();
+  EXPECT_EQ(value(*a, "x"), 100);
+  restore_b(backup);  // it is remembered
+  expect_superseded();
+  continue_as_a_new_site(111);
+}
+
+TEST_F(Restored, ASiteThatTookMoreThanItLostIsFoundOut) {
+  CrashingStore& backup = copy_of(stores[1]);
+  for (std::uint64_t i = 0; i < 10; ++i) added(*b, "x", 1, id(i));
+  sync_all();
+  restore_b(backup);
+  for (std::uint64_t i = 10; i < 40; ++i) added(*b, "x", 1, id(i));
+  meet(*a, *b);
+  expect_superseded();
+  EXPECT_EQ(a->info().forked, std::vector<SiteId>{2});
+  EXPECT_EQ(value(*a, "x"), 10);
+  continue_as_a_new_site(40);
+}
+
+TEST_F(Restored, ASiteThatLostOnlyWhatItHadAcknowledgedIsFoundOut) {
+  CrashingStore& backup = copy_of(stores[1]);
+  for (std::uint64_t i = 0; i < 10; ++i) added(*a, "x", 1, id(i));
+  sync_all();
+  EXPECT_EQ(a->info().unfolded, 0U);
+  restore_b(backup);
+  EXPECT_EQ(added(*b, "x", 1, id(3)).outcome, Outcome::applied);  // a retry that it cannot know
+  meet(*a, *b);
+  expect_superseded();
+  continue_as_a_new_site(10);
+}
+
+TEST_F(Restored, EqualOperationsWithoutIdsAreTakenForOthers) {
+  CrashingStore& backup = copy_of(stores[1]);
+  added(*b, "x", 1, {}, kNow + 1);
+  sync_all();
+  restore_b(backup);
+  added(*b, "x", 1, {}, kNow + 2);
+  meet(*a, *b);
+  expect_superseded();
+  continue_as_a_new_site(2);
+}
+
+TEST_F(Restored, ABackupOfWhatAllHoldGoesOn) {
+  for (std::uint64_t i = 0; i < 10; ++i) added(*b, "x", 1, id(i));
+  sync_all();
+  sync_all();
+  CrashingStore& backup = copy_of(stores[1]);
+  restore_b(backup);
+  added(*b, "x", 1, id(10));
+  sync_all();
+  for (TallyStore* site : {a.get(), b.get(), c.get()}) EXPECT_EQ(value(*site, "x"), 11);
+}
+
+// Both start from a copy of a, as site 4.
+TEST_F(ThreeSites, TwoSitesWithOneIdAreFoundOut) {
+  ASSERT_TRUE(a->admit(4));
+  sync_all();
+  std::vector<std::unique_ptr<CrashingStore>> disks;
+  std::vector<std::unique_ptr<TallyStore>> twins;
+  for (int i = 0; i < 2; ++i) {
+    disks.push_back(std::make_unique<CrashingStore>(&TallyStore::merger()));
+    ASSERT_TRUE(a->copy_to(*disks.back()));
+    twins.push_back(std::move(*TallyStore::open_as(*disks.back(), 4, settings_of(4), kNow)));
+    for (TallyStore* member : {a.get(), b.get(), c.get()}) sync(*member, *twins.back());
+  }
+  EXPECT_EQ(added(*twins[0], "x", 1, id(1)).outcome, Outcome::applied);
+  EXPECT_EQ(added(*twins[1], "x", 2, id(2)).outcome, Outcome::applied);
+  meet(*twins[0], *a);
+  meet(*twins[1], *a);
+  EXPECT_EQ(twins[1]->add({"x", 1, id(3)}, kNow).error().code, Errc::outside);
+  EXPECT_FALSE(twins[0]->info().log.superseded);
+  EXPECT_EQ(value(*a, "x"), 1);
+}
+
+// A member that took the one log, and another that took the other: neither heeds the other.
+TEST_F(ThreeSites, MembersThatHoldTwoLogsOfOneSiteFoldNothing) {
+  CrashingStore& backup = copy_of(stores[1]);
+  added(*b, "x", 1, id(1));
+  meet(*a, *b);
+  b.reset();
+  b = opened(backup, settings_of(2));
+  added(*b, "x", 2, id(2));
+  meet(*c, *b);
+  const std::uint64_t unfolded = a->info().unfolded;
+  meet(*a, *c);
+  EXPECT_EQ(a->info().forked, std::vector<SiteId>{2});
+  EXPECT_EQ(c->info().forked, std::vector<SiteId>{2});
+  EXPECT_EQ(a->info().unfolded, unfolded);
+  EXPECT_EQ(value(*a, "x"), 1);
+  EXPECT_EQ(value(*c, "x"), 2);
+  // The restored site hears of it, and c, which believed it, goes as well.
+  meet(*a, *b);
+  EXPECT_TRUE(b->info().log.superseded);
+  ASSERT_TRUE(a->retire(2));
+  ASSERT_TRUE(a->retire(3));
+  EXPECT_EQ(a->info().unfolded, 0U);
+  const Result<TallyStore::TakenOver> taken = a->take_over(*c, kNow);
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->applied, 1U);
+  EXPECT_EQ(value(*a, "x"), 3);
+}
+
+TEST(SitesApart, TablesThatWereMadeApartAreNoSitesOfOne) {
+  for (const SiteId other : {2, 1}) {
+    CrashingStore one(&TallyStore::merger()), two(&TallyStore::merger());
+    const auto a = opened(one, settings_of(1));
+    const auto b = opened(two, settings_of(other));
+    for (std::uint64_t i = 0; i < 5; ++i) added(*a, "x", 1, id(i));
+    for (std::uint64_t i = 3; i < 9; ++i) added(*b, "x", 1, id(i));
+    EXPECT_FALSE(meet(*a, *b)) << "neither has another member";
+    ASSERT_TRUE(a->admit(7));
+    EXPECT_FALSE(meet(*a, *b)) << "one has";
+    ASSERT_TRUE(b->admit(7));
+    EXPECT_FALSE(meet(*a, *b)) << "both have";
+    for (TallyStore* table : {a.get(), b.get()}) {
+      EXPECT_FALSE(table->info().log.superseded);
+      EXPECT_EQ(added(*table, "x", 1, id(20)).outcome, Outcome::applied);
+    }
+    EXPECT_EQ(value(*a, "x"), 6);
+    EXPECT_EQ(value(*b, "x"), 7);
+  }
 }
 
 }  // namespace
