@@ -76,6 +76,13 @@ std::string text_of(const Facts& facts) {
       << "\nnot folded       " << grouped(info.unfolded) << " operations";
   if (info.waiting_for) out << ", waiting for site " << *info.waiting_for;
   out << '\n';
+  if (info.log.superseded) {
+    out << "superseded       others hold operations of this site that it does not: it was restored "
+           "from a backup, or its id is used twice\n";
+  }
+  for (const SiteId site : info.forked) {
+    out << "forked           members hold different operations of site " << site << '\n';
+  }
   return out.str();
 }
 
@@ -105,7 +112,10 @@ std::string json_of(const Facts& facts) {
   }
   out << "],\"not_folded\":" << info.unfolded
       << ",\"waiting_for\":" << (info.waiting_for ? std::to_string(*info.waiting_for) : "null")
-      << "}\n";
+      << ",\"superseded\":" << (info.log.superseded ? "true" : "false") << ",\"forked\":[";
+  separator = "";
+  for (const SiteId site : info.forked) out << std::exchange(separator, ",") << site;
+  out << "]}\n";
   return out.str();
 }
 

@@ -664,7 +664,7 @@ TEST_F(Tally, TellsWhatATableIs) {
                        "3600000,\"kept_from_ms\":",
                        "\"ids_in_window\":3,", "\"memory_limit_bytes\":67108864,",
                        "\"site\":1,\"members\":[{\"site\":1,\"retired\":false}],\"not_folded\":0,"
-                       "\"waiting_for\":null}\n"});
+                       "\"waiting_for\":null,\"superseded\":false,\"forked\":[]}\n"});
 }
 
 TEST_F(Tally, IsDumpedAndComparedLikeAnyOtherDirectory) {
