@@ -89,6 +89,11 @@ bool is_later(const SiteView& one, const SiteView& other) {
 }  // namespace
 
 bool SiteView::merge(const SiteView& other) {
+  if (other.group != group) {
+    if (other.group < group) return false;
+    *this = other;
+    return true;
+  }
   const bool later = is_later(other, *this);
   if (later) {
     held = other.held;

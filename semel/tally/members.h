@@ -67,7 +67,8 @@ struct SiteView {
   std::uint64_t group = 0;
 
   // Takes what is held from the later of the two, and the members of both. The view must be of the
-  // same site and group. Returns true if it changed anything.
+  // same site. Views of two groups do not mix: the greater group stays, and is refused by sites of
+  // the other. Returns true if it changed anything.
   bool merge(const SiteView& other);
 
   void encode(Sink out) const;

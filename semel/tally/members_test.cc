@@ -27,6 +27,7 @@ Members members(int state) {
 SiteView view(int state) {
   SiteView made;
   made.members = members(state);
+  made.group = state % 7 == 6 ? 1 : 0;
   for (SiteId site = 1; site <= kSites; ++site, state /= 3) {
     if (state % 3 == 1) continue;
     made.held.advance({site, static_cast<std::uint64_t>(1 + state / 2)});
