@@ -8,6 +8,7 @@ MODULE_ROUNDS ?= 50
 SEEDS ?= 100000
 LINES ?= 100000
 DAMAGES ?= 1000
+FAULTS ?= 400
 JOBS ?= $(shell nproc)
 
 # Of `make run`; 6380 or the next that is free, if it is not given.
@@ -24,7 +25,7 @@ NOT_IN_TESTS = -clang-analyzer-*,-bugprone-implicit-widening-*,-bugprone-redunda
 LINK_COMMAND = ln -sfn release/bin/semel build/semel && ln -sfn release/lib/semel.so build/semel.so
 
 .NOTPARALLEL: # ninja and ctest are parallel themselves, and apt serves one caller at a time
-.PHONY: help run test build install bench bench-sift figures fuzz crash cluster damage hostile simulate test-asan test-tsan coverage docs format check clean
+.PHONY: help run test build install bench bench-sift figures fuzz crash cluster damage pipes hostile simulate test-asan test-tsan coverage docs format check clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -78,6 +79,10 @@ damage: need-build-test build/release/with-tests ## DAMAGES (1000) of each kind 
 	@$(BUILD) release --target damage_test faults_test
 	SEMEL_DAMAGE_ROUNDS=$(DAMAGES) build/release/bin/tests/damage_test
 	SEMEL_FAULT_STEP=1 build/release/bin/tests/faults_test
+
+pipes: need-build-test build/release/with-tests ## FAULTS (400) random faults between semel sync and semel serve-sync
+	@$(BUILD) release --target sync_faults_test
+	SEMEL_PIPE_FAULTS=$(FAULTS) build/release/bin/tests/sync_faults_test
 
 hostile: need-build-test build/asan/build.ninja ## LINES (100000) random command lines at servers with AddressSanitizer; replica and AOF compared
 	@$(BUILD) asan --target module_hostile_test module_memory_faults_test

@@ -1,23 +1,35 @@
 #include "cli/peer_process.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
-#include <chrono>
+#include <charconv>
 #include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <sstream>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "cli/files.h"
 
 namespace semel::cli {
 namespace {
 
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
 constexpr int kCannotStart = 127;  // as a shell says it
-constexpr auto kPatience = std::chrono::seconds(1);
+constexpr milliseconds kMoment{1000};
+constexpr milliseconds kGrace{3000};  // between SIGTERM and SIGKILL
+constexpr milliseconds kBetweenLooks{10};
 
 void close_end(int& fd) {
   if (fd >= 0) ::close(std::exchange(fd, -1));
@@ -29,11 +41,63 @@ std::string how_ended(int status) {
   return code == 0 ? "" : "ended with status " + std::to_string(code);
 }
 
+struct Relative {
+  pid_t parent = 0;
+  pid_t session = 0;
+  bool zombie = false;
+};
+
+// Reads /proc/PID/stat: "PID (name) state parent group session ...", where the name may hold
+// anything.
+bool read_stat(const std::filesystem::path& folder, Relative& to) {
+  std::ifstream file(folder / "stat");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::size_t name_end = text.rfind(')');
+  if (name_end == std::string::npos) return false;
+  std::istringstream fields(text.substr(name_end + 1));
+  char state = 0;
+  pid_t group = 0;
+  fields >> state >> to.parent >> group >> to.session;
+  to.zombie = state == 'Z';
+  return !fields.fail();
+}
+
+// Returns the processes that descend from this one and are of its session. Orphans among them have
+// become its children (PR_SET_CHILD_SUBREAPER).
+std::vector<pid_t> descendants() {
+  std::map<pid_t, Relative> all;
+  std::error_code gone;  // processes may end meanwhile
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", gone)) {
+    const std::string name = entry.path().filename();
+    pid_t pid = 0;
+    const auto [rest, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+    if (error != std::errc{} || rest != name.data() + name.size()) continue;
+    Relative relative;
+    if (read_stat(entry.path(), relative)) all.emplace(pid, relative);
+  }
+  const pid_t self = ::getpid();
+  const pid_t session = ::getsid(0);
+  std::vector<pid_t> found;
+  for (const auto& [pid, relative] : all) {
+    if (relative.zombie || relative.session != session) continue;
+    pid_t ancestor = relative.parent;
+    // A process that ends while others are read may leave a loop behind, if its number is used again.
+    for (std::size_t steps = 0; ancestor != self && steps < all.size(); ++steps) {
+      const auto above = all.find(ancestor);
+      if (above == all.end()) break;
+      ancestor = above->second.parent;
+    }
+    if (ancestor == self) found.push_back(pid);
+  }
+  return found;
+}
+
 // The calls between fork and exec are those that are safe there although other threads exist.
 [[noreturn]] void become(const char* command, int in, int out) {
   ::dup2(in, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
   (void)std::signal(SIGPIPE, SIG_DFL);
+  (void)::prctl(PR_SET_PDEATHSIG, SIGTERM);
   ::execl("/bin/sh", "sh", "-c", command, nullptr);
   ::_exit(kCannotStart);
 }
@@ -45,6 +109,7 @@ std::unique_ptr<PeerProcess> PeerProcess::start(const std::string& command,
   std::array<int, 2> in = {-1, -1};  // the end to read, the end to write
   std::array<int, 2> out = {-1, -1};
   pid_t pid = -1;
+  (void)::prctl(PR_SET_CHILD_SUBREAPER, 1);
   const bool piped = ::pipe2(in.data(), O_CLOEXEC) == 0 && ::pipe2(out.data(), O_CLOEXEC) == 0;
   if (piped) pid = ::fork();
   if (pid == 0) become(command.c_str(), in[0], out[1]);
@@ -59,32 +124,64 @@ std::unique_ptr<PeerProcess> PeerProcess::start(const std::string& command,
 
 PeerProcess::~PeerProcess() { (void)terminate(); }
 
-std::string PeerProcess::finish() {
-  close_end(to_);
-  close_end(from_);
-  if (pid_ < 0) return "";
-  int status = 0;
-  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+std::string PeerProcess::finish(milliseconds patience, const StopSignal& stop) {
+  const std::lock_guard lock(mutex_);
+  close_pipes();
+  const auto deadline = steady_clock::now() + patience;
+  while (!reap() && stop.received() == 0 && steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(kBetweenLooks);
   }
-  pid_ = -1;
-  return how_ended(status);
+  end_all();
+  if (!forced_) return how_ended(status_);
+  return stop.received() != 0 ? "" : "did not end, and was made to";
 }
 
 std::string PeerProcess::terminate() {
+  const std::lock_guard lock(mutex_);
+  close_pipes();
+  end_all();
+  return forced_ ? "" : how_ended(status_);
+}
+
+void PeerProcess::close_pipes() {
   close_end(to_);
   close_end(from_);
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  while (pid_ > 0 && std::chrono::steady_clock::now() < deadline) {
-    int status = 0;
-    if (::waitpid(pid_, &status, WNOHANG) == pid_) {
-      pid_ = -1;
-      return how_ended(status);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
+bool PeerProcess::reap() {
+  int status = 0;
+  for (pid_t pid = 0; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+    if (pid != pid_) continue;  // an orphan of the command
+    pid_ = -1;
+    status_ = status;
   }
-  if (pid_ > 0) (void)::kill(pid_, SIGTERM);
-  (void)finish();
-  return "";
+  return pid_ < 0;
+}
+
+bool PeerProcess::all_end_before(Time deadline) {
+  for (;;) {
+    if (reap() && descendants().empty()) return true;
+    if (steady_clock::now() >= deadline) return false;
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
+// Others may start while some are ended, so that it is looked again. A process that even SIGKILL
+// does not end, because a disk or a network does not answer, is left to the system.
+void PeerProcess::end_all() {
+  const auto signal_all = [this](int signal) {
+    for (const pid_t pid : descendants()) (void)::kill(pid, signal);
+    if (pid_ > 0) (void)::kill(pid_, signal);  // even where there is no /proc
+  };
+  if (all_end_before(steady_clock::now() + kMoment)) return;
+  forced_ = pid_ > 0;
+  signal_all(SIGTERM);
+  signal_all(SIGCONT);  // a stopped process takes no SIGTERM
+  if (all_end_before(steady_clock::now() + kGrace)) return;
+  for (int tries = 0; tries < 5; ++tries) {
+    signal_all(SIGKILL);
+    if (all_end_before(steady_clock::now() + kMoment)) return;
+  }
 }
 
 }  // namespace semel::cli

@@ -2,14 +2,23 @@
 //
 // Contract  The command starts with SIGPIPE at its default, in our process group: Ctrl-C reaches it,
 //           and it may ask for a password on the terminal. Its standard error is ours.
-//           When this goes the command has ended.
+//           When this goes, the command and all that it started have ended: after a moment they get
+//           SIGTERM, and after a few seconds SIGKILL. A process that has made a session of its own,
+//           as a daemon does (the master of ssh's ControlPersist is one), is left alone.
+//           If we are killed, the shell gets SIGTERM.
+// Threads   Calls exclude each other.
+// REQUIRES: this process has no other children.
 #pragma once
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <system_error>
+
+#include "cli/stop_signal.h"
 
 namespace semel::cli {
 
@@ -24,16 +33,28 @@ class PeerProcess {
   int to() const { return to_; }
   int from() const { return from_; }
 
-  // Closes the pipes and waits for the end. How it ended, such as "ended with status 1"; empty if
-  // with status 0.
-  std::string finish();
-  // The same, but if it does not end within a second it is made to, and nothing is said.
+  // Closes the pipes and waits for the end. Returns how it ended, such as "ended with status 1";
+  // nothing if with status 0. After `patience`, or a signal, it is made to end.
+  std::string finish(std::chrono::milliseconds patience, const StopSignal& stop);
+  // The same with the patience of a moment. Nothing is said of a command that was made to end.
   std::string terminate();
 
  private:
-  PeerProcess(pid_t pid, int to, int from) : pid_(pid), to_(to), from_(from) {}
+  using Time = std::chrono::steady_clock::time_point;
 
-  pid_t pid_;
+  PeerProcess(pid_t pid, int to, int from) : pid_(pid), to_(to), from_(from) {}
+  void close_pipes();
+  // Takes note of what has ended. True if the shell has.
+  bool reap();
+  // True if all have ended before the deadline.
+  bool all_end_before(Time deadline);
+  // Waits a moment for the end of all, then makes them end.
+  void end_all();
+
+  std::mutex mutex_;
+  pid_t pid_;            // of the shell; -1: it has ended
+  int status_ = 0;       // with this
+  bool forced_ = false;  // it was made to end
   int to_;
   int from_;
 };

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <memory>
 
 #include "cli/commands.h"
@@ -24,7 +25,13 @@ struct Settings {
   bool read_only = false;
   bool secondary = false;
   bool no_checkpoint = false;
+  TimeMs timeout_ms = kDefaultTimeoutMs;
 
+  SyncLimits limits() const {
+    SyncLimits limits;
+    limits.frame_bytes = static_cast<std::uint32_t>(index.frame_bytes);
+    return limits;
+  }
   Access access() const {
     if (secondary) return Access::read_along;
     return read_only ? Access::read : Access::write;
@@ -51,12 +58,17 @@ SyncPipe::Event answer_all(Responder& responder, SyncPipe& pipe) {
   }
 }
 
-Exit serve(const Settings& settings) {
-  if (::isatty(STDIN_FILENO) == 1) {
-    return refuse("standard input is a terminal; allowed: the pipe of 'semel sync --via'");
-  }
-  const std::optional<KeyRange> range = settings.range.range();
-  if (!range) return refuse(kEmptyRange);
+// Ends this process although it is busy: nobody waits for what it does. The directory is left as by
+// a kill, which it survives.
+[[noreturn]] void abandon(const std::string& problem, int signal) {
+  if (signal != 0) die_of(signal);
+  complain(kName, problem);
+  std::_Exit(static_cast<int>(Exit::failure));
+}
+
+// Opens the directory, answers all that comes, and closes the directory.
+Exit serve_on(SyncPipe& pipe, const StopSignal& stop, const Settings& settings,
+              const KeyRange& range) {
   std::string problem;
   const std::optional<Secret> secret = read_secret(settings.index.key_file, problem);
   if (!secret) return fail(problem);
@@ -66,13 +78,8 @@ Exit serve(const Settings& settings) {
   problem = directory->build_index(*secret, static_cast<std::uint32_t>(settings.index.burst_bytes));
   if (!problem.empty()) return fail(problem);
 
-  (void)std::signal(SIGPIPE, SIG_IGN);  // a peer that is gone is an error to report
-  SyncLimits limits;
-  limits.frame_bytes = static_cast<std::uint32_t>(settings.index.frame_bytes);
   const bool read_only = settings.access() != Access::write;
-  Responder responder(directory->index(), {*range, read_only, Resolver{}, limits});
-  const StopSignal stop;
-  SyncPipe pipe(STDIN_FILENO, STDOUT_FILENO, limits.frame_bytes, stop);
+  Responder responder(directory->index(), {range, read_only, Resolver{}, settings.limits()});
   const SyncPipe::Event event = answer_all(responder, pipe);
 
   if (event == SyncPipe::Event::failed) complain(kName, pipe.problem());
@@ -82,25 +89,47 @@ Exit serve(const Settings& settings) {
   if (std::string unclosed = directory->close(); problem.empty()) problem = std::move(unclosed);
   if (!problem.empty()) return fail(problem);
   if (event == SyncPipe::Event::stopped) die_of(stop.received());
-  return event == SyncPipe::Event::ended ? Exit::success : Exit::failure;
+  if (event != SyncPipe::Event::ended) return Exit::failure;
+  pipe.send_end();
+  (void)pipe.flush();  // a peer that was stopped does not wait for this
+  return Exit::success;
+}
+
+Exit serve(const Settings& settings) {
+  if (::isatty(STDIN_FILENO) == 1) {
+    return refuse("standard input is a terminal; allowed: the pipe of 'semel sync --via'");
+  }
+  const std::optional<KeyRange> range = settings.range.range();
+  if (!range) return refuse(kEmptyRange);
+  (void)std::signal(SIGPIPE, SIG_IGN);  // a peer that is gone is an error to report
+  // The peer hears from this end, and this end notices when the peer dies, while the directory is
+  // opened and read.
+  const StopSignal stop;
+  SyncPipe pipe({STDIN_FILENO, STDOUT_FILENO, PipeRole::answers, settings.limits().frame_bytes,
+                 settings.timeout_ms},
+                stop, abandon);
+  return serve_on(pipe, stop, settings, *range);
 }
 
 }  // namespace
 
 Command serve_sync_command() {
   auto settings = std::make_shared<Settings>();
-  Syntax syntax{"semel serve-sync",
-                "Answers a sync, a diff or a plan of another host, on a pipe",
-                "Is run by the command of --via, there, and ends when the other end has. Standard "
-                "input and output are the pipe; what goes wrong is told on standard error.\n"
-                "Exits with 0, with 1 if the directory or the pipe failed, with 2 if an option is "
-                "wrong.",
-                {}};
+  Syntax syntax{
+      "semel serve-sync",
+      "Answers a sync, a diff or a plan of another host, on a pipe",
+      "Is run by the command of --via, there, and ends when the other end has, or has been "
+      "silent for too long. Standard input and output are the pipe; what goes wrong is "
+      "told on standard error.\n"
+      "Exits with 0, with 1 if the directory or the pipe failed, with 2 if an option is "
+      "wrong.",
+      {}};
   append(syntax.options, options_of(settings->range));
   append(syntax.options, {column_family_option(settings->column_family)});
   append(syntax.options, options_of(settings->index));
   append(syntax.options,
-         {{"read-only", 'r', flag_value(settings->read_only),
+         {timeout_option(settings->timeout_ms),
+          {"read-only", 'r', flag_value(settings->read_only),
            "refuse to write; enough for a diff and a plan"},
           {"secondary", 's', flag_value(settings->secondary),
            "read-only, of a directory that another process is using, as of this moment"},

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "cli/escaped.h"
+#include "cli/sync_pipe.h"
 #include "semel/index/nye_trie.h"
 
 namespace semel::cli {
@@ -52,6 +53,19 @@ Option column_family_option(std::string& to) {
                      return text.empty() ? std::nullopt : std::optional(std::string(text));
                    }),
           "the column family of RocksDB (default 'default')"};
+}
+
+Option timeout_option(TimeMs& to) {
+  return {"timeout", 't',
+          value_of("TIME", "a duration from 2s to 1d", to,
+                   [](std::string_view text) {
+                     const auto ms = parse_duration(text);
+                     const bool allowed =
+                         ms && *ms >= SyncPipe::kLeastTimeoutMs && *ms <= SyncPipe::kMostTimeoutMs;
+                     return allowed ? ms : std::nullopt;
+                   }),
+          "give up when nothing comes from the other end of the pipe for so long; a busy end says "
+          "every second that it is alive (default 60s)"};
 }
 
 Value directory_value(std::string placeholder, std::string& to) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/options.h"
+#include "semel/core/clock.h"
 #include "semel/store/key_range.h"
 #include "semel/sync/sync.h"
 
@@ -36,6 +37,10 @@ std::vector<Option> options_of(IndexOptions& to);
 
 inline constexpr const char* kDefaultColumnFamily = "default";
 Option column_family_option(std::string& to);
+
+// How long the other end of a pipe may be silent.
+Option timeout_option(TimeMs& to);
+inline constexpr TimeMs kDefaultTimeoutMs = 60'000;
 
 Value directory_value(std::string placeholder, std::string& to);
 Value directories_value(std::string placeholder, std::vector<std::string>& to);

@@ -1,7 +1,9 @@
 // semel sync, semel diff and semel plan: one comparison of two directories, for three purposes.
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <random>
 
@@ -44,6 +46,7 @@ struct Settings {
   std::optional<TimeMs> latency_ms;
   std::optional<std::uint64_t> bandwidth;
   std::optional<std::uint64_t> stretch;
+  TimeMs timeout_ms = kDefaultTimeoutMs;
   bool secondary = false;
   bool json = false;
   bool progress = false;
@@ -146,9 +149,7 @@ class Ends {
     a_ = Directory::open(settings_.directories[0], access, settings_.column_family, problem);
     if (!a_) return fail(settings_, problem);
     if (settings_.via) {
-      std::error_code error;
-      process_ = PeerProcess::start(*settings_.via, error);
-      if (!process_) return fail(settings_, cannot("start", quoted(*settings_.via), error));
+      if (const Exit exit = start_peer(); exit != Exit::success) return exit;
     } else {
       b_ = Directory::open(settings_.directories[1], access, settings_.column_family, problem);
       if (!b_) return fail(settings_, problem);
@@ -163,25 +164,27 @@ class Ends {
   }
 
   SyncEnd run(SyncSettings sync, Differences* differences) {
-    const StopSignal stop;
+    if (!stop_) stop_.emplace();
     const ProgressForm progress = progress_form(settings_);
     SyncEnd end;
     if (b_) {
       Responder responder(b_->index(),
                           {KeyRange::all(), !settings_.writes(), sync.resolver, sync.limits});
-      LocalPeer peer(responder, stop);
+      LocalPeer peer(responder, *stop_);
       end = run_sync(a_->index(), std::move(sync), peer, progress, differences);
+      if (end.stopped) signal_ = stop_->received();
+      stop_.reset();  // from here on a signal kills
     } else {
-      SyncPipe peer(process_->from(), process_->to(), sync.limits.frame_bytes, stop);
-      end = run_sync(a_->index(), std::move(sync), peer, progress, differences);
+      end = run_sync(a_->index(), std::move(sync), *pipe_, progress, differences);
+      if (end.stopped) signal_ = stop_->received();
     }
-    if (end.stopped) signal_ = stop.received();
     return end;
   }
 
   // Saves the indexes, closes the directories and ends the command; problems are reported.
   bool close(bool complete) {
     bool sound = true;
+    if (pipe_) pipe_->send_end();  // the peer closes its directory meanwhile
     for (Directory* directory : {a_.get(), b_.get()}) {
       if (!directory) continue;
       std::string problem;
@@ -191,11 +194,7 @@ class Ends {
       complain(settings_.name, problem);
       sound = false;
     }
-    if (!process_) return sound;
-    const std::string how = complete ? process_->finish() : process_->terminate();
-    if (how.empty()) return sound;
-    complain(settings_.name, quoted(*settings_.via) + ' ' + how);
-    return false;
+    return (!process_ || end_peer(complete)) && sound;
   }
 
   // Names the directories that have failed.
@@ -211,10 +210,50 @@ class Ends {
   int signal() const { return signal_; }  // that stopped the run, or 0
 
  private:
+  // Runs the command, and speaks with what is at its other end from then on.
+  Exit start_peer() {
+    stop_.emplace();
+    std::error_code error;
+    process_ = PeerProcess::start(*settings_.via, error);
+    if (!process_) return fail(settings_, cannot("start", quoted(*settings_.via), error));
+    pipe_ = std::make_unique<SyncPipe>(
+        SyncPipe::Settings{process_->from(), process_->to(), PipeRole::asks,
+                           static_cast<std::uint32_t>(settings_.index.frame_bytes),
+                           settings_.timeout_ms},
+        *stop_, [this](const std::string& problem, int signal) { abandon(problem, signal); });
+    return Exit::success;
+  }
+
+  // Ends this process although it is busy, and the command with it.
+  [[noreturn]] void abandon(const std::string& problem, int signal) {
+    if (signal == 0) complain(settings_.name, problem);
+    (void)process_->terminate();
+    if (signal != 0) die_of(signal);
+    std::_Exit(static_cast<int>(settings_.failure));
+  }
+
+  // Waits until the peer has closed its directory, if all is done, and ends the command. False if
+  // there was a problem, which is reported.
+  bool end_peer(bool complete) {
+    const SyncPeer::Event event = complete ? pipe_->wait_for_end() : SyncPeer::Event::stopped;
+    if (event == SyncPeer::Event::failed) complain(settings_.name, pipe_->problem());
+    if (complete && event == SyncPeer::Event::stopped) signal_ = stop_->received();
+    if (event == SyncPeer::Event::stopped) pipe_->linger();
+    pipe_.reset();
+    const bool ended = event == SyncPeer::Event::ended;
+    const std::string how =
+        ended ? process_->finish(std::chrono::milliseconds(settings_.timeout_ms), *stop_)
+              : process_->terminate();
+    if (!how.empty()) complain(settings_.name, quoted(*settings_.via) + ' ' + how);
+    return ended && how.empty();
+  }
+
   const Settings& settings_;
   std::unique_ptr<Directory> a_;
   std::unique_ptr<Directory> b_;          // or
+  std::optional<StopSignal> stop_;        // while there is somebody to tell
   std::unique_ptr<PeerProcess> process_;  // the way to it
+  std::unique_ptr<SyncPipe> pipe_;        // through that
   int signal_ = 0;
 };
 
@@ -288,7 +327,7 @@ Exit compare(const Settings& settings) {
   if (print_report(settings, end, differences) != Exit::success) {
     return settings.failure;
   }
-  if (end.stopped) die_of(ends.signal());
+  if (ends.signal() != 0) die_of(ends.signal());
   if (!closed) return settings.failure;
   if (settings.purpose == Purpose::plan) return Exit::success;
   if (!end.report.proved) {
@@ -310,7 +349,8 @@ void append_common(Syntax& syntax, Settings& s) {
   append(syntax.options, {column_family_option(s.column_family)});
   append(syntax.options, options_of(s.index));
   append(syntax.options,
-         {{"latency", 'l', duration_value("TIME", s.latency_ms),
+         {timeout_option(s.timeout_ms),
+          {"latency", 'l', duration_value("TIME", s.latency_ms),
            "how long a round trip takes, for the choice of the way (default 20ms with --via)"},
           {"bandwidth", 'b', bytes_value("SIZE", s.bandwidth, 1, std::uint64_t{1} << 40),
            "how many bytes a second the way to B takes (default 250kB with --via)"}});

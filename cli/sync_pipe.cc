@@ -1,140 +1,313 @@
 #include "cli/sync_pipe.h"
 
 #include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <climits>
+#include <utility>
 
 #include "cli/commands.h"
-#include "cli/files.h"
 
 namespace semel::cli {
 namespace {
 
-// docs/formats/sync_pipe_v1.md
-constexpr std::string_view kHelloName = "semel-sync ";
-constexpr std::string_view kHello = "semel-sync 1\n";
-constexpr std::size_t kLengthSize = 4;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds kAliveEvery{1000};
+constexpr milliseconds kLineComes{200};  // the rest of a foreign greeting
+constexpr seconds kLastWords{5};         // of a peer that reads no more
+constexpr seconds kNoticeSignal{1};      // for a caller that is busy
+constexpr seconds kNoticeProblem{5};
+constexpr seconds kLinger{1};
+constexpr std::size_t kFrameCost = 64;  // of memory, beside the bytes of a frame
+
+std::string seconds_text(TimeMs ms) {
+  std::string text = std::to_string(ms / 1000);
+  if (ms % 1000 != 0) text += '.' + std::to_string(1000 + ms % 1000).substr(1);
+  return text + " s";
+}
+
+// Writes what can be written without waiting. The descriptor may be shared, so that its flags stay
+// as they are: a pipe that poll() calls writable takes PIPE_BUF bytes, a socket is told not to wait.
+ssize_t write_now(int fd, std::string_view bytes) {
+  const std::size_t size = std::min<std::size_t>(bytes.size(), PIPE_BUF);
+  const ssize_t sent = ::send(fd, bytes.data(), size, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return sent < 0 && errno == ENOTSOCK ? ::write(fd, bytes.data(), size) : sent;
+}
 
 }  // namespace
 
-SyncPipe::SyncPipe(int in, int out, std::uint32_t most_bytes, const StopSignal& stop)
-    : in_(in), out_(out), most_bytes_(most_bytes), stop_(stop), unsent_(kHello) {}
+SyncPipe::SyncPipe(const Settings& settings, const StopSignal& stop, Abandon abandon)
+    : settings_(settings),
+      timeout_(settings.timeout_ms),
+      stop_(stop),
+      abandon_(std::move(abandon)),
+      woken_(File::own(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK))),
+      decoder_(settings.role == PipeRole::asks ? PipeRole::answers : PipeRole::asks,
+               settings.most_bytes),
+      unsent_(hello_of(settings.role)),
+      heard_(Clock::now()),
+      spoken_(heard_),
+      moved_(heard_) {
+  if (woken_.fd() < 0) throw std::system_error(last_error());
+  thread_ = std::thread([this] { pump(); });
+}
+
+SyncPipe::~SyncPipe() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+    wake();
+  }
+  thread_.join();
+}
 
 void SyncPipe::send(ByteView frame) {
-  std::array<std::uint8_t, kLengthSize> length{};
-  for (std::size_t i = 0; i < kLengthSize; ++i) {
-    length[i] = static_cast<std::uint8_t>(frame.size() >> (8 * i));
-  }
-  unsent_.append(length.begin(), length.end());
-  unsent_.append(frame.begin(), frame.end());
+  const std::lock_guard lock(mutex_);
+  append([&](std::string& to) { encoder_.frame(frame, to); });
+}
+
+void SyncPipe::send_end() {
+  const std::lock_guard lock(mutex_);
+  if (!said_end_) append([&](std::string& to) { encoder_.end(to); });
+  said_end_ = true;
 }
 
 SyncPipe::Event SyncPipe::receive(Bytes& frame) {
-  for (;;) {
-    if (!greeted_) {
-      if (const Event event = check_hello(); event != Event::done) return event;
-    }
-    if (greeted_ && received_.size() >= kLengthSize) {
-      const std::uint32_t length = Reader(bytes_of(received_)).u32();
-      if (length > most_bytes_) {
-        return fail("the peer sends a frame of " + std::to_string(length) +
-                    " bytes; the limit is " + std::to_string(most_bytes_));
-      }
-      if (received_.size() - kLengthSize >= length) {
-        const ByteView whole = bytes_of(received_).subspan(kLengthSize, length);
-        frame.assign(whole.begin(), whole.end());
-        received_.erase(0, kLengthSize + length);
-        return Event::done;
-      }
-    }
-    if (const Event event = move(true); event != Event::done) return event;
+  Lock lock(mutex_);
+  changed_.wait(lock, [this] {
+    return !abandoned_ && (stopped() || !frames_.empty() || ended_ || !problem_.empty());
+  });
+  if (!stopped() && !frames_.empty()) {
+    frame = std::move(frames_.front());
+    frames_.pop_front();
+    const bool was_full = full();
+    frames_bytes_ -= frame.size() + kFrameCost;
+    if (was_full) wake();
+    return Event::done;
   }
+  noticed_ = true;
+  if (stopped()) return Event::stopped;
+  return problem_.empty() ? Event::ended : Event::failed;
 }
 
 SyncPipe::Event SyncPipe::flush() {
-  while (sent_ < unsent_.size()) {
-    if (const Event event = move(false); event != Event::done) return event;
-  }
-  return deaf_ ? fail("the peer reads no more") : Event::done;
+  Lock lock(mutex_);
+  changed_.wait(
+      lock, [this] { return !abandoned_ && (stopped() || !problem_.empty() || unsent_.empty()); });
+  if (problem_.empty() && !stopped() && deaf_since_) fail("the peer reads no more");
+  if (problem_.empty() && !stopped()) return Event::done;
+  noticed_ = true;
+  return stopped() ? Event::stopped : Event::failed;
 }
 
-SyncPipe::Event SyncPipe::move(bool reading) {
-  if (!problem_.empty()) return Event::failed;
-  std::array<pollfd, 3> wanted = {{{reading ? in_ : -1, POLLIN, 0},
-                                   {sent_ < unsent_.size() ? out_ : -1, POLLOUT, 0},
-                                   {stop_.fd(), POLLIN, 0}}};
-  if (::poll(wanted.data(), wanted.size(), -1) < 0) {
-    const std::error_code error = last_error();
-    return error == std::errc::interrupted ? Event::done
-                                           : fail(cannot("wait", "for the peer", error));
-  }
-  if (stop_.received() != 0) return Event::stopped;
-  if (wanted[0].revents != 0) return take();
-  if (wanted[1].revents != 0) return give();
-  return Event::done;
-}
-
-SyncPipe::Event SyncPipe::take() {
-  std::array<char, 65536> piece;
-  std::size_t got = 0;
-  if (const std::error_code error = read_some(in_, piece.data(), piece.size(), got)) {
-    return fail(cannot("read", "from the peer", error));
-  }
-  received_.append(piece.data(), got);
-  if (got > 0) return Event::done;
-  if (!greeted_) return fail("the peer ended before it said hello");
-  return received_.empty() ? Event::ended : fail("the peer ended in the middle of a frame");
-}
-
-SyncPipe::Event SyncPipe::give() {
-  // A pipe that poll() calls writable takes this much without blocking.
-  const std::size_t size = std::min<std::size_t>(unsent_.size() - sent_, PIPE_BUF);
-  const std::error_code error = write_all(out_, std::string_view(unsent_).substr(sent_, size));
-  // What a peer said before it went away is of more use than that it went: it may still be read.
-  deaf_ = error == std::errc::broken_pipe;
-  if (error && !deaf_) return fail(cannot("write", "to the peer", error));
-  sent_ += size;
-  if (deaf_ || sent_ == unsent_.size()) {
-    unsent_.clear();
-    sent_ = 0;
-  }
-  return Event::done;
-}
-
-SyncPipe::Event SyncPipe::check_hello() {
-  const std::string_view got = std::string_view(received_).substr(0, kHello.size());
-  if (got != kHello.substr(0, got.size())) {
-    hear_out();
-    const std::string said = quoted(received_.substr(0, received_.find('\n')));
-    return fail(received_.starts_with(kHelloName)
-                    ? "the peer speaks another version: it said " + said + ", not " +
-                          quoted(kHello.substr(0, kHello.size() - 1))
-                    : "the peer does not speak semel's sync: it said " + said);
-  }
-  if (got.size() == kHello.size()) {
-    greeted_ = true;
-    received_.erase(0, kHello.size());
-  }
-  return Event::done;
-}
-
-// A line may come in pieces. How the peer ends is of no more interest.
-void SyncPipe::hear_out() {
-  constexpr std::size_t kEnough = 80;
-  constexpr int kPatienceMs = 200;
-  pollfd in{in_, POLLIN, 0};
-  while (received_.size() < kEnough && received_.find('\n') == std::string::npos &&
-         ::poll(&in, 1, kPatienceMs) > 0 && take() == Event::done) {
-  }
-  problem_.clear();
-}
-
-SyncPipe::Event SyncPipe::fail(std::string problem) {
-  if (problem_.empty()) problem_ = std::move(problem);
+SyncPipe::Event SyncPipe::wait_for_end() {
+  Bytes frame;
+  const Event event = receive(frame);
+  if (event != Event::done) return event;
+  const std::lock_guard lock(mutex_);
+  fail("the peer answers what it was not asked");
+  noticed_ = true;
   return Event::failed;
+}
+
+void SyncPipe::linger() {
+  Lock lock(mutex_);
+  noticed_ = true;
+  changed_.wait_for(lock, kLinger,
+                    [this] { return !abandoned_ && (!problem_.empty() || unsent_.empty()); });
+}
+
+void SyncPipe::append(const std::function<void(std::string&)>& write) {
+  if (deaf_since_ || !problem_.empty()) return;
+  if (unsent_.empty()) moved_ = Clock::now();
+  write(unsent_);
+  wake();
+}
+
+void SyncPipe::wake() const {
+  const std::uint64_t one = 1;
+  // If this fails the counter is full, and can be read already.
+  [[maybe_unused]] const ssize_t written = ::write(woken_.fd(), &one, sizeof one);
+}
+
+bool SyncPipe::full() const { return frames_bytes_ > settings_.most_bytes; }
+
+bool SyncPipe::reads() const { return problem_.empty() && !ended_ && !full(); }
+
+bool SyncPipe::writes() const { return problem_.empty() && !deaf_since_ && !unsent_.empty(); }
+
+void SyncPipe::pump() {
+  Lock lock(mutex_);
+  while (!closing_) {
+    say_alive();
+    wait_for_work(lock);
+    check_deadlines();
+    abandon_if_unnoticed(lock);
+  }
+}
+
+// Waits until bytes can be moved or a deadline has come, and moves some.
+void SyncPipe::wait_for_work(Lock& lock) {
+  enum { kIn, kOut, kStop, kWoken };
+  std::array<pollfd, 4> wanted = {{{reads() ? settings_.in : -1, POLLIN, 0},
+                                   {writes() ? settings_.out : -1, POLLOUT, 0},
+                                   {trouble_since_ && stopped() ? -1 : stop_.fd(), POLLIN, 0},
+                                   {woken_.fd(), POLLIN, 0}}};
+  const auto left = std::chrono::ceil<milliseconds>(next_deadline() - Clock::now());
+  lock.unlock();
+  const auto patience = std::clamp<milliseconds::rep>(left.count(), 0, INT_MAX);
+  const int ready = ::poll(wanted.data(), wanted.size(), static_cast<int>(patience));
+  const std::error_code error = ready < 0 ? last_error() : std::error_code{};
+  lock.lock();
+  if (error && error != std::errc::interrupted) fail(cannot("wait", "for the peer", error));
+  if (ready <= 0) return;
+  std::uint64_t count = 0;
+  if (wanted[kWoken].revents != 0) (void)!::read(woken_.fd(), &count, sizeof count);
+  if (wanted[kOut].revents != 0 && writes()) give();
+  if (wanted[kIn].revents != 0 && reads()) take();
+}
+
+// A peer that has much to read is told by that.
+void SyncPipe::say_alive() {
+  if (!problem_.empty() || said_end_ || deaf_since_ || !unsent_.empty()) return;
+  const bool news = full() && !reported_full_;
+  if (!news && Clock::now() - spoken_ < kAliveEvery) return;
+  reported_full_ = full();
+  append([&](std::string& to) { encoder_.alive(full(), to); });
+}
+
+void SyncPipe::take() {
+  std::array<char, 65536> piece;
+  const ssize_t got = ::read(settings_.in, piece.data(), piece.size());
+  if (got < 0) {
+    const std::error_code error = last_error();
+    const bool transient =
+        error == std::errc::interrupted || error == std::errc::resource_unavailable_try_again;
+    if (!transient) fail(cannot("read", "from the peer", error));
+    return;
+  }
+  heard_ = Clock::now();
+  if (got == 0) return fail(why_it_must_not_end());
+  decoder_.feed({piece.data(), static_cast<std::size_t>(got)});
+  drain();
+}
+
+void SyncPipe::drain() {
+  using Item = PipeDecoder::Item;
+  for (Bytes frame;;) {
+    const Item item = decoder_.next(frame);
+    switch (item) {
+      case Item::none:
+        return;
+      case Item::alive:
+        break;
+      case Item::full:
+        moved_ = Clock::now();
+        break;
+      case Item::frame:
+        frames_bytes_ += frame.size() + kFrameCost;
+        frames_.push_back(std::move(frame));
+        changed_.notify_all();
+        break;
+      case Item::end:
+        ended_ = true;
+        changed_.notify_all();
+        return;
+      case Item::foreign:
+        if (!foreign_since_) foreign_since_ = Clock::now();
+        if (decoder_.line_is_whole()) fail(decoder_.what());
+        return;
+      case Item::broken:
+        return fail(decoder_.what());
+    }
+  }
+}
+
+std::string SyncPipe::why_it_must_not_end() const {
+  if (foreign_since_) return decoder_.what();
+  if (!decoder_.greeted()) return "the peer ended before it said hello";
+  if (decoder_.in_the_middle()) return "the peer ended in the middle of a frame";
+  if (settings_.role == PipeRole::answers) return "the peer ended before it said goodbye";
+  return said_end_ ? "the peer ended before it said that its directory is closed"
+                   : "the peer ended before it answered";
+}
+
+void SyncPipe::give() {
+  const ssize_t given = write_now(settings_.out, std::string_view(unsent_).substr(sent_));
+  if (given < 0) {
+    const std::error_code error = last_error();
+    // What a peer said before it went away is of more use than that it went: it may still be read.
+    const bool gone = error == std::errc::broken_pipe || error == std::errc::connection_reset;
+    const bool transient =
+        error == std::errc::interrupted || error == std::errc::resource_unavailable_try_again;
+    if (gone) deaf_since_ = Clock::now();
+    if (!gone && !transient) fail(cannot("write", "to the peer", error));
+    if (!gone) return;
+  }
+  spoken_ = moved_ = Clock::now();
+  if (given > 0) sent_ += static_cast<std::size_t>(given);
+  if (!deaf_since_ && sent_ < unsent_.size()) return;
+  unsent_.clear();
+  sent_ = 0;
+  changed_.notify_all();
+}
+
+SyncPipe::Clock::time_point SyncPipe::next_deadline() const {
+  Clock::time_point next = Clock::time_point::max();
+  const auto until = [&next](Clock::time_point time) { next = std::min(next, time); };
+  if (problem_.empty() && !said_end_ && !deaf_since_ && unsent_.empty()) {
+    until(spoken_ + kAliveEvery);
+  }
+  if (reads()) until(heard_ + timeout_);
+  if (writes() && !full()) until(moved_ + timeout_);
+  if (foreign_since_ && problem_.empty()) until(*foreign_since_ + kLineComes);
+  if (deaf_since_ && reads()) until(*deaf_since_ + kLastWords);
+  if (unnoticed()) until(*trouble_since_ + (stopped() ? kNoticeSignal : kNoticeProblem));
+  // An hour stands for 'never', which a sum of times cannot hold.
+  return std::min(next, Clock::now() + std::chrono::hours(1));
+}
+
+void SyncPipe::check_deadlines() {
+  const auto now = Clock::now();
+  // While this end does not read it cannot know how the peer is.
+  if (full()) heard_ = moved_ = now;
+  if (foreign_since_ && now >= *foreign_since_ + kLineComes) fail(decoder_.what());
+  if (reads() && now >= heard_ + timeout_) {
+    fail("the peer has been silent for " + seconds_text(settings_.timeout_ms));
+  }
+  if (writes() && now >= moved_ + timeout_) {
+    fail("the peer has read nothing for " + seconds_text(settings_.timeout_ms));
+  }
+  if (deaf_since_ && reads() && now >= *deaf_since_ + kLastWords) fail("the peer reads no more");
+  if (!trouble_since_ && (stopped() || ended_ || !problem_.empty())) {
+    trouble_since_ = now;
+    changed_.notify_all();
+  }
+}
+
+// A caller that has said the last word is about to end.
+bool SyncPipe::unnoticed() const { return trouble_since_ && !noticed_ && !said_end_; }
+
+void SyncPipe::abandon_if_unnoticed(Lock& lock) {
+  if (!unnoticed()) return;
+  const auto patience = stopped() ? kNoticeSignal : kNoticeProblem;
+  if (Clock::now() < *trouble_since_ + patience) return;
+  abandoned_ = true;
+  lock.unlock();
+  abandon_(problem_.empty() ? "the peer ended before it was answered" : problem_, stop_.received());
+  lock.lock();
+}
+
+void SyncPipe::fail(std::string problem) {
+  if (problem_.empty()) problem_ = std::move(problem);
+  changed_.notify_all();
 }
 
 }  // namespace semel::cli

@@ -8,6 +8,7 @@
 #include <map>
 #include <string>
 
+#include "cli/pipe_records.h"
 #include "tests/cli/command.h"
 #include "tests/cli/temporary_directory.h"
 #include "tests/support/eventually.h"
@@ -71,6 +72,14 @@ class Sync : public ::testing::Test {
   Outcome via(Words words, const std::string& command) const {
     words.insert(words.end(), {path("a"), "--via", command});
     return run_semel(std::move(words));
+  }
+  // A command that says hello and then something, and reads on.
+  template <class Say>
+  std::string says(const std::string& name, Say say) const {
+    std::string stream(cli::hello_of(cli::PipeRole::answers));
+    cli::PipeEncoder encoder;
+    say(encoder, stream);
+    return "cat " + directory_.write(name, stream) + "; cat >/dev/null";
   }
   std::string serve(const std::string& options = "") const {
     return SEMEL_COMMAND " serve-sync " + options + ' ' + path("b");
@@ -435,7 +444,7 @@ TEST_F(Sync, LeavesADirectoryInUseAlone) {
   EXPECT_EQ(outcome.status, 1);
   expect_in(outcome.err,
             {"semel serve-sync: " + in_use + "\n",
-             "semel sync: the peer ended before it said hello\n", "ended with status 1\n"});
+             "semel sync: the peer ended before it answered\n", "ended with status 1\n"});
   EXPECT_EQ(on_both({"diff", "-q", "--secondary"}).out, "< x\n> y\n");
   EXPECT_EQ(by_pipe({"diff", "-q"}, "-s").out, "< x\n> y\n");
   owner.write("z\t3\n");
@@ -457,16 +466,25 @@ TEST_F(Sync, NamesAPeerThatIsNone) {
   const std::vector<std::pair<std::string, std::string>> peers = {
       {"echo 'Welcome to host!'; cat >/dev/null",
        "the peer does not speak semel's sync: it said 'Welcome to host!'"},
-      {"printf 'semel-sync 2\\n'; cat >/dev/null",
-       "the peer speaks another version: it said 'semel-sync 2', not 'semel-sync 1'"},
-      {"printf 'semel-sync 1\\n\\377\\377\\377\\377'; cat >/dev/null",
-       "the peer sends a frame of 4294967295 bytes; the limit is 16777216"},
-      {"printf 'semel-sync 1\\n\\4\\0\\0\\0junk'; cat >/dev/null", "sync: "},
-      {"printf 'semel-sync 1\\n\\0\\0\\0\\0'; cat >/dev/null", "sync: "},
-      {"printf 'semel-sync 1\\n\\4\\0\\0\\0ju'", "the peer ended in the middle of a frame"},
-      {"printf 'semel-sync 1\\n'; cat >/dev/null & exec >&-; wait",
+      {"printf 'semel-sync 1\\n'; cat >/dev/null",
+       "the peer speaks another version, or has the same part as this end: it said 'semel-sync 1', "
+       "not 'semel-sync 2 answers'"},
+      {says("long", [](auto& to, auto& out) { to.frame(Bytes((16 << 20) + 1), out); }),
+       "the peer sends a frame of more than 16777216 bytes"},
+      {says("junk",
+            [](auto& to, auto& out) {
+              to.frame(Bytes{1, 2, 3, 4}, out);
+            }),
+       "sync: "},
+      {says("empty", [](auto& to, auto& out) { to.frame({}, out); }), "sync: "},
+      {says("noise", [](auto&, auto& out) { out.append(100, '\xff'); }),
+       "what came from the peer is damaged"},
+      {"printf 'semel-sync 2 answers\\n\\4\\0\\2ju'", "the peer ended in the middle of a frame"},
+      {"printf 'semel-sync 2 answers\\n'; cat >/dev/null & exec >&-; wait",
        "the peer ended before it answered"},
-      {"cat", "sync: "},
+      {says("goodbye", [](auto& to, auto& out) { to.end(out); }),
+       "the peer ended before it answered"},
+      {"cat", "it said 'semel-sync 2 asks', not 'semel-sync 2 answers'"},
       {"yes", "it said 'y'"},
       {"true", "the peer ended before it said hello"},
       {"exit 3", "ended with status 3"},
@@ -487,7 +505,7 @@ TEST_F(Sync, SurvivesAPeerThatIsCutOffAnywhere) {
   make("a", numbered(0, 400));
   const Records b = numbered(200, 600);
   make("b", b);
-  for (const int bytes : {0, 5, 13, 16, 17, 200, 1500, 4000}) {
+  for (const int bytes : {0, 5, 21, 24, 30, 200, 1500, 4000}) {
     // No shell is left that would hold the pipe open.
     const Outcome outcome =
         via({"sync", "-q"}, "exec bash -c 'exec " + first_bytes(bytes) + " < <(" + serve() + ")'");
@@ -520,20 +538,30 @@ TEST_F(Sync, ServerNamesAPeerThatIsNone) {
       {"GET / HTTP/1.1\r\n\r\n",
        "the peer does not speak semel's sync: it said 'GET / HTTP/1.1\\x0d'"},
       {"", "the peer ended before it said hello"},
-      {"semel-sync 1\nab", "the peer ended in the middle of a frame"},
-      {std::string("semel-sync 1\n\xff\xff\xff\x7f"),
-       "the peer sends a frame of 2147483647 bytes"}};
+      {"semel-sync 2 asks\nab", "the peer ended in the middle of a frame"},
+      {"semel-sync 2 asks\n", "the peer ended before it said goodbye"},
+      {"semel-sync 2 answers\n",
+       "the peer speaks another version, or has the same part as this end: it said 'semel-sync 2 "
+       "answers', not 'semel-sync 2 asks'"},
+      {std::string("semel-sync 2 asks\n\xff\xff\xff\xff\xff\xff\xff\xff"),
+       "what came from the peer is damaged"}};
   for (const auto& [input, message] : inputs) {
     const Outcome outcome = run_semel({"serve-sync", path("b")}, input);
     EXPECT_EQ(outcome.status, 1);
     expect_in(outcome.err, {"semel serve-sync: " + message});
   }
   // What is no frame is answered all the same.
-  const Outcome answered =
-      run_semel({"serve-sync", path("b")}, std::string("semel-sync 1\n\4\0\0\0junk", 21));
+  std::string stream("semel-sync 2 asks\n");
+  cli::PipeEncoder encoder;
+  encoder.frame(Bytes{1, 2, 3, 4}, stream);
+  encoder.end(stream);
+  const Outcome answered = run_semel({"serve-sync", path("b")}, stream);
   EXPECT_EQ(answered.status, 0) << answered.err;
-  EXPECT_EQ(answered.out.rfind("semel-sync 1\n", 0), 0u);
-  EXPECT_GT(answered.out.size(), 17u);
+  cli::PipeDecoder decoder(cli::PipeRole::answers, 1 << 20);
+  decoder.feed(answered.out);
+  Bytes frame;
+  EXPECT_EQ(decoder.next(frame), cli::PipeDecoder::Item::frame);
+  EXPECT_EQ(decoder.next(frame), cli::PipeDecoder::Item::end);
 }
 
 // A peer that falls silent, and says so by a file.
@@ -556,7 +584,7 @@ class Stopped : public Sync {
 TEST_F(Stopped, SyncTellsThatNothingIsDone) {
   make("a", numbered(0, 2000));
   make("b", numbered(1000, 3000));
-  const Outcome outcome = stop_when_silent(13, SIGINT);
+  const Outcome outcome = stop_when_silent(21, SIGINT);
   EXPECT_EQ(outcome.signal, SIGINT);
   expect_in(outcome.err, {"semel sync: no part of the range is done with\n"});
   expect_records("a", numbered(0, 2000));

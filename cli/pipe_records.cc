@@ -1,0 +1,137 @@
+#include "cli/pipe_records.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "cli/options.h"
+#include "semel/hash/digest.h"
+
+namespace semel::cli {
+namespace {
+
+// docs/formats/sync_pipe_v2.md
+constexpr std::string_view kHelloName = "semel-sync ";
+constexpr std::string_view kAsks = "semel-sync 2 asks\n";
+constexpr std::string_view kAnswers = "semel-sync 2 answers\n";
+constexpr std::size_t kHeaderSize = 7;
+constexpr std::size_t kMostContent = 1024;
+constexpr std::size_t kChecksumSize = 8;
+enum Kind : std::uint8_t { kPiece = 1, kLastPiece = 2, kAlive = 3, kFull = 4, kEnd = 5 };
+
+constexpr std::array<std::uint8_t, kMostContent> kPadding{};
+constexpr std::size_t kLongestLine = 80;  // of a foreign greeting that is shown
+
+constexpr const char* kDamaged =
+    "what came from the peer is damaged: bytes were changed, lost or added on the way";
+constexpr const char* kOutOfOrder =
+    "what came from the peer is not in order: bytes were lost, repeated or swapped on the way";
+
+}  // namespace
+
+std::string_view hello_of(PipeRole role) { return role == PipeRole::asks ? kAsks : kAnswers; }
+
+void PipeEncoder::frame(ByteView frame, std::string& out) {
+  while (frame.size() > kMostContent) {
+    record(kPiece, frame.first(kMostContent), out);
+    frame = frame.subspan(kMostContent);
+  }
+  record(kLastPiece, frame, out);
+}
+
+void PipeEncoder::alive(bool full, std::string& out) {
+  record(full ? kFull : kAlive, kPadding, out);
+}
+
+void PipeEncoder::end(std::string& out) { record(kEnd, {}, out); }
+
+void PipeEncoder::record(std::uint8_t kind, ByteView content, std::string& out) {
+  Bytes bytes;
+  bytes.reserve(kHeaderSize + content.size() + kChecksumSize);
+  Writer writer(bytes);
+  writer.u16(static_cast<std::uint16_t>(content.size()));
+  writer.u8(kind);
+  writer.u32(number_++);
+  writer.bytes(content);
+  writer.u64(checksum(bytes));
+  out.append(text_of(bytes));
+}
+
+PipeDecoder::Item PipeDecoder::next(Bytes& frame) {
+  if (last_ != Item::none) return last_;
+  if (!greeted_) {
+    if (const Item item = greet(); !greeted_) return item;
+  }
+  for (;;) {
+    const std::size_t before = at_;
+    if (const Item item = record(frame); item != Item::none || at_ == before) {
+      if (item == Item::none) bytes_.erase(0, std::exchange(at_, 0));
+      return item;
+    }
+  }
+}
+
+PipeDecoder::Item PipeDecoder::greet() {
+  const std::string_view hello = hello_of(peer_);
+  const std::string_view got = std::string_view(bytes_).substr(0, hello.size());
+  if (got != hello.substr(0, got.size())) return settle(Item::foreign);
+  greeted_ = got.size() == hello.size();
+  if (greeted_) at_ = hello.size();
+  return Item::none;
+}
+
+// Returns none if the record is not all there, or was a piece of a frame.
+PipeDecoder::Item PipeDecoder::record(Bytes& frame) {
+  const ByteView bytes = bytes_of(bytes_).subspan(at_);
+  if (bytes.size() < kHeaderSize) return Item::none;
+  Reader header(bytes);
+  const std::size_t length = header.u16();
+  const std::uint8_t kind = header.u8();
+  const std::uint32_t number = header.u32();
+  if (length > kMostContent || kind < kPiece || kind > kEnd) return settle(Item::broken, kDamaged);
+  if (bytes.size() < kHeaderSize + length + kChecksumSize) return Item::none;
+  const ByteView summed = bytes.first(kHeaderSize + length);
+  if (load_u64(bytes.data() + summed.size()) != checksum(summed)) {
+    return settle(Item::broken, kDamaged);
+  }
+  if (number != number_) return settle(Item::broken, kOutOfOrder);
+  ++number_;
+  at_ += summed.size() + kChecksumSize;
+  if (kind == kAlive) return Item::alive;
+  if (kind == kFull) return Item::full;
+  if (kind == kEnd) {
+    return frame_.empty() ? settle(Item::end)
+                          : settle(Item::broken, "the peer ended in the middle of a frame");
+  }
+  if (frame_.size() + length > most_bytes_) {
+    return settle(Item::broken, "the peer sends a frame of more than " +
+                                    std::to_string(most_bytes_) +
+                                    " bytes; allowed: up to that, see --frame-bytes");
+  }
+  const ByteView content = summed.subspan(kHeaderSize);
+  frame_.insert(frame_.end(), content.begin(), content.end());
+  if (kind == kPiece) return Item::none;
+  frame = std::exchange(frame_, {});
+  return Item::frame;
+}
+
+PipeDecoder::Item PipeDecoder::settle(Item last, std::string problem) {
+  problem_ = std::move(problem);
+  return last_ = last;
+}
+
+bool PipeDecoder::line_is_whole() const {
+  return bytes_.size() >= kLongestLine || bytes_.find('\n') != std::string::npos;
+}
+
+std::string PipeDecoder::what() const {
+  if (last_ != Item::foreign) return problem_;
+  const std::string said = quoted(bytes_.substr(0, std::min(bytes_.find('\n'), kLongestLine)));
+  const std::string_view hello = hello_of(peer_);
+  return bytes_.starts_with(kHelloName)
+             ? "the peer speaks another version, or has the same part as this end: it said " +
+                   said + ", not " + quoted(hello.substr(0, hello.size() - 1))
+             : "the peer does not speak semel's sync: it said " + said;
+}
+
+}  // namespace semel::cli

@@ -1,0 +1,87 @@
+// The byte stream of a sync over a pipe, without the pipe: frames, signs of life and the end.
+//
+// Contract  Frames come out as they went in, whole and in order. A stream in which bytes were lost,
+//           changed, repeated or swapped gives a problem and no frame that was not sent. It does so
+//           at the latest when two more signs of life have come: each is as long as the longest
+//           record, and so fills whatever hole the reader waits in.
+// Memory    The decoder holds what it was fed and has not read, and a frame of at most `most_bytes`,
+//           which grows as its pieces come.
+// Format    docs/formats/sync_pipe_v2.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "semel/core/codec.h"
+
+namespace semel::cli {
+
+// The two ends of a pipe.
+enum class PipeRole : std::uint8_t { asks, answers };
+
+// Returns the line with which this end begins.
+std::string_view hello_of(PipeRole role);
+
+// Writes records, and numbers them.
+class PipeEncoder {
+ public:
+  // Each appends to `out`.
+  void frame(ByteView frame, std::string& out);
+  // `full`: this end does not read until it has room.
+  void alive(bool full, std::string& out);
+  void end(std::string& out);
+
+ private:
+  void record(std::uint8_t kind, ByteView content, std::string& out);
+
+  std::uint32_t number_ = 0;  // of the next record
+};
+
+class PipeDecoder {
+ public:
+  enum class Item : std::uint8_t {
+    none,     // feed() more
+    frame,    // take it
+    alive,    // a sign of life
+    full,     // the same, of a peer that does not read at present
+    end,      // the peer sends nothing more
+    foreign,  // no hello; what() says what it is, the better the more is fed
+    broken,   // what() says how
+  };
+
+  // `peer` is the end that wrote the stream.
+  PipeDecoder(PipeRole peer, std::uint32_t most_bytes) : peer_(peer), most_bytes_(most_bytes) {}
+
+  void feed(std::string_view bytes) { bytes_.append(bytes); }
+  // Returns the next item. After `foreign`, `broken` and `end` it is always the same.
+  // `frame` is set by Item::frame alone.
+  Item next(Bytes& frame);
+
+  // True after the peer's hello.
+  bool greeted() const { return greeted_; }
+  // True if the stream must not end here.
+  bool in_the_middle() const { return !greeted_ || at_ < bytes_.size() || !frame_.empty(); }
+  // True if the first line of a stream that is foreign is there, or enough of it.
+  bool line_is_whole() const;
+  // REQUIRES: next() gave `foreign` or `broken`.
+  std::string what() const;
+
+ private:
+  Item greet();
+  Item record(Bytes& frame);
+  Item settle(Item last, std::string problem = "");
+
+  PipeRole peer_;
+  std::uint32_t most_bytes_;
+  std::string bytes_;         // fed
+  std::size_t at_ = 0;        // of these are read
+  Bytes frame_;               // the pieces that have come
+  std::uint32_t number_ = 0;  // of the next record
+  bool greeted_ = false;
+  Item last_ = Item::none;  // that stays
+  std::string problem_;
+};
+
+}  // namespace semel::cli
