@@ -44,7 +44,7 @@ void try_stream(const std::string& stream, std::size_t piece) {
 std::string as_records(ByteView input) {
   std::string stream(hello_of(PipeRole::asks));
   for (std::uint32_t number = 0; input.size() >= 2; ++number) {
-    const std::size_t length = std::min<std::size_t>(input[0] * 5u, input.size() - 2);
+    const std::size_t length = std::min(std::size_t{5} * input[0], input.size() - 2);
     Bytes record;
     Writer writer(record);
     writer.u16(static_cast<std::uint16_t>(length));

@@ -4,13 +4,14 @@
 // right. Whatever the status, both can be opened, hold nothing that neither had, and are equal after
 // another sync. SEMEL_PIPE_FAULTS sets the number of faults, SEMEL_SEED the first of them.
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <atomic>
-#include <cmath>
+#include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -73,12 +74,12 @@ struct Fault {
 
 // Every offset up to 128 KiB may come, and small ones, where the hello is, as often as large ones.
 Fault random_fault(std::uint64_t number, std::uint64_t seed) {
-  static const std::vector<std::string> kinds = {
+  static const std::vector<std::string> kKinds = {
       "drop",       "flip",         "repeat",  "swap",    "stall",      "stall_both",   "close",
       "close_both", "stop_reading", "trickle", "garbage", "kill_asker", "kill_answerer"};
   Random random(seed + number);
   Fault fault;
-  fault.kind = kinds[number % kinds.size()];
+  fault.kind = kKinds[number % kKinds.size()];
   fault.direction = random.below(2);
   fault.offset = random.below(std::uint64_t{1} << (3 + random.below(15)));
   fault.length = 1 + random.below(std::uint64_t{1} << (1 + random.below(12)));

@@ -1,10 +1,9 @@
 // The two ends of `semel sync --via` when one of them is busy, silent, stopped or killed.
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>

@@ -151,17 +151,23 @@ TEST_F(SyncPipes, APeerThatReadsNothingIsAProblemAlthoughItSpeaks) {
 
 TEST_F(SyncPipes, APeerThatSaysItIsFullIsWaitedFor) {
   SyncPipe asks(asker(), stop_, abandon);
+  std::atomic<bool> over = false;
   std::thread peer([&] {
     PipeEncoder encoder;
     say_hello();
     say_for(kLonger, [&](std::string& to) { encoder.alive(true, to); });
     std::array<char, 65536> bytes;
-    for (std::size_t got = 0, all = 0; all < 1 << 20; all += got) {
-      if (cli::read_some(forth_.to_read.fd(), bytes.data(), bytes.size(), got)) return;
+    while (!over) {
+      pollfd in{forth_.to_read.fd(), POLLIN, 0};
+      std::size_t got = 0;
+      if (::poll(&in, 1, 10) > 0) {
+        (void)cli::read_some(forth_.to_read.fd(), bytes.data(), bytes.size(), got);
+      }
     }
   });
   asks.send(Bytes(1 << 20));
   EXPECT_EQ(asks.flush(), Event::done) << asks.problem();
+  over = true;
   peer.join();
 }
 
@@ -200,8 +206,9 @@ TEST_F(SyncPipes, AnEndThatIsFullSaysSoAndReadsOnLater) {
            item = decoder.next(none)) {
         full = full || item == PipeDecoder::Item::full;
       }
-      return full;
+      return full || given == stream.size();
     }));
+    ASSERT_TRUE(full) << size;
     EXPECT_LE(given, 3 * kMost + kHeldByPipe) << size;
     std::thread rest([&] {
       while (given < stream.size()) {
