@@ -158,6 +158,21 @@ TEST_F(SyncLink, ASignalEndsBothWhileThePeerIsBusy) {
   }
 }
 
+// Nobody reads what diff writes, so that it does not come back to the pipe.
+TEST_F(SyncLink, ASignalEndsAnAskerThatIsBusy) {
+  std::string lines;
+  for (int i = 0; i < 20'000; ++i) lines += "key-" + std::to_string(i) + "\t1\n";
+  ASSERT_EQ(run_semel({"load", path("a")}, lines).status, 0);
+  Process process({.command = {SEMEL_COMMAND, "diff", "-q", "--timeout", "2s", path("a"), "--via",
+                               noting("peer", serve("-r"))}});
+  process.wait_until_blocked();
+  std::this_thread::sleep_for(std::chrono::seconds(3));  // longer than the timeout
+  EXPECT_EQ(::kill(noted("peer"), 0), 0);
+  process.signal(SIGTERM);
+  EXPECT_TRUE(ends("peer"));
+  EXPECT_EQ(process.finish().signal, SIGTERM);
+}
+
 TEST_F(SyncLink, ASignalEndsAServerThatIsBusy) {
   Process process(sync(noting("peer", busy())));
   wait_until_noted("peer");
