@@ -39,7 +39,8 @@ void Operation::encode(Sink out) const {
     observed.encode(out);
   }
   w.u64(static_cast<std::uint64_t>(taken_ms));
-  w.varint(held);
+  w.u8(known ? 1 : 0);
+  if (known) known->encode(out);
   w.u64(previous);
 }
 
@@ -75,7 +76,13 @@ Result<Operation> Operation::decode(Dot dot, ByteView in) {
     operation.observed = std::move(*observed);
   }
   operation.taken_ms = static_cast<TimeMs>(r.u64());
-  operation.held = r.varint();
+  const std::uint8_t knows = r.u8();
+  if (knows > 1) return Error{Errc::corrupt, "operation: what its site knew"};
+  if (knows == 1) {
+    Result<VersionVector> known = VersionVector::decode(r);
+    if (!known) return known.error();
+    operation.known = std::move(*known);
+  }
   operation.previous = r.u64();
   if (!r.ok() || r.rest() != 0) return Error{Errc::corrupt, "operation: of another length"};
   return operation;

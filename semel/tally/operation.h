@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -52,8 +53,10 @@ struct Operation {
   std::int64_t delta = 0;       // add
   VersionVector observed = {};  // reset and remove: what they undo
   TimeMs taken_ms = 0;          // by the clock of its site
-  std::uint64_t held = 0;       // how many operations its site held before it, of all logs
-  std::uint64_t previous = 0;   // the head of its log before it (log_heads.h)
+  // What its site held of other logs before it. A site leaves it out where it is the same as for the
+  // operation before, but never from the first one that it takes after it was opened.
+  std::optional<VersionVector> known = {};
+  std::uint64_t previous = 0;  // the head of its log before it (log_heads.h)
 
   // Returns the head of its log after it; never 0.
   std::uint64_t head() const;

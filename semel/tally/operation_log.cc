@@ -110,7 +110,11 @@ Dot OperationLog::append(Operation operation, Base& base) {
     // A removal undoes itself: nothing is left of it. A reset leaves a counter of zero.
     if (operation.kind == Operation::Kind::remove) operation.observed.advance(operation.dot);
   }
-  operation.held = held().sum();
+  VersionVector others;
+  for (const VersionVector::Site& log : held().sites()) {
+    if (log.site != site()) others.advance({log.site, log.counter});
+  }
+  if (!told_ || *told_ != others) operation.known = told_ = std::move(others);
   operation.previous = state_.heads.at(site());
   const Dot dot = operation.dot;
   arrive(std::move(operation), base);
@@ -142,8 +146,11 @@ bool OperationLog::follows(const Operation& operation) const {
   const std::uint64_t here = state_.heads.at(from);
   if (here != 0 && here != operation.previous) return false;
   const SiteView* said = heard(from);
-  return said == nullptr || said->held.contains(operation.dot) ||
-         said->held.sum() <= operation.held;
+  if (said == nullptr || said->held.contains(operation.dot) || !operation.known) return true;
+  const auto logs = said->held.sites();
+  return std::all_of(logs.begin(), logs.end(), [&](const VersionVector::Site& log) {
+    return log.site == from || log.counter <= operation.known->at(log.site);
+  });
 }
 
 OperationLog::Arrival OperationLog::place(const Operation& operation) const {

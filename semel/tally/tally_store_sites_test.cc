@@ -493,6 +493,26 @@ TEST_F(ThreeSites, MembersThatHoldTwoLogsOfOneSiteFoldNothing) {
   EXPECT_EQ(value(*a, "x"), 3);
 }
 
+// The twin holds other operations than c, and not fewer. It took a retry of what c had acknowledged.
+TEST_F(ThreeSites, ATwinThatHoldsOtherOperationsIsFoundOut) {
+  const auto twin = opened(copy_of(stores[2]), settings_of(3));
+  added(*a, "y", 1, id(1));
+  added(*a, "y", 1, id(2));
+  ASSERT_TRUE(a->publish());
+  deliver(*a, *twin);
+  added(*b, "x", 1, id(3));
+  ASSERT_TRUE(b->publish());
+  deliver(*b, *a);
+  deliver(*b, *c);
+  ASSERT_TRUE(c->publish());
+  deliver(*c, *a);  // it holds what b took, and a folds it
+  EXPECT_EQ(added(*twin, "x", 1, id(3)).outcome, Outcome::applied);
+  EXPECT_TRUE(twin->publish());
+  deliver(*twin, *a);
+  EXPECT_EQ(value(*a, "x"), 1);
+  EXPECT_EQ(a->info().forked, std::vector<SiteId>{3});
+}
+
 TEST(SitesApart, TablesThatWereMadeApartAreNoSitesOfOne) {
   for (const SiteId other : {2, 1}) {
     CrashingStore one(&TallyStore::merger()), two(&TallyStore::merger());
