@@ -18,7 +18,12 @@ template <class V>
 std::unique_ptr<V> filter_of(const typename V::Goal& goal) {
   const std::array<std::uint8_t, Secret::kSize> secret{1, 2, 3};
   auto value = V::make(Secret(secret), goal);
-  if (!value || !(*value)->begin_chain(1)) std::abort();
+  if (!value) std::abort();
+  if constexpr (requires { V::Begun::here; }) {
+    if (!(*value)->begin(1, 2, V::Begun::here)) std::abort();
+  } else {
+    if (!(*value)->begin_chain(1)) std::abort();
+  }
   for (const char* item : {"a", "b", "c", "d", "e"}) {
     (void)(*value)->add((*value)->hasher()(item), 0);
   }

@@ -28,17 +28,19 @@ CuckooShape shape_for(std::uint64_t keys, std::uint32_t payload_bits) {
           .hash = {}};
 }
 
+constexpr SiteLife kSite = {0, 1};
+
 // ObservedCuckoo as the benchmarks see a set: one site adds.
 class OneSite {
  public:
   explicit OneSite(const CuckooShape& shape) : filter_(shape) {}
   const CuckooShape& shape() const { return filter_.shape(); }
-  Result<Dot> add(Digest key) { return filter_.add(key, 0); }
+  Result<Dot> add(Digest key) { return filter_.add(key, kSite); }
   bool contains(Digest key) const { return filter_.contains(key); }
   void contains(std::span<const Digest> keys, std::span<bool> found) const {
     filter_.contains(keys, found);
   }
-  std::size_t insert(std::span<const Digest> keys) { return filter_.add(keys, 0); }
+  std::size_t insert(std::span<const Digest> keys) { return filter_.add(keys, kSite); }
   std::uint64_t bytes() const { return filter_.bytes(); }
 
  private:
@@ -70,7 +72,7 @@ std::vector<Digest> digests(std::uint64_t first, std::uint64_t last) {
 
 ObservedCuckoo with_more(ObservedCuckoo filter, std::uint64_t first, std::uint64_t count,
                          SiteId site) {
-  SEMEL_ASSERT(filter.add(digests(first, first + count), site) == count);
+  SEMEL_ASSERT(filter.add(digests(first, first + count), {site, 1}) == count);
   return filter;
 }
 
@@ -142,11 +144,12 @@ void compare_deltas(Session& session) {
                     SEMEL_ASSERT(delta == nullptr ? filter.add(key) : filter.add(key, *delta));
                   }
                 });
-  compare_delta(session, "observed-cuckoo", ObservedCuckoo(observed), ObservedDelta(observed),
-                [](ObservedCuckoo& filter, const std::vector<Digest>& added, ObservedDelta* delta) {
-                  SEMEL_ASSERT((delta == nullptr ? filter.add(added, 0)
-                                                 : filter.add(added, 0, *delta)) == added.size());
-                });
+  compare_delta(
+      session, "observed-cuckoo", ObservedCuckoo(observed), ObservedDelta(observed),
+      [](ObservedCuckoo& filter, const std::vector<Digest>& added, ObservedDelta* delta) {
+        SEMEL_ASSERT((delta == nullptr ? filter.add(added, kSite)
+                                       : filter.add(added, kSite, *delta)) == added.size());
+      });
   const SeriesGoal goal{.fpr = 0.01, .sites = 2, .hash = {}};
   compare_delta(
       session, "observed-series", *ObservedCuckooSeries::make(goal),
@@ -154,8 +157,8 @@ void compare_deltas(Session& session) {
       [](ObservedCuckooSeries& series, const std::vector<Digest>& added,
          ObservedCuckooSeries::Delta* delta) {
         std::vector<LinkDot> dots(added.size());
-        SEMEL_ASSERT((delta == nullptr ? series.add(added, 0, dots)
-                                       : series.add(added, 0, dots, *delta)) == added.size());
+        SEMEL_ASSERT((delta == nullptr ? series.add(added, kSite, dots)
+                                       : series.add(added, kSite, dots, *delta)) == added.size());
       });
 }
 

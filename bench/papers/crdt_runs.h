@@ -64,13 +64,14 @@ std::size_t add_some(Type& filter, std::span<const Digest> keys, SiteId site,
   if constexpr (kIsSeries && Type::kRemoves) {
     std::array<LinkDot, kMost> dots;
     const std::span<LinkDot> places = std::span(dots).first(keys.size());
-    return delta == nullptr ? filter.add(keys, site, places)
-                            : filter.add(keys, site, places, *delta);
+    return delta == nullptr ? filter.add(keys, SiteLife{site, 1}, places)
+                            : filter.add(keys, SiteLife{site, 1}, places, *delta);
   } else if constexpr (kIsSeries) {
     return delta == nullptr ? filter.add(keys, site, answers)
                             : filter.add(keys, site, answers, *delta);
   } else if constexpr (Type::kRemoves) {
-    return delta == nullptr ? filter.add(keys, site) : filter.add(keys, site, *delta);
+    return delta == nullptr ? filter.add(keys, SiteLife{site, 1})
+                            : filter.add(keys, SiteLife{site, 1}, *delta);
   } else if constexpr (std::is_same_v<Type, GrowBloom>) {
     delta == nullptr ? filter.add(keys, answers) : filter.add(keys, answers, *delta);
     return keys.size();

@@ -43,12 +43,13 @@ bool take_secret(Options& options, const host::Call& call, std::optional<Secret>
   return true;
 }
 
-bool take_tag(Options& options, const host::Call& call, std::optional<std::uint64_t>& out) {
+bool take_tag(Options& options, const host::Call& call, std::optional<std::uint64_t>& out,
+              const char* word) {
   if (!call.replayed()) return false;
-  const std::optional<std::string_view> text = options.value("TAG");
+  const std::optional<std::string_view> text = options.value(word);
   if (!text) return false;
   out = parse_count(*text);
-  if (!out) options.refuse("ERR TAG is a number");
+  if (!out) options.refuse("ERR TAG and LIFE are numbers");
   return true;
 }
 

@@ -43,7 +43,8 @@ bool take_max_bytes(Options& options, std::uint64_t least, std::uint64_t& out); 
 // SECRET, in effects alone.
 bool take_secret(Options& options, const host::Call& call, std::optional<Secret>& out);
 // TAG of a chain, in effects alone.
-bool take_tag(Options& options, const host::Call& call, std::optional<std::uint64_t>& out);
+bool take_tag(Options& options, const host::Call& call, std::optional<std::uint64_t>& out,
+              const char* word = "TAG");
 
 // The limit of the configuration, which effects are not held to; 0: none.
 inline std::uint64_t max_value_bytes(const host::Call& call) {

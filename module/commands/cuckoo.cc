@@ -40,7 +40,7 @@ CuckooValue::Goal default_goal() {
           .expansion = static_cast<std::uint32_t>(defaults.cf_expansion)};
 }
 
-// Tells the replicas all that the filter was made of, and its own chain.
+// Tells the replicas all that the filter was made of, and its own chain and life.
 void tell_chain(Call& call, const CuckooValue& value) {
   const CuckooValue::Goal& goal = value.goal();
   const std::string capacity = std::to_string(goal.capacity);
@@ -49,15 +49,19 @@ void tell_chain(Call& call, const CuckooValue& value) {
   const std::string expansion = std::to_string(goal.expansion);
   const std::string error = text_of(goal.error);
   const std::string tag_text = std::to_string(value.chains().tag(*value.chains().own()));
+  const std::string life_text = std::to_string(value.lives().tag(*value.lives().own()));
   call.effect({"CF.RESERVE", call[1], capacity, "BUCKETSIZE", bucket_size, "MAXITERATIONS",
                max_iterations, "EXPANSION", expansion, "ERROR", error, "SECRET",
-               text_of(value.secret()), "TAG", tag_text});
+               text_of(value.secret()), "TAG", tag_text, "LIFE", life_text});
 }
 
-// Begins an own chain of the filter. False if that was answered with an error.
-bool begin_chain(Call& call, CuckooValue& value) {
-  if (!value.begin_chain(fresh_tag(value.chains()))) {
-    call.error(kTooManyChains);
+// Begins a life of the filter, and an own chain if it has none. False if that was answered with an
+// error.
+bool begin_life(Call& call, CuckooValue& value) {
+  const ChainTags& chains = value.chains();
+  const std::uint64_t tag = chains.own() ? chains.tag(*chains.own()) : fresh_tag(chains);
+  if (!value.begin(tag, fresh_tag(value.lives()), CuckooValue::Begun::here)) {
+    call.error(chains.size() == ChainTags::kMost ? kTooManyChains : kTooManyLives);
     return false;
   }
   tell_chain(call, value);
@@ -66,7 +70,8 @@ bool begin_chain(Call& call, CuckooValue& value) {
 
 // Null if that was answered with an error.
 CuckooValue* create(Call& call, const OpenKey& key, const CuckooValue::Goal& goal,
-                    const Secret& secret, std::optional<std::uint64_t> tag = std::nullopt) {
+                    const Secret& secret, std::optional<std::uint64_t> tag = std::nullopt,
+                    std::optional<std::uint64_t> life = std::nullopt) {
   Result<std::unique_ptr<CuckooValue>> made = CuckooValue::make(secret, goal);
   if (!made) {
     call.error("ERR Insufficient memory to create filter");
@@ -77,7 +82,9 @@ CuckooValue* create(Call& call, const OpenKey& key, const CuckooValue::Goal& goa
     call.error(filter_too_large());
     return nullptr;
   }
-  const Result<void> begun = (*made)->begin_chain(tag ? *tag : fresh_tag((*made)->chains()));
+  const auto where = call.replayed() ? CuckooValue::Begun::elsewhere : CuckooValue::Begun::here;
+  const Result<void> begun = (*made)->begin(tag ? *tag : fresh_tag((*made)->chains()),
+                                            life ? *life : fresh_tag((*made)->lives()), where);
   SEMEL_ASSERT(begun.has_value());  // it is the first
   (*made)->reserve();
   CuckooValue& value = key.set(std::move(*made));
@@ -132,18 +139,18 @@ bool take_setting(Options& options, CuckooValue::Goal& goal) {
 }
 
 // CF.RESERVE key capacity [BUCKETSIZE b] [MAXITERATIONS i] [EXPANSION e]; in effects also ERROR,
-// SECRET and TAG, by which a filter that is there begins a chain.
+// SECRET, TAG and LIFE, by which a filter that is there begins a chain or a life.
 void reserve(Call& call) {
   CuckooValue::Goal goal = default_goal();
   const std::optional<std::int64_t> capacity = parse_integer(call[2]);
   if (!capacity || *capacity <= 0) return call.error("Bad capacity");
   goal.capacity = static_cast<std::uint64_t>(*capacity);
   std::optional<Secret> secret;
-  std::optional<std::uint64_t> tag;
+  std::optional<std::uint64_t> tag, life;
   Options options(call, 3);
   while (options.more()) {
     if (take_setting(options, goal) || take_secret(options, call, secret) ||
-        take_tag(options, call, tag) ||
+        take_tag(options, call, tag) || take_tag(options, call, life, "LIFE") ||
         (call.replayed() && options.error_rate("ERROR", goal.error))) {
       continue;
     }
@@ -154,10 +161,12 @@ void reserve(Call& call) {
 
   const OpenKey key = call.open(1, Access::write);
   if (CuckooValue* const value = key.get<CuckooValue>()) {
-    if (!tag || !value->begin_chain(*tag)) return call.error("ERR item exists");
+    if (!tag || !life || !value->begin(*tag, *life, CuckooValue::Begun::elsewhere)) {
+      return call.error("ERR item exists");
+    }
   } else if (!key.empty()) {
     return call.wrong_type();
-  } else if (create(call, key, goal, secret ? *secret : Secret::random(), tag) == nullptr) {
+  } else if (create(call, key, goal, secret ? *secret : Secret::random(), tag, life) == nullptr) {
     return;
   }
   call.changed();
@@ -178,10 +187,11 @@ std::string text_of(Refusal refusal) {
   }
 }
 
-// Whether the filter has an own chain, or could begin one. False if that was answered with an
-// error.
-bool ensure_chain(Call& call, CuckooValue& value) {
-  return value.chains().own() || begin_chain(call, value);
+// Opens the filter, so that a client may add to it. False if that was answered with an error. Effects
+// come with the life in which they happened.
+bool ensure_open(Call& call, CuckooValue& value) {
+  if (call.replayed() && value.chains().own() && value.lives().own()) return true;
+  return value.open() || begin_life(call, value);
 }
 
 void add_one(Call& call, bool unless_there) {
@@ -193,7 +203,7 @@ void add_one(Call& call, bool unless_there) {
     ++statistics.filter_known;
     return call.boolean(false);
   }
-  if (!ensure_chain(call, *value)) return;
+  if (!ensure_open(call, *value)) return;
   const Refusal refusal = value->add(digest, max_value_bytes(call));
   if (refusal != Refusal::none) return call.error(text_of(refusal));
   ++statistics.filter_added;
@@ -241,7 +251,7 @@ void insert_items(Call& call, bool unless_there) {
     if (unless_there && value->contains(digest)) {
       ++statistics.filter_known;
       answer = Inserted::known;
-    } else if (!ensure_chain(call, *value)) {
+    } else if (!ensure_open(call, *value)) {
       return;
     } else if (value->add(digest, max_value_bytes(call)) == Refusal::none) {
       ++statistics.filter_added;

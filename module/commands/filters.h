@@ -37,6 +37,10 @@ inline std::uint64_t fresh_tag(const ChainTags& chains) {
 inline constexpr const char* kTooManyChains =
     "ERR the filter has 4096 chains, and cannot begin another";
 
+inline constexpr const char* kTooManyLives =
+    "ERR the filter was loaded and added to 65535 times, and cannot begin another life: merge it "
+    "into a filter made by CF.LIKE";
+
 // FAMILY.MEXISTS key item...
 template <class Value>
 void exist_many(host::Call& call) {

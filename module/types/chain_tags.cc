@@ -19,7 +19,7 @@ std::optional<SiteId> ChainTags::find(std::uint64_t tag) const {
 
 Result<SiteId> ChainTags::admit(std::uint64_t tag) {
   if (const std::optional<SiteId> known = find(tag)) return *known;
-  if (tags_.size() == kMost) return Error{Errc::limit, "a filter has at most 4096 chains"};
+  if (tags_.size() >= most_) return Error{Errc::limit, "a filter has too many chains, or lives"};
   tags_.push_back(tag);
   return static_cast<SiteId>(tags_.size() - 1);
 }
@@ -39,12 +39,12 @@ void ChainTags::encode(Sink out) const {
   for (const std::uint64_t tag : tags_) w.u64(tag);
 }
 
-Result<ChainTags> ChainTags::decode(Reader& in) {
+Result<ChainTags> ChainTags::decode(Reader& in, std::size_t most) {
   const std::uint16_t own = in.u16();
   const std::uint16_t count = in.u16();
   if (!in.ok() || in.rest() / 8 < count) return Error{Errc::corrupt, "tags of chains: size"};
-  if (count > kMost) return Error{Errc::limit, "a filter has at most 4096 chains"};
-  ChainTags chains;
+  if (count > most) return Error{Errc::limit, "a filter has too many chains, or lives"};
+  ChainTags chains(most);
   for (std::uint16_t i = 0; i < count; ++i) chains.tags_.push_back(in.u64());
   std::vector<std::uint64_t> sorted = chains.tags_;
   std::sort(sorted.begin(), sorted.end());

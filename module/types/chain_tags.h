@@ -7,6 +7,8 @@
 //
 // A key adds to its own chain alone. A copy of a key has the same chains, and none of its own until
 // it takes a fresh tag: two keys that added to one chain could tell their additions no more apart.
+//
+// The lives of a cuckoo filter (module/types/cuckoo_value.h) are named in the same way.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +25,10 @@ namespace semel::module {
 
 class ChainTags {
  public:
-  static constexpr std::size_t kMost = 4096;
+  static constexpr std::size_t kMost = 4096;         // chains
+  static constexpr std::size_t kMostLives = 65'535;  // of a cuckoo filter
+
+  explicit ChainTags(std::size_t most = kMost) : most_(most) {}
 
   std::optional<SiteId> own() const { return own_; }
   // The next addition needs a fresh chain.
@@ -34,17 +39,18 @@ class ChainTags {
   std::uint64_t tag(SiteId alias) const { return tags_[alias]; }
   std::optional<SiteId> find(std::uint64_t tag) const;
 
-  // The alias of a tag, which is given one if it has none. Errc::limit beyond kMost.
+  // The alias of a tag, which is given one if it has none. Errc::limit if there are too many.
   Result<SiteId> admit(std::uint64_t tag);
   // Makes this the own chain. Errc::invalid, and no change, if the tag is of a chain that there is.
   Result<void> begin(std::uint64_t tag);
 
   void encode(Sink out) const;  // docs/formats/module_bloom_v1.md
-  static Result<ChainTags> decode(Reader& in);
+  static Result<ChainTags> decode(Reader& in, std::size_t most = kMost);
 
   bool operator==(const ChainTags&) const = default;
 
  private:
+  std::size_t most_;
   std::vector<std::uint64_t> tags_;  // by alias; all different
   std::optional<SiteId> own_;
 };

@@ -1,5 +1,6 @@
 #include "module/types/cuckoo_value.h"
 
+#include <algorithm>
 #include <bit>
 #include <iterator>
 #include <new>
@@ -15,23 +16,25 @@
 namespace semel::module {
 namespace {
 
-// docs/formats/module_cuckoo_v1.md. All integers little-endian.
+// docs/formats/module_cuckoo_v2.md. All integers little-endian.
 //
-//    VALUE   magic (4), secret (32), goal (24), chains (4 + 8 each), series, checksum
+//    VALUE   magic (4), secret (32), goal (24), chains and lives (4 + 8 each), series, checksum
 //    HEADER  of a dump: magic (4), secret (32), goal (24), checksum
-//    PIECE   magic (4), goal (8), tag (8), link (4), first (8), last (8), entries (8), their
-//            numbers from the first on, their pairs and fingerprints, checksum
+//    PIECE   magic (4), goal (8), tags of chain and life (16), link (4), first (8), last (8), entries
+//            (8), their numbers from the first on, their pairs and fingerprints, checksum
 //    GOAL    error (8), capacity (8), bucket size (2), iterations (2), expansion (4)
-constexpr std::uint32_t kMagic = 0x3146434d;        // "MCF1"
+constexpr std::uint32_t kMagic = 0x3246434d;        // "MCF2"
 constexpr std::uint32_t kHeaderMagic = 0x3148434d;  // "MCH1"
-constexpr std::uint32_t kPieceMagic = 0x3150434d;   // "MCP1"
-constexpr std::size_t kPieceHeader = 4 + 8 + 8 + 4 + 8 + 8 + 8;
+constexpr std::uint32_t kPieceMagic = 0x3250434d;   // "MCP2"
+constexpr std::size_t kPieceHeader = 4 + 8 + 8 + 8 + 4 + 8 + 8 + 8;
 constexpr std::size_t kTrailerSize = 8;
 constexpr std::uint64_t kPieceEntries = ObservedCuckoo::kPartStep;  // some hundred kilobytes
 
-// A position in a dump: 1 + chain (12 bits), link (8), dots before it (32, in steps); within the 53
-// bits that every client's numbers hold.
-constexpr unsigned kDotBits = 32;
+// A position in a dump: 1 + chain (12 bits), link (8), life (16), dots before it (16, in steps);
+// within the 53 bits that every client's numbers hold. So a life has at most 2^32 - 1 dots.
+constexpr unsigned kDotBits = 16;
+constexpr unsigned kLifeBits = 16;
+constexpr std::uint64_t kMostDots = (ObservedCuckoo::kPartStep << kDotBits) - 1;
 
 // Growth of less than 2 would make many links, each of which costs a lookup.
 SeriesGoal series_goal(const CuckooValue::Goal& goal, HashId hash) {
@@ -63,6 +66,17 @@ CuckooValue::Goal read_goal(Reader& in) {
   return goal;
 }
 
+// Whether the sites of a link are lives, each of which has one life: its tag.
+bool are_lives_of(const ChainTags& lives, const ObservedCuckoo& link) {
+  const auto is_life = [&](const VersionVector::Site& site) {
+    return site.site < lives.size() && site.counter <= kMostDots &&
+           link.lives().runs(site.site).size() == 1 &&
+           link.lives().runs(site.site).front().life == lives.tag(site.site);
+  };
+  const auto sites = link.context().sites();
+  return std::all_of(sites.begin(), sites.end(), is_life);
+}
+
 std::uint64_t bytes_of(const CuckooShape& shape) {
   return shape.slots() * (shape.fingerprint_bits + shape.payload_bits) / 8;
 }
@@ -87,7 +101,7 @@ Result<std::unique_ptr<CuckooValue>> CuckooValue::make(const Secret& secret, con
 }
 
 Refusal CuckooValue::add(Digest key, std::uint64_t max_bytes) {
-  SEMEL_ASSERT(chains_.own());
+  SEMEL_ASSERT(chains_.own() && lives_.own());
   const SiteId own = *chains_.own();
   if (max_bytes != 0 && series_.room(own) == 0) {
     const Result<CuckooShape> next = series_.next_shape(own);
@@ -95,17 +109,35 @@ Refusal CuckooValue::add(Digest key, std::uint64_t max_bytes) {
     if (next && used + bytes_of(*next) > max_bytes) return Refusal::memory;
   }
   try {
-    if (series_.add(key, own)) return Refusal::none;
+    const SiteLife life{*lives_.own(), lives_.tag(*lives_.own())};
+    if (series_.add(key, life, own)) {
+      adds_left_ -= adds_left_ != 0 ? 1 : 0;
+      return Refusal::none;
+    }
   } catch (const std::bad_alloc&) {
     return Refusal::machine;
   }
   return goal_.expansion == 0 ? Refusal::full : Refusal::last;
 }
 
+Result<void> CuckooValue::begin(std::uint64_t chain, std::uint64_t life, Begun where) {
+  ChainTags chains = chains_;
+  ChainTags lives = lives_;
+  if (!chains.own() || chains.tag(*chains.own()) != chain) {
+    if (const Result<void> begun = chains.begin(chain); !begun) return begun.error();
+  }
+  if (const Result<void> begun = lives.begin(life); !begun) return begun.error();
+  chains_ = std::move(chains);
+  lives_ = std::move(lives);
+  adds_left_ = where == Begun::here ? kMostDots : 0;
+  return {};
+}
+
 std::uint64_t CuckooValue::removed() const {
   std::uint64_t sum = 0;
   for (const auto& [id, filter] : series_.links()) {
-    sum += filter.context().at(id.chain) - filter.cardinality();
+    for (const VersionVector::Site& life : filter.context().sites()) sum += life.counter;
+    sum -= filter.cardinality();
   }
   return sum;
 }
@@ -122,7 +154,8 @@ std::uint64_t CuckooValue::buckets() const {
 std::uint64_t CuckooValue::bytes() const {
   constexpr std::uint64_t kOfLink =
       sizeof(ObservedCuckoo) + 96;  // its node, and its place in the list
-  return sizeof(*this) + series_.bytes() + kOfLink * series_.links().size() + 8 * chains_.size();
+  return sizeof(*this) + series_.bytes() + kOfLink * series_.links().size() +
+         8 * (chains_.size() + lives_.size());
 }
 
 std::uint64_t CuckooValue::unreserved_bytes() const {
@@ -143,6 +176,8 @@ std::unique_ptr<host::Value> CuckooValue::copy() const {
   auto copied = std::make_unique<CuckooValue>(secret_, hasher_, goal_, series_);
   copied->chains_ = chains_;
   copied->chains_.disown();
+  copied->lives_ = lives_;
+  copied->lives_.disown();
   return copied;
 }
 
@@ -150,6 +185,7 @@ void CuckooValue::encode(Sink out) const {
   encode_frame(out, kMagic, secret_, [&](Sink body) {
     write_goal(body, goal_);
     chains_.encode(body);
+    lives_.encode(body);
     series_.encode(body);
   });
 }
@@ -162,6 +198,8 @@ Result<std::unique_ptr<host::Value>> CuckooValue::decode(ByteView in) {
   if (!r.ok() || !goal.check()) return Error{Errc::corrupt, "a cuckoo filter behind a key: goal"};
   Result<ChainTags> chains = ChainTags::decode(r);
   if (!chains) return chains.error();
+  Result<ChainTags> lives = ChainTags::decode(r, ChainTags::kMostLives);
+  if (!lives) return lives.error();
   Result<ObservedCuckooSeries> series = ObservedCuckooSeries::decode(frame->body.last(r.rest()));
   if (!series) return Error{Errc::corrupt, series.error().what};
   const Hasher hasher = hasher_of(frame->secret);
@@ -171,8 +209,14 @@ Result<std::unique_ptr<host::Value>> CuckooValue::decode(ByteView in) {
   if (!series->links().empty() && std::prev(series->links().end())->first.chain >= chains->size()) {
     return Error{Errc::corrupt, "a cuckoo filter behind a key: a chain without a tag"};
   }
+  for (const auto& [id, filter] : series->links()) {
+    if (!are_lives_of(*lives, filter)) {
+      return Error{Errc::corrupt, "a cuckoo filter behind a key: lives"};
+    }
+  }
   auto value = std::make_unique<CuckooValue>(frame->secret, hasher, goal, *std::move(series));
   value->chains_ = *std::move(chains);
+  value->lives_ = *std::move(lives);
   return std::unique_ptr<host::Value>(std::move(value));
 }
 
@@ -184,19 +228,27 @@ CuckooValue::Chunk CuckooValue::dump(std::uint64_t position) const {
     return chunk;
   }
   const std::uint64_t place = position - 1;
-  if (place >> (kDotBits + 20) != 0) return chunk;
+  if (place >> (kDotBits + kLifeBits + 20) != 0) return chunk;
   std::uint64_t from = (place & ((std::uint64_t{1} << kDotBits) - 1)) * ObservedCuckoo::kPartStep;
-  const LinkId wanted{static_cast<SiteId>(place >> (kDotBits + 8)),
-                      static_cast<std::uint8_t>(place >> kDotBits)};
+  auto life = static_cast<SiteId>(place >> kDotBits);
+  const LinkId wanted{static_cast<SiteId>(place >> (kDotBits + kLifeBits + 8)),
+                      static_cast<std::uint8_t>(place >> (kDotBits + kLifeBits))};
+  // The first dots at this place or after it.
   auto link = series_.links().lower_bound(wanted);
-  if (link == series_.links().end()) return chunk;
-  if (link->first != wanted || from >= link->second.context().at(wanted.chain)) {
-    if (link->first == wanted) ++link;
-    if (link == series_.links().end()) return chunk;
-    from = 0;
+  for (; link != series_.links().end(); ++link) {
+    if (link->first != wanted) life = 0, from = 0;
+    const auto sites = link->second.context().sites();
+    const auto site = std::find_if(sites.begin(), sites.end(), [&](const auto& s) {
+      return s.site > life || (s.site == life && s.counter > from);
+    });
+    if (site == sites.end()) continue;
+    if (site->site != life) from = 0;
+    life = site->site;
+    break;
   }
+  if (link == series_.links().end()) return chunk;
   const auto& [id, filter] = *link;
-  const ObservedPart part = filter.part(id.chain, from, kPieceEntries);
+  const ObservedPart part = filter.part(life, from, kPieceEntries);
   std::vector<std::uint64_t> numbers;
   numbers.reserve(part.entries.size());
   for (const CuckooEntry& entry : part.entries) numbers.push_back(entry.payload - part.first - 1);
@@ -204,6 +256,7 @@ CuckooValue::Chunk CuckooValue::dump(std::uint64_t position) const {
   w.u32(kPieceMagic);
   w.u64(name_of(series_.goal()));
   w.u64(chains_.tag(id.chain));
+  w.u64(lives_.tag(life));
   w.u32(id.link);
   w.u64(part.first);
   w.u64(part.last);
@@ -211,10 +264,11 @@ CuckooValue::Chunk CuckooValue::dump(std::uint64_t position) const {
   elias_fano::encode(chunk.bytes, numbers, part.last - part.first - 1);
   entry_codec::encode_places(chunk.bytes, filter.shape(), part.entries);
   w.u64(checksum(chunk.bytes));
-  const std::uint64_t link_place = std::uint64_t{id.chain} << 8 | id.link;
-  const bool whole = part.last == filter.context().at(id.chain);
-  chunk.next = 1 + (whole ? (link_place + 1) << kDotBits
-                          : link_place << kDotBits | part.last / ObservedCuckoo::kPartStep);
+  const std::uint64_t life_place =
+      (std::uint64_t{id.chain} << 8 | id.link) << kLifeBits | std::uint64_t{life};
+  const bool whole = part.last == filter.context().at(life);
+  chunk.next = 1 + (whole ? (life_place + 1) << kDotBits
+                          : life_place << kDotBits | part.last / ObservedCuckoo::kPartStep);
   return chunk;
 }
 
@@ -235,6 +289,7 @@ Result<bool> CuckooValue::load(ByteView chunk, std::uint64_t max_bytes) {
   if (r.u32() != kPieceMagic || load_u64(chunk.data() + body.size()) != checksum(body)) return kBad;
   const std::uint64_t goal = r.u64();
   const std::uint64_t tag = r.u64();
+  const std::uint64_t life_tag = r.u64();
   const std::uint32_t link = r.u32();
   ObservedPart part;
   part.first = r.u64();
@@ -245,7 +300,7 @@ Result<bool> CuckooValue::load(ByteView chunk, std::uint64_t max_bytes) {
   }
   if (link == 0 || link > SeriesGoal::kMostLinks) return kBad;
   const Result<CuckooShape> shape = series_.shape_of(static_cast<std::uint8_t>(link));
-  if (!shape || part.first >= part.last || part.last > Dot::kLastCounter) return kBad;
+  if (!shape || part.first >= part.last || part.last > kMostDots) return kBad;
   const std::uint64_t span = part.last - part.first;
   // Length before allocation: until here `entries` is only a claim.
   if (entries > span || entries > r.rest() ||
@@ -259,26 +314,32 @@ Result<bool> CuckooValue::load(ByteView chunk, std::uint64_t max_bytes) {
   for (const std::uint64_t number : numbers) {
     part.entries.push_back({0, 0, part.first + 1 + number});
   }
+  part.lives = {{1, part.last, life_tag, 0}};
   if (!entry_codec::decode_places(r, *shape, part.entries) || !part.sound(*shape)) return kBad;
 
   ChainTags chains = chains_;
+  ChainTags lives = lives_;
   const Result<SiteId> alias = chains.admit(tag);
   if (!alias) return alias.error();
+  const Result<SiteId> life = lives.admit(life_tag);
+  if (!life) return life.error();
   const LinkId id{*alias, static_cast<std::uint8_t>(link)};
   const auto mine = series_.links().find(id);
-  const std::uint64_t seen =
-      mine == series_.links().end() ? 0 : mine->second.context().at(id.chain);
-  if (chains.own() == id.chain && part.last > seen) {
-    return Error{Errc::invalid, "another filter has added to the chain of this one"};
+  const std::uint64_t seen = mine == series_.links().end() ? 0 : mine->second.context().at(*life);
+  if (open() && lives.own() == *life && part.last > seen) {
+    return Error{Errc::forked, "another filter has added in the life of this one"};
   }
   if (max_bytes != 0 && series_.bytes() - series_.reserved_bytes() +
                                 entries * (shape->fingerprint_bits + Dot::kBits) / 8 >
                             max_bytes) {
     return Error{Errc::full, "a piece that takes more memory than allowed"};
   }
-  const Result<bool> merged = series_.merge_part(id, id.chain, part);
+  const Result<bool> merged = series_.merge_part(id, *life, part);
   if (!merged) return merged.error();
-  if (*merged) chains_ = std::move(chains);
+  if (*merged) {
+    chains_ = std::move(chains);
+    lives_ = std::move(lives);
+  }
   return *merged;
 }
 

@@ -4,9 +4,14 @@
 //           apart: what was added is found until it is removed, as often as it was added; the error
 //           is at most goal().error for each chain, however large the filter grows.
 // Chains    module/types/chain_tags.h. add() needs an own chain; remove() takes from any.
+// Lives     The dots of a chain are numbered within a life, which has a tag of 64 random bits too: the
+//           SiteId of a dot is the alias of a life. A value that was loaded, restored or copied, and
+//           one that is replayed at a replica, is closed: whoever adds to it for a client begins a
+//           life. So what is added after a restore or a failover never has the name of anything that
+//           was added and lost, and merges with all that there is.
 // Merge     Piece by piece: a dump of one filter, loaded into another, in order. Entries that were
 //           removed in one copy of a chain are removed in the other.
-// Format    docs/formats/module_cuckoo_v1.md: the value, and the chunks of a dump.
+// Format    docs/formats/module_cuckoo_v2.md: the value, and the chunks of a dump.
 #pragma once
 
 #include <algorithm>
@@ -43,7 +48,8 @@ class CuckooValue final : public host::Value {
   static Result<std::unique_ptr<CuckooValue>> make(const Secret& secret, const Goal& goal);
   static Result<std::unique_ptr<host::Value>> decode(ByteView in);
 
-  // REQUIRES, of all that take digests: hasher() made them; of add: there is an own chain.
+  // REQUIRES, of all that take digests: hasher() made them; of add: begin() was called, here or where
+  // the value was before.
   bool contains(Digest key) const { return series_.contains(key); }
   void contains(std::span<const Digest> keys, std::span<bool> found) const {
     series_.contains(keys, found);
@@ -54,7 +60,14 @@ class CuckooValue final : public host::Value {
   bool remove(Digest key) { return series_.remove(key).has_value(); }
 
   const ChainTags& chains() const { return chains_; }
-  Result<void> begin_chain(std::uint64_t tag) { return chains_.begin(tag); }
+  const ChainTags& lives() const { return lives_; }
+  // Whether the own life began here: only then may a client add. An effect adds in any case.
+  bool open() const { return adds_left_ != 0; }
+  // Makes these the own chain and life. The chain may be the own one already. Errc::invalid, and no
+  // change, if there is such a life, or the chain is another; Errc::limit, and no change, if there
+  // are too many of either. A life that was begun elsewhere leaves the value closed.
+  enum class Begun : std::uint8_t { here, elsewhere };
+  Result<void> begin(std::uint64_t chain, std::uint64_t life, Begun where);
 
   // A chunk of a dump, from a position on; no bytes, and next 0, at the end. A dump begins at
   // position 0, with a header. What is added or removed meanwhile is in it, or not.
@@ -66,9 +79,9 @@ class CuckooValue final : public host::Value {
   // The value of a header: empty, and without an own chain.
   static Result<std::unique_ptr<CuckooValue>> load_header(ByteView chunk);
   // True if it changed anything. Errc::mismatch if the goals differ; Errc::gap if a piece before it
-  // is missing; Errc::invalid if somebody else added to the own chain; Errc::full if it takes
-  // more memory than max_bytes allows; Errc::limit if there are too many chains; Errc::corrupt; and
-  // no change then. `chunk` may come from an enemy.
+  // is missing; Errc::forked if somebody else added in a life that is known here; Errc::full if it
+  // takes more memory than max_bytes allows; Errc::limit if there are too many chains or lives;
+  // Errc::corrupt; and no change then. `chunk` may come from an enemy.
   Result<bool> load(ByteView chunk, std::uint64_t max_bytes);
 
   const Secret& secret() const { return secret_; }
@@ -101,7 +114,10 @@ class CuckooValue final : public host::Value {
   Hasher hasher_;
   Goal goal_;
   ChainTags chains_;
-  ObservedCuckooSeries series_;  // every chain of it is in chains_
+  ChainTags lives_{ChainTags::kMostLives};
+  std::uint64_t adds_left_ = 0;  // of a life that began here; no part of the value
+  // Every chain of it is in chains_, and every site is a life: it has one life, which is its tag.
+  ObservedCuckooSeries series_;
 };
 
 }  // namespace semel::module

@@ -6,7 +6,10 @@
 #include <rapidcheck/gtest.h>
 
 #include <array>
+#include <set>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "semel/bits/elias_fano.h"
@@ -40,7 +43,7 @@ constexpr CuckooValue::Goal goal_of(std::uint64_t capacity, std::uint32_t expans
 Ptr value_of(const CuckooValue::Goal& goal, std::uint64_t tag, std::uint8_t secret = 1) {
   Result<Ptr> value = CuckooValue::make(secret_of(secret), goal);
   EXPECT_TRUE(value) << value.error().what;
-  EXPECT_TRUE((*value)->begin_chain(tag));
+  EXPECT_TRUE((*value)->begin(tag, 1000 * tag, CuckooValue::Begun::here));
   return *std::move(value);
 }
 
@@ -115,7 +118,7 @@ struct CuckooBytes {
   using Type = Held;
   static constexpr std::size_t kHeaderSize = 36;
   static constexpr std::size_t kMostGrowth = 8;
-  static constexpr const char* kFile = "module_cuckoo_v1.bin";
+  static constexpr const char* kFile = "module_cuckoo_v2.bin";
   static Held make() {
     Ptr value = value_of(kSmall, 77);
     add_items(*value, 0, 7);
@@ -134,7 +137,7 @@ RC_GTEST_PROP(CuckooValue, GoesOnFromTheMiddleOfAnyHistory, ()) {
   const CuckooValue::Goal goal =
       goal_of(*rc::gen::inRange<std::uint64_t>(1, 30), *rc::gen::inRange<std::uint32_t>(0, 4));
   Ptr one = value_of(goal, 1), other = value_of(goal, 1), source = copy_of(*one);
-  RC_ASSERT(source->begin_chain(1000).has_value());
+  RC_ASSERT(source->begin(1000, 7, CuckooValue::Begun::here).has_value());
   const auto calls = *rc::gen::container<std::vector<std::pair<int, std::uint64_t>>>(
       rc::gen::pair(rc::gen::inRange(0, 30), rc::gen::inRange<std::uint64_t>(0, 40)));
   for (const auto& [call, n] : calls) {
@@ -202,7 +205,8 @@ TEST(CuckooValue, AnItemRemovedFromACopyIsRemovedByAMerge) {
   add_items(*value, 0, 40);
   const Ptr copy = copy_of(*value);
   EXPECT_FALSE(copy->chains().own());
-  ASSERT_TRUE(copy->begin_chain(6));
+  EXPECT_FALSE(copy->lives().own());
+  ASSERT_TRUE(copy->begin(6, 60, CuckooValue::Begun::here));
   EXPECT_TRUE(copy->remove(item(*copy, 11)));
   add_items(*copy, 100, 110);
   EXPECT_TRUE(value->remove(item(*value, 12)));
@@ -240,21 +244,98 @@ TEST(CuckooValue, MergesInAnyOrder) {
   EXPECT_EQ(encoded(*united({0, 1, 0, 2, 2})), encoded(*all));
 }
 
-// As RESTORE under another name makes them: two keys that add to one chain.
-TEST(CuckooValue, RefusesWhatAnotherHasAddedToItsChain) {
+// Nobody makes two of one life but a machine that is copied while it runs.
+TEST(CuckooValue, RefusesWhatAnotherHasAddedInItsLife) {
   const Ptr value = value_of(kSmall, 5);
   add_items(*value, 0, 4);
   const Ptr twin = read(encoded(*value));
   add_items(*twin, 10, 15);
   const Bytes before = encoded(*value);
-  EXPECT_EQ(merge(*value, *twin).error().code, Errc::invalid);
+  EXPECT_EQ(merge(*value, *twin).error().code, Errc::forked);
   EXPECT_EQ(encoded(*value), before);
-  // Nor can a third key take both for one chain, and lose what one of them added.
+  // Nor can a third key take both for one life, and lose what one of them added.
   add_items(*value, 20, 25);
   const Ptr third = *CuckooValue::make(secret_of(1), kSmall);
   ASSERT_TRUE(merge(*third, *value));
-  EXPECT_EQ(merge(*third, *twin).error().code, Errc::mismatch);
+  EXPECT_EQ(merge(*third, *twin).error().code, Errc::forked);
   EXPECT_EQ(held(*third, 20, 25), 5u);
+}
+
+TEST(CuckooValue, IsClosedUntilALifeBeginsHere) {
+  const Ptr value = value_of(kSmall, 5);
+  EXPECT_TRUE(value->open());
+  add_items(*value, 0, 4);
+  const Ptr loaded = read(encoded(*value));
+  EXPECT_FALSE(loaded->open());
+  EXPECT_EQ(encoded(*loaded), encoded(*value));  // with the life: effects go on in it
+  EXPECT_FALSE(copy_of(*value)->open());
+
+  const Bytes before = encoded(*loaded);
+  EXPECT_EQ(loaded->begin(5, 5000, CuckooValue::Begun::here).error().code, Errc::invalid);
+  EXPECT_EQ(encoded(*loaded), before);
+  ASSERT_TRUE(loaded->begin(5, 5001, CuckooValue::Begun::elsewhere));
+  EXPECT_FALSE(loaded->open());
+  ASSERT_TRUE(loaded->begin(5, 5002, CuckooValue::Begun::here));
+  EXPECT_TRUE(loaded->open());
+  EXPECT_EQ(loaded->chains().size(), 1u);
+  EXPECT_EQ(loaded->lives().size(), 3u);
+}
+
+// Values of one goal at several servers: each is loaded from an older backup at any time, opened,
+// added to, and merged with the others. No item is lost, and no merge is refused.
+RC_GTEST_PROP(CuckooValue, LosesNothingThroughRestoresAndMerges, ()) {
+  struct Known {
+    std::set<std::uint64_t> added, removed;
+  };
+  struct Server {
+    Ptr value;
+    Known known;
+    std::vector<std::pair<Bytes, Known>> backups;
+  };
+  std::vector<Server> servers;
+  std::uint64_t tags = 0, items = 0;
+  const auto count = *rc::gen::inRange<std::uint64_t>(2, 5);
+  for (std::uint64_t i = 0; i < count; ++i) servers.push_back({value_of(kSmall, ++tags), {}, {}});
+  const auto calls =
+      *rc::gen::container<std::vector<std::tuple<int, std::uint64_t, std::uint64_t>>>(
+          rc::gen::tuple(rc::gen::inRange(0, 12), rc::gen::inRange<std::uint64_t>(0, 60),
+                         rc::gen::inRange<std::uint64_t>(0, 60)));
+  for (const auto& [call, at, choice] : calls) {
+    Server& server = servers[at % servers.size()];
+    Server& other = servers[choice % servers.size()];
+    if (call == 0) {
+      server.backups.emplace_back(encoded(*server.value), server.known);
+    } else if (call == 1 && !server.backups.empty()) {
+      const auto& [bytes, known] = server.backups[choice % server.backups.size()];
+      server.value = read(bytes);
+      server.known = known;
+    } else if (call == 2) {  // as DUMP and RESTORE, at another server
+      const Known known = other.known;
+      server.value = read(encoded(*other.value));
+      server.known = known;
+    } else if (call < 5) {
+      RC_ASSERT(&server == &other || merge(*server.value, *other.value).has_value());
+      server.known.added.insert(other.known.added.begin(), other.known.added.end());
+      server.known.removed.insert(other.known.removed.begin(), other.known.removed.end());
+    } else if (call == 5 && server.known.added.contains(choice)) {
+      RC_ASSERT(server.value->remove(item(*server.value, choice)) ==
+                server.known.removed.insert(choice).second);
+    } else {
+      if (!server.value->open()) {
+        const ChainTags& chains = server.value->chains();
+        const std::uint64_t chain = chains.own() ? chains.tag(*chains.own()) : 500 + ++tags;
+        RC_ASSERT(
+            server.value->begin(chain, 100'000 + ++tags, CuckooValue::Begun::here).has_value());
+      }
+      RC_ASSERT(server.value->add(item(*server.value, items), 0) == Refusal::none);
+      server.known.added.insert(items++);
+    }
+    for (const std::uint64_t n : server.known.added) {
+      RC_ASSERT(server.known.removed.contains(n) || server.value->contains(item(*server.value, n)));
+    }
+    RC_ASSERT(server.value->items() == server.known.added.size() - server.known.removed.size());
+    RC_ASSERT(server.value->error_now() <= server.value->error_bound());
+  }
 }
 
 TEST(CuckooValue, ComesBackFromADump) {
@@ -353,7 +434,7 @@ TEST(CuckooValue, RefusesAPieceWithTwoEntriesOfOneDot) {
       const CuckooSpot spot = shape.spot_of(item(*source, n));
       entries.push_back({shape.pair_of(spot), spot.fingerprint, 0});
     }
-    Bytes bytes(piece.begin(), piece.begin() + 48);
+    Bytes bytes(piece.begin(), piece.begin() + 56);
     elias_fano::encode(bytes, numbers, 1);
     entry_codec::encode_places(bytes, shape, entries);
     bytes.resize(bytes.size() + 8);

@@ -29,11 +29,13 @@ enum class Errc : std::uint8_t {
   io,           // the store or the socket below failed
   busy,         // another process holds what is asked for
   outside,      // a key that this store does not answer for
+  forked,       // one site has two histories: it was restored from a backup, or two use its id
 };
 
 struct Error {
   Errc code;
-  const char* what;  // a string literal: building an Error never allocates
+  const char* what;         // a string literal: building an Error never allocates
+  std::uint64_t about = 0;  // Errc::forked: the site
 };
 
 template <class T>

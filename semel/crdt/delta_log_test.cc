@@ -10,6 +10,7 @@
 #include "semel/core/random.h"
 #include "semel/crdt/series.h"
 #include "tests/support/keys.h"
+#include "tests/support/site_life.h"
 
 namespace semel {
 namespace {
@@ -160,7 +161,7 @@ class Network {
       if (random_.below(3) == 0) {
         (void)site.state.remove(key(random_.below(100)), delta);
       } else {
-        ASSERT_TRUE(site.state.add(key(random_.below(100)), at, delta));
+        ASSERT_TRUE(site.state.add(key(random_.below(100)), semel::at(at), delta));
       }
     } else {
       ASSERT_TRUE(site.state.add(key(random_.below(2000)), at, delta));

@@ -29,4 +29,12 @@ struct Dot {
   }
 };
 
+// Who adds: a site, and which of its lives. A life is a random number that is drawn by whoever opens
+// a state to add to it: at the first start, after a restart, after a restore (docs/replicas.md).
+struct SiteLife {
+  SiteId site = 0;
+  std::uint64_t life = 0;
+  bool operator==(const SiteLife&) const = default;
+};
+
 }  // namespace semel

@@ -81,7 +81,7 @@ concept GrowOnlyFilter = MergeableFilter<F> && !F::kRemoves &&
 // One in which every add has a dot of its own, by which it can be removed.
 template <class F>
 concept ObservedRemoveFilter = MergeableFilter<F> && F::kRemoves &&
-    requires(F& filter, Digest key, SiteId site, Dot dot, typename F::Delta& delta) {
+    requires(F& filter, Digest key, SiteLife site, Dot dot, typename F::Delta& delta) {
   { filter.add(key, site, delta) } -> std::same_as<Result<Dot>>;
   { filter.remove(key, dot, delta) } -> std::same_as<Result<bool>>;
   filter.dots(key);

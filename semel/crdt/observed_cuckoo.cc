@@ -16,28 +16,30 @@
 namespace semel {
 namespace {
 
-// docs/formats/observed_cuckoo_v1.md and observed_delta_v1.md. All integers little-endian.
+// docs/formats/observed_cuckoo_v2.md and observed_delta_v2.md. All integers little-endian.
 //
 //    OFFSET     SIZE  FIELD OF A STATE
-//         0        4  magic, the bytes "SOC1"; a new layout takes a new magic
+//         0        4  magic, the bytes "SOC2"; a new layout takes a new magic
 //         4       20  shape (crdt/entry_codec.h)
 //        24   4+8*S  version vector of S sites
+//             8+16*L  lives, L runs of dots
 //                8*S  entries of each site
 //                  E  for each site the counters of its entries, less 1, Elias-Fano
 //                  P  pairs and fingerprints of all entries, in the order of the dots
 //   end - 8        8  checksum of all the bytes before it
 //
 //    OFFSET     SIZE  FIELD OF A DELTA
-//         0        4  magic, the bytes "SOD1"
+//         0        4  magic, the bytes "SOD2"
 //         4       20  shape
 //        24        4  sites S
+//             8+32*L  lives, L runs of dots
 //               24*S  for each site the first dot, the distance of the last from it, the changes
 //                  E  for each site the distances of the dots from its first one, Elias-Fano
 //                  F  a bit for each change: 1 if removed
 //                  P  pairs and fingerprints of all changes, in the order of the dots
 //   end - 8        8  checksum of all the bytes before it
-constexpr std::uint32_t kMagic = 0x31434f53;
-constexpr std::uint32_t kDeltaMagic = 0x31444f53;
+constexpr std::uint32_t kMagic = 0x32434f53;
+constexpr std::uint32_t kDeltaMagic = 0x32444f53;
 constexpr std::size_t kMostSites = 65'536;
 
 bool checksum_holds(ByteView in) {
@@ -82,6 +84,58 @@ bool read_dots(Reader& in, Dot from, std::uint64_t last, std::uint64_t count,
   return true;
 }
 
+// Whether every dot lies in a run, and every run ends with a dot.
+bool are_lives_of(const Lives& lives, std::span<const CuckooEntry> entries) {
+  auto entry = entries.begin();
+  for (const LifeRun& run : lives.runs()) {
+    if (entry == entries.end() || entry->payload < run.first || entry->payload > run.last) {
+      return false;
+    }
+    entry = std::partition_point(entry, entries.end(),
+                                 [&](const CuckooEntry& e) { return e.payload <= run.last; });
+    if (std::prev(entry)->payload != run.last) return false;
+  }
+  return entry == entries.end();
+}
+
+bool by_number(const CuckooEntry& a, const CuckooEntry& b) { return a.payload < b.payload; }
+
+// The runs of a site that have dots after number `from` up to number `to`, with numbers for dots.
+std::vector<LifeRun> numbered(std::span<const LifeRun> runs, std::uint64_t from, std::uint64_t to) {
+  std::vector<LifeRun> some;
+  for (LifeRun run : runs) {
+    run.first = Dot::unpacked(run.first).counter;
+    run.last = std::min(Dot::unpacked(run.last).counter, to);
+    if (run.last > from && run.first <= to) some.push_back(run);
+  }
+  return some;
+}
+
+// Whether these runs, with numbers for dots, are those of the dots after `from` up to `to`.
+bool are_lives_between(std::span<const LifeRun> runs, std::uint64_t from, std::uint64_t to) {
+  if (runs.empty() || runs.front().first > from + 1 || runs.back().last != to) return false;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const LifeRun& run = runs[i];
+    if (run.first == 0 || run.last <= from || run.first > run.last) return false;
+    if (run.first == 1 ? run.before != 0 : run.before == run.life) return false;
+    const bool follows =
+        i == 0 || (runs[i - 1].last + 1 == run.first && runs[i - 1].life == run.before);
+    if (!follows) return false;
+  }
+  return true;
+}
+
+// The inverse of numbered().
+Lives lives_of(SiteId site, std::span<const LifeRun> runs) {
+  Lives lives;
+  for (LifeRun run : runs) {
+    run.first = Dot{site, run.first}.packed();
+    run.last = Dot{site, run.last}.packed();
+    lives.insert(run);
+  }
+  return lives;
+}
+
 // How many of the entries, which ascend by dot, are of the site of the first.
 std::size_t of_first_site(std::span<const CuckooEntry> entries) {
   const SiteId site = Dot::unpacked(entries.front().payload).site;
@@ -97,23 +151,33 @@ ObservedDelta::ObservedDelta(const CuckooShape& shape) : shape_(shape) {
   SEMEL_ASSERT(shape.valid() && shape.payload_bits == Dot::kBits);
 }
 
-Result<void> ObservedDelta::merge(const ObservedDelta& other) {
-  if (shape_ != other.shape_) return Error{Errc::mismatch, "deltas of different shapes"};
+// Lives that are drawn at random find every dot that is used again. That a dot has one entry is
+// looked at where it costs nothing, for those who gave one life to two.
+const std::uint64_t* ObservedDelta::dot_of_two(const ObservedDelta& other) const {
   for (const auto& [dot, change] : other.changes_) {
     const auto here = changes_.find(dot);
     if (here != changes_.end() &&
         (here->second.pair != change.pair || here->second.fingerprint != change.fingerprint)) {
-      return Error{Errc::mismatch, "one dot of two entries: two sites share an id"};
+      return &here->first;
     }
   }
-  for (const auto& [dot, change] : other.changes_) record(dot, change);
+  return nullptr;
+}
+
+Result<void> ObservedDelta::merge(const ObservedDelta& other) {
+  if (shape_ != other.shape_) return Error{Errc::mismatch, "deltas of different shapes"};
+  if (const std::optional<SiteId> site = lives_.clash(other.lives_)) return forked(*site);
+  if (const std::uint64_t* dot = dot_of_two(other)) return forked(Dot::unpacked(*dot).site);
+  for (const auto& [dot, change] : other.changes_) record(dot, change, other.lives_.upto(dot));
   return {};
 }
 
 // What is removed in one is removed in both.
-void ObservedDelta::record(std::uint64_t dot, const Change& change) {
+void ObservedDelta::record(std::uint64_t dot, const Change& change, const LifeRun& run) {
+  lives_.make_room(1);
   const auto [here, fresh] = changes_.try_emplace(dot, change);
   if (!fresh) here->second.removed |= change.removed;
+  lives_.insert(run);
 }
 
 std::vector<SiteId> ObservedDelta::sites() const {
@@ -143,6 +207,7 @@ void ObservedDelta::encode(Sink out) const {
   w.u32(kDeltaMagic);
   entry_codec::write_shape(w, shape_);
   w.u32(static_cast<std::uint32_t>(sites.size()));
+  lives_.encode_all(out);
   for (const auto& site : sites) {
     w.u64(site.front().payload);
     w.u64(site.back().payload - site.front().payload);
@@ -169,6 +234,9 @@ Result<ObservedDelta> ObservedDelta::decode(ByteView in) {
   if (!shape.valid()) return Error{Errc::corrupt, "observed delta: shape"};
   if (!checksum_holds(in)) return Error{Errc::corrupt, "observed delta: checksum"};
   if (count > kMostSites) return Error{Errc::limit, "observed delta: too many sites"};
+  Result<Lives> lives = Lives::decode_all(r);
+  if (!lives) return lives.error();
+  if (r.rest() < entry_codec::kTrailerSize) return Error{Errc::corrupt, "observed delta: size"};
   std::uint64_t body = r.rest() - entry_codec::kTrailerSize;
   if (body / 24 < count) return Error{Errc::corrupt, "observed delta: size"};
   body -= std::uint64_t{24} * count;
@@ -210,7 +278,9 @@ Result<ObservedDelta> ObservedDelta::decode(ByteView in) {
   if (!removed.decode(r) || !entry_codec::decode_places(r, shape, entries)) {
     return Error{Errc::corrupt, "observed delta: entries"};
   }
+  if (!are_lives_of(*lives, entries)) return Error{Errc::corrupt, "observed delta: lives"};
   ObservedDelta delta(shape);
+  delta.lives_ = *std::move(lives);
   for (std::size_t i = 0; i < entries.size(); ++i) {
     delta.changes_.emplace_hint(
         delta.changes_.end(), entries[i].payload,
@@ -230,36 +300,39 @@ ObservedCuckoo::ObservedCuckoo(const Shape& shape) : entries_(shape) {
   SEMEL_ASSERT(shape.payload_bits == Dot::kBits);
 }
 
-Result<Dot> ObservedCuckoo::add(Digest key, SiteId site) { return add_to(key, site, nullptr); }
-Result<Dot> ObservedCuckoo::add(Digest key, SiteId site, Delta& delta) {
+Result<Dot> ObservedCuckoo::add(Digest key, SiteLife site) { return add_to(key, site, nullptr); }
+Result<Dot> ObservedCuckoo::add(Digest key, SiteLife site, Delta& delta) {
   return add_to(key, site, &delta);
 }
 
-Result<Dot> ObservedCuckoo::add_to(Digest key, SiteId site, Delta* delta) {
+Result<Dot> ObservedCuckoo::add_to(Digest key, SiteLife site, Delta* delta) {
   SEMEL_ASSERT(delta == nullptr || delta->shape_ == shape());
   const CuckooSpot spot = shape().spot_of(key);
   entries_.prefetch(spot);  // both buckets and their dots at once
-  const Result<Dot> dot = context_.next(site);
+  const Result<Dot> dot = context_.next(site.site);
   if (!dot) return dot.error();
   if (dot->counter == 1) context_.make_room(1);  // an entry and its dot come together
+  lives_.make_room(1);
   if (!entries_.add(spot, dot->packed())) {
     return Error{Errc::full, "the observed-remove cuckoo filter has no room for this key"};
   }
   context_.advance(*dot);
+  lives_.advance(*dot, site.life);
   if (delta != nullptr) {
-    delta->record(dot->packed(), {shape().pair_of(spot), spot.fingerprint, false});
+    delta->record(dot->packed(), {shape().pair_of(spot), spot.fingerprint, false},
+                  lives_.upto(dot->packed()));
   }
   return dot;
 }
 
-std::size_t ObservedCuckoo::add(std::span<const Digest> keys, SiteId site) {
+std::size_t ObservedCuckoo::add(std::span<const Digest> keys, SiteLife site) {
   return add_to(keys, site, nullptr);
 }
-std::size_t ObservedCuckoo::add(std::span<const Digest> keys, SiteId site, Delta& delta) {
+std::size_t ObservedCuckoo::add(std::span<const Digest> keys, SiteLife site, Delta& delta) {
   return add_to(keys, site, &delta);
 }
 
-std::size_t ObservedCuckoo::add_to(std::span<const Digest> keys, SiteId site, Delta* delta) {
+std::size_t ObservedCuckoo::add_to(std::span<const Digest> keys, SiteLife site, Delta* delta) {
   std::size_t done = 0;
   for_each_ahead(
       keys.size(), [&](std::size_t i) { entries_.prefetch(shape().spot_of(keys[i])); },
@@ -320,7 +393,8 @@ Result<bool> ObservedCuckoo::remove_from(Digest key, Dot dot, Delta* delta) {
   const CuckooSpot spot = shape().spot_of(key);
   if (!entries_.remove(spot, dot.packed())) return false;
   if (delta != nullptr) {
-    delta->record(dot.packed(), {shape().pair_of(spot), spot.fingerprint, true});
+    delta->record(dot.packed(), {shape().pair_of(spot), spot.fingerprint, true},
+                  lives_.upto(dot.packed()));
   }
   return true;
 }
@@ -347,9 +421,11 @@ Result<bool> ObservedCuckoo::merge(const ObservedCuckoo& other) {
     return Error{Errc::mismatch, "observed-remove cuckoo filters of different shapes"};
   }
   if (this == &other) return false;
+  if (const std::optional<SiteId> site = lives_.clash(other.lives_)) return forked(*site);
   const Seen here(context_);
   const Seen there(other.context_);
   context_.make_room(other.context_.sites().size());
+  lives_.make_room(other.lives_.runs().size());
   const std::uint64_t removed = entries_.remove_unless_held(other.entries_, there);
   const auto unseen = [&](std::uint64_t dot) { return !here(dot); };
   std::uint64_t taken = 0;
@@ -359,6 +435,7 @@ Result<bool> ObservedCuckoo::merge(const ObservedCuckoo& other) {
     entries_.remove_if(unseen);  // they came without their context, and would be taken again
     throw;
   }
+  lives_.merge(other.lives_);
   return context_.merge(other.context_) || removed != 0 || taken != 0;
 }
 
@@ -367,6 +444,7 @@ Result<void> ObservedCuckoo::admits(const Delta& delta) const {
   if (shape() != delta.shape_) {
     return Error{Errc::mismatch, "a delta of another shape than the observed-remove filter"};
   }
+  if (const std::optional<SiteId> site = lives_.clash(delta.lives_)) return forked(*site);
   Dot last{};
   for (const auto& change : delta.changes_) {
     const Dot dot = Dot::unpacked(change.first);
@@ -381,6 +459,7 @@ Result<void> ObservedCuckoo::admits(const Delta& delta) const {
 
 Result<bool> ObservedCuckoo::merge(const Delta& delta) {
   if (Result<void> sound = admits(delta); !sound) return sound.error();
+  lives_.make_room(delta.lives_.runs().size());
   std::uint64_t quota = EntryStore::quota_for(delta.changes_.size());
   bool changed = false;
   for (const auto& [packed, change] : delta.changes_) {
@@ -392,6 +471,7 @@ Result<bool> ObservedCuckoo::merge(const Delta& delta) {
       if (dot.counter == 1) context_.make_room(1);
       if (!change.removed) entries_.put(spot, packed, quota);
       context_.advance(dot);
+      lives_.advance(dot, delta.lives_.upto(packed).life);
       changed = true;
     }
   }
@@ -407,15 +487,25 @@ bool ObservedPart::sound(const CuckooShape& shape) const {
     if (!shape.is_pair(entry.pair, entry.fingerprint)) return false;
     before = entry.payload;
   }
-  return true;
+  return are_lives_between(lives, first, last);
+}
+
+ObservedPart ObservedCuckoo::part_between(SiteId site, std::uint64_t from, std::uint64_t to) const {
+  SEMEL_ASSERT(from < to && to <= context_.at(site));
+  ObservedPart part{from, to, {}, {}};
+  entries_.for_each([&](const CuckooSpot& spot, std::uint64_t payload) {
+    const Dot dot = Dot::unpacked(payload);
+    if (dot.site != site || dot.counter <= from || dot.counter > to) return;
+    part.entries.push_back({shape().pair_of(spot), spot.fingerprint, dot.counter});
+  });
+  std::sort(part.entries.begin(), part.entries.end(), by_number);
+  part.lives = numbered(lives_.runs(site), from, to);
+  return part;
 }
 
 ObservedPart ObservedCuckoo::part(SiteId site, std::uint64_t from, std::uint64_t most) const {
   SEMEL_ASSERT(most >= kPartStep && from <= context_.at(site));
-  ObservedPart part{from, context_.at(site), {}};
-  const auto by_number = [](const CuckooEntry& a, const CuckooEntry& b) {
-    return a.payload < b.payload;
-  };
+  ObservedPart part{from, context_.at(site), {}, {}};
   // Keeps the least numbers: at most twice as many entries as are wanted.
   entries_.for_each([&](const CuckooSpot& spot, std::uint64_t payload) {
     const Dot dot = Dot::unpacked(payload);
@@ -432,6 +522,7 @@ ObservedPart ObservedCuckoo::part(SiteId site, std::uint64_t from, std::uint64_t
     part.last = part.entries[most].payload / kPartStep * kPartStep;
     std::erase_if(part.entries, [&](const CuckooEntry& e) { return e.payload > part.last; });
   }
+  part.lives = numbered(lives_.runs(site), from, part.last);
   return part;
 }
 
@@ -440,6 +531,8 @@ Result<bool> ObservedCuckoo::merge(SiteId site, const ObservedPart& part) {
   const std::uint64_t seen = context_.at(site);
   if (part.first > seen)
     return Error{Errc::gap, "a part of a state before the one that precedes it"};
+  const Lives lives = lives_of(site, part.lives);
+  if (lives_.clash(lives)) return forked(site);
   const auto within = [&](Dot dot) {
     return dot.site == site && dot.counter > part.first && dot.counter <= part.last;
   };
@@ -459,7 +552,7 @@ Result<bool> ObservedCuckoo::merge(SiteId site, const ObservedPart& part) {
       sound =
           sound && there->fingerprint == spot.fingerprint && there->pair == shape().pair_of(spot);
     });
-    if (!sound) return Error{Errc::mismatch, "one dot of two entries: two sites share an id"};
+    if (!sound) return forked(site);
     entries_.remove_if([&](std::uint64_t packed) {
       const Dot dot = Dot::unpacked(packed);
       return within(dot) && find(dot.counter) == nullptr;
@@ -468,18 +561,69 @@ Result<bool> ObservedCuckoo::merge(SiteId site, const ObservedPart& part) {
   bool changed = entries_.size() != before;
   if (part.last <= seen) return changed;
   context_.make_room(1);
+  lives_.make_room(lives.runs().size());
   const auto fresh =
       std::partition_point(part.entries.begin(), part.entries.end(),
                            [&](const CuckooEntry& entry) { return entry.payload <= seen; });
   std::uint64_t quota =
       EntryStore::quota_for(static_cast<std::uint64_t>(part.entries.end() - fresh));
+  auto run = lives.runs().begin();
+  const auto see = [&](Dot dot) {  // in order: what is here is a state at any time
+    context_.advance(dot);
+    for (; run->last < dot.packed(); ++run) lives_.insert(*run);
+    lives_.insert({run->first, dot.packed(), run->life, run->before});
+  };
   for (auto entry = fresh; entry != part.entries.end(); ++entry) {
     const Dot dot{site, entry->payload};
     entries_.put(shape().spot_of(entry->pair, entry->fingerprint), dot.packed(), quota);
-    context_.advance(dot);  // in order: what is here is a state at any time
+    see(dot);
   }
-  context_.advance({site, part.last});
+  see({site, part.last});
   return true;
+}
+
+std::optional<std::uint64_t> ObservedCuckoo::fork_from(const ObservedCuckoo& trunk,
+                                                       SiteId site) const {
+  SEMEL_ASSERT(shape() == trunk.shape());
+  const std::uint64_t common = lives_.common(trunk.lives_, site);
+  if (common == std::min(context_.at(site), trunk.context_.at(site))) return std::nullopt;
+  return common;
+}
+
+Result<ObservedCuckoo> ObservedCuckoo::renamed(const ObservedCuckoo& trunk, SiteId from,
+                                               SiteId to) const {
+  if (shape() != trunk.shape()) {
+    return Error{Errc::mismatch, "observed-remove cuckoo filters of different shapes"};
+  }
+  if (from == to || context_.at(to) != 0) {
+    return Error{Errc::invalid, "dots are renamed to a site that has none yet"};
+  }
+  const std::optional<std::uint64_t> fork = fork_from(trunk, from);
+  if (!fork) return *this;
+  ObservedCuckoo split(shape());
+  const auto take = [&](SiteId site, const ObservedPart& part) {
+    const Result<bool> taken = split.merge(site, part);
+    SEMEL_ASSERT(taken);
+  };
+  for (const auto& [site, last] : context_.sites()) {
+    if (site != from) take(site, part_between(site, 0, last));
+  }
+  if (*fork > 0) take(from, part_between(from, 0, *fork));
+  take(to, part_between(from, *fork, context_.at(from)).from_one());
+  return split;
+}
+
+ObservedPart ObservedPart::from_one() const {
+  ObservedPart part = *this;
+  part.first = 0;
+  part.last -= first;
+  for (CuckooEntry& entry : part.entries) entry.payload -= first;
+  for (LifeRun& run : part.lives) {
+    run.first = std::max(run.first, first + 1) - first;
+    run.last -= first;
+  }
+  part.lives.front().before = 0;
+  return part;
 }
 
 // All that was seen here was seen there, and what was removed here is not there.
@@ -500,6 +644,7 @@ Result<std::partial_ordering> ObservedCuckoo::compare(const ObservedCuckoo& othe
   if (shape() != other.shape()) {
     return Error{Errc::mismatch, "observed-remove cuckoo filters of different shapes"};
   }
+  if (const std::optional<SiteId> site = lives_.clash(other.lives_)) return forked(*site);
   return order_of(at_most(other), other.at_most(*this));
 }
 
@@ -507,11 +652,15 @@ double ObservedCuckoo::load() const {
   return static_cast<double>(entries_.size()) / static_cast<double>(shape().slots());
 }
 
-// A site of the context gives two numbers, so that it is not taken for an entry.
+// A site of the context gives two numbers and a run of a life four, so that they are not taken for
+// an entry.
 Digest ObservedCuckoo::digest(const Hasher& hasher) const {
   Digest sum = entries_.digest(hasher);
   for (const VersionVector::Site& site : context_.sites()) {
     sum ^= hasher.of_numbers(site.site, site.counter);
+  }
+  for (const LifeRun& run : lives_.runs()) {
+    sum ^= hasher.of_numbers(run.first, run.last, run.life, run.before);
   }
   return sum;
 }
@@ -536,6 +685,7 @@ void ObservedCuckoo::encode(Sink out) const {
   w.u32(kMagic);
   entry_codec::write_shape(w, shape());
   context_.encode(out);
+  lives_.encode(out);
   const std::vector<std::uint64_t> counts = entries_of_sites();
   w.words(counts);
 
@@ -569,6 +719,8 @@ Result<ObservedCuckoo> ObservedCuckoo::decode(ByteView in) {
   if (!checksum_holds(in)) return Error{Errc::corrupt, "observed-remove filter: checksum"};
   Result<VersionVector> context = VersionVector::decode(r, kMostSites);
   if (!context) return context.error();
+  Result<Lives> lives = Lives::decode(r, *context);
+  if (!lives) return lives.error();
   const std::span<const VersionVector::Site> sites = context->sites();
   if (r.rest() < 8 * sites.size() + entry_codec::kTrailerSize) {
     return Error{Errc::corrupt, "observed-remove filter: size"};
@@ -599,12 +751,14 @@ Result<ObservedCuckoo> ObservedCuckoo::decode(ByteView in) {
   }
   ObservedCuckoo filter(shape);
   filter.context_ = *std::move(context);
+  filter.lives_ = *std::move(lives);
   filter.entries_.fill(entries);
   return filter;
 }
 
 bool ObservedCuckoo::operator==(const ObservedCuckoo& other) const {
-  return shape() == other.shape() && context_ == other.context_ && entries_ == other.entries_;
+  return shape() == other.shape() && context_ == other.context_ && lives_ == other.lives_ &&
+         entries_ == other.entries_;
 }
 
 }  // namespace semel

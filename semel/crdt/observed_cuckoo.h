@@ -11,6 +11,10 @@
 // Merge     Entries in both states, in whatever slots, and entries in one that the other has not
 //           seen: a join. compare() is its order: less when all that was seen here was seen there
 //           and all that was removed here is removed there. A merge never fails for want of room.
+// Lives     An add names the site and its life (crdt/lives.h). A state, delta or part in which a site
+//           has used its dots again is refused with Errc::forked, which is about that site.
+//           renamed() gives the dots of one of the two histories to another site, so that both
+//           merge (docs/replicas.md).
 // Deltas    An update yields the entry or the removal, with its dot. Deltas merge with deltas in
 //           any order. A state takes a delta only if it has seen what came before: Errc::gap
 //           otherwise, and the sender has to send its state. Removals and adds that come in another
@@ -20,7 +24,7 @@
 //           each entry; of a delta: its entries and removals.
 // Memory    As CuckooFilter with 64 bits for each dot, once an eighth is full; less before.
 // Threads   const members may run at once; any other call needs the object to itself.
-// Format    docs/formats/observed_cuckoo_v1.md and observed_delta_v1.md.
+// Format    docs/formats/observed_cuckoo_v2.md and observed_delta_v2.md.
 // Source    Specification 4 of the thesis (docs/papers.md), with its faults mended.
 #pragma once
 
@@ -35,6 +39,7 @@
 #include "semel/core/result.h"
 #include "semel/crdt/dot.h"
 #include "semel/crdt/entry_store.h"
+#include "semel/crdt/lives.h"
 #include "semel/crdt/version_vector.h"
 #include "semel/filter/cuckoo_filter.h"
 #include "semel/hash/digest.h"
@@ -48,14 +53,16 @@ class ObservedDelta {
   // Nothing yet. REQUIRES: shape.valid() and shape.payload_bits == Dot::kBits.
   explicit ObservedDelta(const CuckooShape& shape);
 
-  // Errc::mismatch, and no change, if the shapes differ, or if a dot is of one entry here and of
-  // another there.
+  // Errc::mismatch, and no change, if the shapes differ; Errc::forked, and no change, if a dot is of
+  // one life or entry here and of another there.
   Result<void> merge(const ObservedDelta& other);
 
   const CuckooShape& shape() const { return shape_; }
   bool empty() const { return changes_.empty(); }
   std::vector<SiteId> sites() const;  // whose dots are in it, ascending
-  std::uint64_t bytes() const { return changes_.size() * (sizeof(Change) + 48); }  // and its node
+  std::uint64_t bytes() const {       // with the nodes of the map
+    return changes_.size() * (sizeof(Change) + 48) + lives_.runs().size() * sizeof(LifeRun);
+  }
 
   void encode(Sink out) const;                       // equal deltas give equal bytes
   static Result<ObservedDelta> decode(ByteView in);  // `in` may come from an enemy
@@ -72,10 +79,14 @@ class ObservedDelta {
     bool operator==(const Change&) const = default;
   };
 
-  void record(std::uint64_t dot, const Change& change);
+  // REQUIRES: the run ends with the dot.
+  void record(std::uint64_t dot, const Change& change, const LifeRun& run);
+  // Null unless a dot is of two entries.
+  const std::uint64_t* dot_of_two(const ObservedDelta& other) const;
 
   CuckooShape shape_;
   std::map<std::uint64_t, Change> changes_;  // by packed dot
+  Lives lives_;                              // of these dots
 };
 
 // What became of some consecutive dots of one site, those after number `first` up to number `last`:
@@ -84,8 +95,11 @@ struct ObservedPart {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
   std::vector<CuckooEntry> entries;
+  std::vector<LifeRun> lives;  // of these dots, by number; the first run may begin before them
 
   bool sound(const CuckooShape& shape) const;
+  // The same dots as the first ones of another site. REQUIRES: it is sound.
+  ObservedPart from_one() const;
   bool operator==(const ObservedPart&) const = default;
 };
 
@@ -104,13 +118,14 @@ class ObservedCuckoo {
   // Adds the key once more, as an event of this site, and gives its dot. Errc::full, and no change,
   // if there is no room; Errc::limit if the site has used up its numbers. What changed joins
   // `delta`. REQUIRES, of all that take a key: the digest was made by shape().hash; of all that
-  // take a delta: it has the shape of the filter. A site id is used at one place at a time.
-  Result<Dot> add(Digest key, SiteId site);
-  Result<Dot> add(Digest key, SiteId site, Delta& delta);
+  // take a delta: it has the shape of the filter. A life adds to one object: not to a copy of it as
+  // well, nor to one that was decoded.
+  Result<Dot> add(Digest key, SiteLife site);
+  Result<Dot> add(Digest key, SiteLife site, Delta& delta);
   // The same for many keys, in order, up to the first that fails; how many that are. Their dots
   // follow one another.
-  std::size_t add(std::span<const Digest> keys, SiteId site);
-  std::size_t add(std::span<const Digest> keys, SiteId site, Delta& delta);
+  std::size_t add(std::span<const Digest> keys, SiteLife site);
+  std::size_t add(std::span<const Digest> keys, SiteLife site, Delta& delta);
 
   // Takes the memory of a full filter now, and keeps it. The state stays the same.
   void reserve() { entries_.reserve(); }
@@ -138,8 +153,8 @@ class ObservedCuckoo {
   void remove(std::span<const Digest> keys, std::span<bool> removed);
   void remove(std::span<const Digest> keys, std::span<bool> removed, Delta& delta);
 
-  // True if it changed anything. Errc::mismatch if the shapes differ; of a delta also Errc::gap;
-  // and no change then.
+  // True if it changed anything. Errc::mismatch if the shapes differ; Errc::forked if a site has used
+  // its dots again; of a delta also Errc::gap; and no change then.
   Result<bool> merge(const ObservedCuckoo& other);
   Result<bool> merge(const Delta& delta);
   // Whether merge(delta) would succeed.
@@ -150,17 +165,29 @@ class ObservedCuckoo {
   // last seen, or a multiple of kPartStep. REQUIRES: most >= kPartStep; from <= context().at(site).
   static constexpr std::uint64_t kPartStep = 1 << 16;
   ObservedPart part(SiteId site, std::uint64_t from, std::uint64_t most) const;
+  // The same for the dots after number `from` up to number `to`, however many entries that are.
+  // REQUIRES: from < to <= context().at(site).
+  ObservedPart part_between(SiteId site, std::uint64_t from, std::uint64_t to) const;
   // Joins a part of a state, as events of this site, which may have another id there. True if it
-  // changed anything. Errc::gap if what came before the part has not been seen here; Errc::mismatch
-  // if a dot is of one entry here and of another there; and no change then. REQUIRES:
+  // changed anything. Errc::gap if what came before the part has not been seen here; Errc::forked if
+  // a dot is of one life or entry here and of another there; and no change then. REQUIRES:
   // part.sound(shape()).
   Result<bool> merge(SiteId site, const ObservedPart& part);
 
-  // Errc::mismatch if the shapes differ.
+  // The last number of a site up to which both states have the same events, if it then made others
+  // here than there. REQUIRES: the shapes are equal.
+  std::optional<std::uint64_t> fork_from(const ObservedCuckoo& trunk, SiteId site) const;
+  // This state, in which the dots that `from` made since it left `trunk` are dots of `to`, numbered
+  // from 1 on; it then merges with `trunk`. The same state if there is no such fork. Errc::mismatch
+  // if the shapes differ; Errc::invalid if `to` has dots here.
+  Result<ObservedCuckoo> renamed(const ObservedCuckoo& trunk, SiteId from, SiteId to) const;
+
+  // Errc::mismatch if the shapes differ; Errc::forked if a site has used its dots again.
   Result<std::partial_ordering> compare(const ObservedCuckoo& other) const;
 
   const Shape& shape() const { return entries_.shape(); }
   const VersionVector& context() const { return context_; }  // what has been seen
+  const Lives& lives() const { return lives_; }              // and in which lives it was made
   std::uint64_t cardinality() const { return entries_.size(); }
   std::uint64_t keys() const { return entries_.size(); }
   std::uint64_t capacity() const { return shape().capacity(); }
@@ -178,8 +205,8 @@ class ObservedCuckoo {
   bool operator==(const ObservedCuckoo& other) const;
 
  private:
-  Result<Dot> add_to(Digest key, SiteId site, Delta* delta);
-  std::size_t add_to(std::span<const Digest> keys, SiteId site, Delta* delta);
+  Result<Dot> add_to(Digest key, SiteLife site, Delta* delta);
+  std::size_t add_to(std::span<const Digest> keys, SiteLife site, Delta* delta);
   std::optional<Dot> remove_from(Digest key, Delta* delta);
   Result<bool> remove_from(Digest key, Dot dot, Delta* delta);
   void remove_from(std::span<const Digest> keys, std::span<bool> removed, Delta* delta);
@@ -188,6 +215,7 @@ class ObservedCuckoo {
 
   EntryStore entries_;  // their payloads are packed dots, all of them in the context
   VersionVector context_;
+  Lives lives_;  // of all dots of the context
 };
 
 }  // namespace semel

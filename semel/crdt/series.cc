@@ -89,6 +89,9 @@ Result<bool> SeriesBase<Filter>::merge(const SeriesBase& other) {
   if (!series_links::within_sites(goal_, links(), other.links())) {
     return Error{Errc::limit, "more sites than the goal allows"};
   }
+  if (const Result<void> one = series_links::one_history(links(), other.links()); !one) {
+    return one.error();
+  }
   spare_.drop();
   std::map<LinkId, Filter> fresh;  // all of them before any change, for want of memory
   for (const auto& [id, filter] : other.links()) {
@@ -99,7 +102,7 @@ Result<bool> SeriesBase<Filter>::merge(const SeriesBase& other) {
     Filter* mine = links_.find(id);
     if (mine == nullptr) continue;
     const Result<bool> merged = mine->merge(filter);
-    SEMEL_ASSERT(merged);  // both have the shape that the goal gives
+    SEMEL_ASSERT(merged);  // both have the shape that the goal gives, and one history
     changed |= *merged;
   }
   links_.take(std::move(fresh), goal_);
@@ -169,6 +172,9 @@ Result<typename Filter::Shape> SeriesBase<Filter>::shape_of(std::uint8_t link) c
 template <class Filter>
 Result<std::partial_ordering> SeriesBase<Filter>::compare(const SeriesBase& other) const {
   if (goal_ != other.goal_) return Error{Errc::mismatch, "series of different goals"};
+  if (const Result<void> one = series_links::one_history(links(), other.links()); !one) {
+    return one.error();
+  }
   bool some_less = false, some_greater = false;
   auto mine = links().begin();
   auto theirs = other.links().begin();
@@ -197,9 +203,18 @@ Result<std::partial_ordering> SeriesBase<Filter>::compare(const SeriesBase& othe
 template <class Filter>
 double SeriesBase<Filter>::fpr() const {
   if (goal_.chains != Chains::apart) return goal_.fpr;
-  double chains = 0;
-  for (auto link = links().begin(); link != links().end(); ++chains) {
-    link = links().upper_bound({link->first.chain, Goal::kMostLinks});
+  // Sites that add to one chain on their own fill its links more than once.
+  double chains = 0, fill = 0;
+  for (auto link = links_.entries().begin(); link != links_.entries().end();) {
+    if constexpr (kRemoves) {
+      fill = std::max(
+          fill, static_cast<double>(link->filter->keys()) / static_cast<double>(link->capacity));
+    }
+    const SiteId chain = link->id.chain;
+    if (++link == links_.entries().end() || link->id.chain != chain) {
+      chains += std::max(1.0, fill);
+      fill = 0;
+    }
   }
   return std::min(1.0, goal_.fpr * std::max(1.0, chains));
 }
@@ -451,11 +466,12 @@ Result<ObservedSeries<Filter>> ObservedSeries<Filter>::decode(ByteView in) {
 }
 
 template <class Filter>
-Result<LinkDot> ObservedSeries<Filter>::add_one(Digest key, SiteId site, Delta* delta) {
-  const SiteId chain = this->goal_.chain_of(site);
+Result<LinkDot> ObservedSeries<Filter>::add_one(Digest key, SiteId chain, SiteLife site,
+                                                Delta* delta) {
   const auto mine = links_.chain(chain);
   if (mine.empty() || this->goal_.shared()) {  // a site with a chain of its own was admitted
-    if (const Result<void> admitted = this->admits_site(site); !admitted) return admitted.error();
+    const SiteId newcomer = this->goal_.shared() ? site.site : chain;
+    if (const Result<void> fits = this->admits_site(newcomer); !fits) return fits.error();
   }
   for (const auto& link : mine) {
     if (link.room() == 0) continue;
@@ -465,12 +481,13 @@ Result<LinkDot> ObservedSeries<Filter>::add_one(Digest key, SiteId site, Delta* 
     });
     if (dot) return LinkDot{chain, link.id.link, *dot};
   }
-  return extend(key, site, delta);
+  return extend(key, chain, site, delta);
 }
 
 template <class Filter>
-Result<LinkDot> ObservedSeries<Filter>::extend(Digest key, SiteId site, Delta* delta) {
-  Result<std::map<LinkId, Filter>> link = this->next_link(this->goal_.chain_of(site));
+Result<LinkDot> ObservedSeries<Filter>::extend(Digest key, SiteId chain, SiteLife site,
+                                               Delta* delta) {
+  Result<std::map<LinkId, Filter>> link = this->next_link(chain);
   if (!link) return link.error();
   std::map<LinkId, Filter> fresh = *std::move(link);
   const LinkId id = fresh.begin()->first;
@@ -483,11 +500,11 @@ Result<LinkDot> ObservedSeries<Filter>::extend(Digest key, SiteId site, Delta* d
 }
 
 template <class Filter>
-std::size_t ObservedSeries<Filter>::add_all(std::span<const Digest> keys, SiteId site,
+std::size_t ObservedSeries<Filter>::add_all(std::span<const Digest> keys, SiteLife site,
                                             std::span<LinkDot> dots, Delta* delta) {
   SEMEL_ASSERT(keys.size() == dots.size());
-  if (!this->admits_site(site)) return 0;
-  const SiteId chain = this->goal_.chain_of(site);
+  if (!this->admits_site(site.site)) return 0;
+  const SiteId chain = this->goal_.chain_of(site.site);
   std::size_t done = 0;
   std::size_t at = 0;  // the link, in the order of the chain
   while (done < keys.size()) {
@@ -498,17 +515,17 @@ std::size_t ObservedSeries<Filter>::add_all(std::span<const Digest> keys, SiteId
       const auto& link = mine[at];
       Filter& filter = *link.filter;
       const std::size_t wanted = std::min<std::uint64_t>(keys.size() - done, link.room());
-      const std::uint64_t last = filter.context().at(site);
+      const std::uint64_t last = filter.context().at(site.site);
       const std::size_t taken = Base::record(delta, link.id, filter.shape(), [&](auto&... part) {
         return filter.add(keys.subspan(done, wanted), site, part...);
       });
       for (std::size_t i = 0; i < taken; ++i) {
-        dots[done++] = {chain, link.id.link, {site, last + i + 1}};
+        dots[done++] = {chain, link.id.link, {site.site, last + i + 1}};
       }
       if (taken == wanted) continue;
     }
     // No room here for this key: it goes to a later link, and the next is tried here again.
-    const Result<LinkDot> one = add_one(keys[done], site, delta);
+    const Result<LinkDot> one = add_one(keys[done], chain, site, delta);
     if (!one) return done;
     dots[done++] = *one;
   }
@@ -545,6 +562,41 @@ Result<bool> ObservedSeries<Filter>::remove_at(Digest key, const LinkDot& at, De
   if (filter == nullptr) return Error{Errc::gap, "an entry of a link not seen here"};
   return Base::record(delta, at.id(), filter->shape(),
                       [&](auto&... part) { return filter->remove(key, at.dot, part...); });
+}
+
+template <class Filter>
+Result<ObservedSeries<Filter>> ObservedSeries<Filter>::renamed(const ObservedSeries& trunk,
+                                                               SiteId from, SiteId to) const {
+  if (this->goal_ != trunk.goal_) return Error{Errc::mismatch, "series of different goals"};
+  constexpr Error kTaken{Errc::invalid, "dots are renamed to a site that has none yet"};
+  ObservedSeries split = *make(this->goal_);
+  std::map<LinkId, Filter> links;
+  for (const auto& [id, filter] : this->links()) {
+    const Filter* const there = trunk.links_.find(id);
+    if (from == to || filter.context().at(to) != 0) return kTaken;
+    if (there == nullptr || !filter.fork_from(*there, from)) {
+      links.emplace(id, filter);
+      continue;
+    }
+    if (this->goal_.shared()) {
+      links.emplace(id, *filter.renamed(*there, from, to));
+      continue;
+    }
+    const std::uint64_t fork = *filter.fork_from(*there, from);
+    const auto take = [&](LinkId into, SiteId site, const ObservedPart& part) {
+      const Result<bool> taken =
+          links.try_emplace(into, filter.shape()).first->second.merge(site, part);
+      SEMEL_ASSERT(taken);
+    };
+    for (const auto& [site, last] : filter.context().sites()) {
+      if (site != from) take(id, site, filter.part_between(site, 0, last));
+    }
+    if (fork > 0) take(id, from, filter.part_between(from, 0, fork));
+    const ObservedPart branch = filter.part_between(from, fork, filter.context().at(from));
+    take({id.chain == from ? to : id.chain, id.link}, to, branch.from_one());
+  }
+  split.links_.take(std::move(links), this->goal_);
+  return split;
 }
 
 // Links that may hold a key are found for many keys at once. Removing takes entries out and puts

@@ -83,17 +83,19 @@ class SeriesBase {
   void prefetch(std::span<const Digest> keys) const;
 
   // True if it changed anything. Errc::mismatch if the goals differ; Errc::limit if both together
-  // have more sites than the goal allows; of a delta also what the filters say; and no change then.
+  // have more sites than the goal allows; Errc::forked if a site has used its dots again; of a delta
+  // also what the filters say; and no change then.
   Result<bool> merge(const SeriesBase& other);
   Result<bool> merge(const Delta& delta);
   // Whether merge(delta) would succeed.
   Result<void> admits(const Delta& delta) const;
 
-  // Errc::mismatch if the goals differ.
+  // Errc::mismatch if the goals differ; Errc::forked if a site has used its dots again.
   Result<std::partial_ordering> compare(const SeriesBase& other) const;
 
   const Goal& goal() const { return goal_; }
-  // That of the goal; with Chains::apart for each chain that there is.
+  // That of the goal; with Chains::apart for each chain that there is, as often as its links are
+  // filled.
   double fpr() const;
   double live_fpr() const;
   double cardinality() const;      // the sum of what the links say
@@ -214,15 +216,25 @@ class ObservedSeries : public SeriesBase<Filter> {
 
   // Adds the key once more, as an event of this site, and gives its place. Errc::limit, and no
   // change, if the site would be one more than the goal allows, or no further link is possible.
-  // What changed joins `delta`. REQUIRES: a site id is used at one place at a time, and not after
-  // state was lost there.
-  Result<LinkDot> add(Digest key, SiteId site) { return add_one(key, site, nullptr); }
-  Result<LinkDot> add(Digest key, SiteId site, Delta& delta) { return add_one(key, site, &delta); }
+  // What changed joins `delta`. REQUIRES: a life adds to one object: not to a copy of it as well, nor
+  // to one that was decoded (docs/replicas.md).
+  Result<LinkDot> add(Digest key, SiteLife site) {
+    return add_one(key, this->goal_.chain_of(site.site), site, nullptr);
+  }
+  Result<LinkDot> add(Digest key, SiteLife site, Delta& delta) {
+    return add_one(key, this->goal_.chain_of(site.site), site, &delta);
+  }
+  // The same, to the chain of another site. Sites that add to one chain without merging fill its
+  // links beyond their capacity. REQUIRES: the goal has Chains::apart.
+  Result<LinkDot> add(Digest key, SiteLife site, SiteId chain) {
+    SEMEL_ASSERT(this->goal_.chains == Chains::apart);
+    return add_one(key, chain, site, nullptr);
+  }
   // The same for many keys, in order, up to the first that fails; how many that are.
-  std::size_t add(std::span<const Digest> keys, SiteId site, std::span<LinkDot> dots) {
+  std::size_t add(std::span<const Digest> keys, SiteLife site, std::span<LinkDot> dots) {
     return add_all(keys, site, dots, nullptr);
   }
-  std::size_t add(std::span<const Digest> keys, SiteId site, std::span<LinkDot> dots,
+  std::size_t add(std::span<const Digest> keys, SiteLife site, std::span<LinkDot> dots,
                   Delta& delta) {
     return add_all(keys, site, dots, &delta);
   }
@@ -248,6 +260,11 @@ class ObservedSeries : public SeriesBase<Filter> {
     remove_all(keys, removed, &delta);
   }
 
+  // This state, in which the dots that `from` made since it left `trunk` are dots of `to`; it then
+  // merges with `trunk`. Links that merge as they are stay as they are. Errc::mismatch if the goals
+  // differ; Errc::invalid if `to` has dots here. Places that add() gave for these dots are void.
+  Result<ObservedSeries> renamed(const ObservedSeries& trunk, SiteId from, SiteId to) const;
+
   // Reads one series that fills `in` exactly. `in` may come from an enemy. Errc::mismatch if a link
   // has another shape than the goal gives it here; Errc::limit for too many sites.
   static Result<ObservedSeries> decode(ByteView in);
@@ -258,11 +275,11 @@ class ObservedSeries : public SeriesBase<Filter> {
 
   explicit ObservedSeries(Base&& base) : Base(std::move(base)) {}
 
-  Result<LinkDot> add_one(Digest key, SiteId site, Delta* delta);
-  std::size_t add_all(std::span<const Digest> keys, SiteId site, std::span<LinkDot> dots,
+  Result<LinkDot> add_one(Digest key, SiteId chain, SiteLife site, Delta* delta);
+  std::size_t add_all(std::span<const Digest> keys, SiteLife site, std::span<LinkDot> dots,
                       Delta* delta);
-  // Opens the next link for a key.
-  Result<LinkDot> extend(Digest key, SiteId site, Delta* delta);
+  // Opens the next link of a chain for a key.
+  Result<LinkDot> extend(Digest key, SiteId chain, SiteLife site, Delta* delta);
   std::optional<LinkDot> remove_one(Digest key, Delta* delta);
   Result<bool> remove_at(Digest key, const LinkDot& at, Delta* delta);
   void remove_all(std::span<const Digest> keys, std::span<bool> removed, Delta* delta);

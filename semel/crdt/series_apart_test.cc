@@ -12,6 +12,7 @@
 #include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 #include "tests/support/rate.h"
+#include "tests/support/site_life.h"
 
 namespace semel {
 namespace {
@@ -117,11 +118,11 @@ TEST(SeriesApart, WithoutGrowthHasOneLinkAndSaysWhenItIsFull) {
   EXPECT_EQ(bloom.links().size(), 1u);
 
   ObservedCuckooSeries cuckoo = *ObservedCuckooSeries::make(goal);
-  for (std::uint64_t n = 0; n < 50; ++n) ASSERT_TRUE(cuckoo.add(key(n), 4));
-  EXPECT_EQ(cuckoo.add(key(50), 4).error().code, Errc::full);
+  for (std::uint64_t n = 0; n < 50; ++n) ASSERT_TRUE(cuckoo.add(key(n), at(4)));
+  EXPECT_EQ(cuckoo.add(key(50), at(4)).error().code, Errc::full);
   ASSERT_TRUE(cuckoo.remove(key(7)));
   EXPECT_EQ(cuckoo.room(4), 1u);
-  EXPECT_TRUE(cuckoo.add(key(50), 4));
+  EXPECT_TRUE(cuckoo.add(key(50), at(4)));
   EXPECT_EQ(cuckoo.links().size(), 1u);
 }
 
@@ -159,7 +160,7 @@ TEST(SeriesApart, ObservedCuckooGoesOnFromTheMiddleOfItsHistory) {
     for (int step = 0; step < 4000; ++step) {
       const Digest key = semel::key(random.below(1 + random.below(300)));
       if (random.below(100) < (step / 500 % 2 == 0 ? 70 : 30)) {
-        const Result<LinkDot> one = series.add(key, 2), other = copy.add(key, 2);
+        const Result<LinkDot> one = series.add(key, at(2)), other = copy.add(key, at(2));
         ASSERT_EQ(one.has_value(), other.has_value());
         if (one) {
           ASSERT_EQ(*one, *other);
@@ -193,7 +194,7 @@ TYPED_TEST(SeriesReserved, NeedsNoMemoryForItsFirstLink) {
   EXPECT_EQ(TypeParam(series).bytes(), 0u);  // a copy
   {
     const LargestAllocation largest;
-    ASSERT_TRUE(series.add(key(1), 2));
+    ASSERT_TRUE(series.add(key(1), by<TypeParam>(2)));
     EXPECT_LT(largest.bytes(), 10'000u);
   }
   EXPECT_EQ(series.reserved_bytes(), 0u);
@@ -202,7 +203,7 @@ TYPED_TEST(SeriesReserved, NeedsNoMemoryForItsFirstLink) {
 
 TYPED_TEST(SeriesReserved, GivesUpWhatItHasWhenKeysComeFromElsewhere) {
   TypeParam series = *TypeParam::make(apart(0.01, 100'000)), other = series;
-  ASSERT_TRUE(other.add(key(1), 3));
+  ASSERT_TRUE(other.add(key(1), by<TypeParam>(3)));
   series.reserve(2);
   ASSERT_TRUE(*series.merge(other));
   EXPECT_EQ(series.reserved_bytes(), 0u);
@@ -237,7 +238,7 @@ TEST(SeriesApart, ComesInPartsOfDotsInOrder) {
   ObservedCuckooSeries series = *ObservedCuckooSeries::make(goal), parts = series;
   const std::vector<Digest> all = keys(0, 190'000);
   std::vector<LinkDot> dots(all.size());
-  ASSERT_EQ(series.add(all, 3, dots), all.size());
+  ASSERT_EQ(series.add(all, at(3), dots), all.size());
   for (std::size_t i = 0; i < all.size(); i += 3) ASSERT_TRUE(*series.remove(all[i], dots[i]));
   const auto load = [&](std::uint64_t most) {
     std::vector<ObservedPart> read;
@@ -277,7 +278,7 @@ TEST(SeriesApart, ComesInPartsOfDotsInOrder) {
   ObservedCuckooSeries fresh = *ObservedCuckooSeries::make(goal);
   ASSERT_TRUE(fresh.merge_part({7, 1}, SiteId{7}, read[0]));
   const ObservedCuckooSeries before = fresh;
-  EXPECT_EQ(fresh.merge_part({7, 1}, SiteId{7}, other).error().code, Errc::mismatch);
+  EXPECT_EQ(fresh.merge_part({7, 1}, SiteId{7}, other).error().code, Errc::forked);
   EXPECT_EQ(fresh, before);
 }
 

@@ -67,6 +67,20 @@ bool within_sites(const SeriesGoal& goal, const std::map<LinkId, Mine>& mine,
   return sites.size() <= goal.sites;
 }
 
+// Errc::forked if a site has used its dots again.
+template <class Filter>
+Result<void> one_history(const std::map<LinkId, Filter>& mine,
+                         const std::map<LinkId, Filter>& theirs) {
+  if constexpr (Filter::kRemoves) {
+    for (const auto& [id, filter] : theirs) {
+      const auto here = mine.find(id);
+      if (here == mine.end()) continue;
+      if (const auto site = here->second.lives().clash(filter.lives())) return forked(*site);
+    }
+  }
+  return {};
+}
+
 // Reads the parts of a frame. `is_empty` tells those that have no place in one.
 template <class Filter, class Part, class IsEmpty>
 Result<std::map<LinkId, Part>> decode_parts(const series_codec::Frame& frame, IsEmpty is_empty) {
@@ -84,7 +98,7 @@ Result<std::map<LinkId, Part>> decode_parts(const series_codec::Frame& frame, Is
     std::set<SiteId> sites;
     insert_dot_sites(*part, sites);
     sites.erase(id.chain);
-    if (!frame.goal.shared() && !sites.empty()) {
+    if (frame.goal.chains == Chains::own && !sites.empty()) {
       return Error{Errc::corrupt, "series: a dot of another site"};
     }
     parts.emplace_hint(parts.end(), id, *std::move(part));

@@ -18,6 +18,7 @@
 #include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 #include "tests/support/rate.h"
+#include "tests/support/site_life.h"
 
 namespace semel {
 namespace {
@@ -46,7 +47,7 @@ template <class Type, class... Delta>
 std::uint64_t add_all(Type& series, const std::vector<Digest>& keys, SiteId site, Delta&... delta) {
   if constexpr (Type::kRemoves) {
     std::vector<LinkDot> dots(keys.size());
-    EXPECT_EQ(series.add(keys, site, dots, delta...), keys.size());
+    EXPECT_EQ(series.add(keys, at(site), dots, delta...), keys.size());
     return keys.size();
   } else {
     Answers added(keys.size());
@@ -84,8 +85,8 @@ struct LawsCase {
     const std::vector<Digest> theirs = keys(5000 + 100u * peer, 5100 + 100u * peer);
     if constexpr (Type::kRemoves) {
       std::vector<LinkDot> places(own.size()), their_places(theirs.size());
-      EXPECT_EQ(series.add(own, site, places), own.size());
-      EXPECT_EQ(other.add(theirs, peer, their_places), theirs.size());
+      EXPECT_EQ(series.add(own, at(site), places), own.size());
+      EXPECT_EQ(other.add(theirs, at(peer), their_places), theirs.size());
       EXPECT_TRUE(series.merge(other));
       for (std::size_t i = 20; i < 80; ++i) {
         EXPECT_TRUE(*series.remove(own[i], places[i]));
@@ -299,9 +300,9 @@ TYPED_TEST(AnySeries, AddsInBatchesAsOneByOne) {
       const auto site = static_cast<SiteId>(random.below(2));
       if constexpr (TypeParam::kRemoves) {
         std::vector<LinkDot> dots(batch.size());
-        ASSERT_EQ(many.add(batch, site, dots, many_delta), batch.size());
+        ASSERT_EQ(many.add(batch, at(site), dots, many_delta), batch.size());
         for (std::size_t i = 0; i < batch.size(); ++i) {
-          ASSERT_EQ(*one.add(batch[i], site, one_delta), dots[i]);
+          ASSERT_EQ(*one.add(batch[i], at(site), one_delta), dots[i]);
         }
       } else {
         Answers added(batch.size());
@@ -341,7 +342,7 @@ TYPED_TEST(AnySeries, MergesDeltasAsStates) {
         if (random.below(3) == 0) {
           (void)sites[site].remove(key(random.below(200)), delta);
         } else {
-          (void)*sites[site].add(key(random.below(200)), site, delta);
+          (void)*sites[site].add(key(random.below(200)), at(site), delta);
         }
       } else {
         (void)*sites[site].add(key(random.below(1000)), site, delta);
@@ -414,7 +415,7 @@ TYPED_TEST(AnySeries, RefusesMoreSitesThanItsGoalAllows) {
   TypeParam third = *TypeParam::make(goal);
   typename TypeParam::Delta delta(goal), own(goal);
   add_all(third, keys(100, 150), 1, delta);
-  EXPECT_EQ(series.add(key(200), 1).error().code, Errc::limit);
+  EXPECT_EQ(series.add(key(200), by<TypeParam>(1)).error().code, Errc::limit);
   EXPECT_EQ(series.merge(third).error().code, Errc::limit);
   EXPECT_EQ(series.merge(delta).error().code, Errc::limit);
   EXPECT_EQ(series.admits(delta).error().code, Errc::limit);
@@ -438,7 +439,7 @@ TEST(ObservedSeries, CountsTheSitesOfDotsInASharedChain) {
   auto series = series_of<ObservedCuckooSeries>(goal, keys(0, 50), 0);
   add_all(series, keys(50, 60), 9);
   const ObservedCuckooSeries before = series;
-  EXPECT_EQ(series.add(key(200), 1).error().code, Errc::limit);
+  EXPECT_EQ(series.add(key(200), at(1)).error().code, Errc::limit);
   EXPECT_EQ(series.merge(series_of<ObservedCuckooSeries>(goal, keys(0, 5), 1)).error().code,
             Errc::limit);
   EXPECT_EQ(series, before);
@@ -457,7 +458,7 @@ TYPED_TEST(AnySeries, EndsWithAnErrorAndNoChange) {
   for (std::uint64_t n = 0; fill.size() < 255; ++n) {
     if (!series.contains(key(n))) {
       fill.push_back(key(n));
-      ASSERT_TRUE(series.add(key(n), 0));
+      ASSERT_TRUE(series.add(key(n), by<TypeParam>(0)));
     }
   }
   EXPECT_EQ(series.links().size(), 255u);
@@ -466,12 +467,12 @@ TYPED_TEST(AnySeries, EndsWithAnErrorAndNoChange) {
   std::uint64_t absent = 1'000'000;
   while (series.contains(key(absent))) ++absent;
   typename TypeParam::Delta delta(goal);
-  EXPECT_EQ(series.add(key(absent), 0, delta).error().code, Errc::limit);
+  EXPECT_EQ(series.add(key(absent), by<TypeParam>(0), delta).error().code, Errc::limit);
   EXPECT_TRUE(delta.empty());
   std::vector<Digest> batch = {key(absent)};
   if constexpr (TypeParam::kRemoves) {
     std::vector<LinkDot> dots(1);
-    EXPECT_EQ(series.add(batch, 0, dots), 0u);
+    EXPECT_EQ(series.add(batch, at(0), dots), 0u);
   } else {
     batch.insert(batch.begin(), fill[3]);
     Answers added(2);
@@ -539,7 +540,7 @@ TYPED_TEST(AnySeries, RefusesALinkInItsInitialState) {
   EXPECT_STREQ(TypeParam::decode(with_one_link(goal, filter)).error().what,
                "series: an empty link");
   if constexpr (TypeParam::kRemoves) {
-    (void)*filter.add(key(1), 1);
+    (void)*filter.add(key(1), at(1));
     (void)*filter.remove(key(1));
   } else {
     (void)filter.add(key(1));
@@ -553,7 +554,7 @@ TEST(ObservedSeries, RefusesADotOfAnotherSiteInTheChainOfItsOwner) {
   for (const SiteId site : {SiteId{1}, SiteId{2}}) {
     ObservedCuckoo filter(shape);
     ObservedDelta delta(shape);
-    ASSERT_TRUE(filter.add(key(1), site, delta));
+    ASSERT_TRUE(filter.add(key(1), at(site), delta));
     const auto framed = [&](std::uint32_t magic, const auto& content) {
       Bytes bytes;
       series_codec::FrameWriter frame(bytes,
@@ -609,7 +610,7 @@ TEST(ObservedSeries, ReusesEmptiedLinksUnderChurn) {
       } else {
         links = series.links().size();
       }
-      places[n] = *series.add(key(n), 0);
+      places[n] = *series.add(key(n), at(0));
     }
     EXPECT_EQ(series.cardinality(), kLive);
     EXPECT_LE(series.links().size(), links + 1);  // a crowded bucket may open one more
@@ -624,7 +625,7 @@ TEST(ObservedSeries, SeldomLosesAnotherKeyToARemovalByKeyAlone) {
   std::uint64_t lost = 0;
   for (std::uint64_t n = kLive; n < 20 * kLive; ++n) {
     lost += !series.remove(key(n - kLive));
-    ASSERT_TRUE(series.add(key(n), 0));
+    ASSERT_TRUE(series.add(key(n), at(0)));
   }
   // Far below the chance that some other entry meets the key, live_fpr().
   EXPECT_LT(static_cast<double>(lost), 19 * kLive * series.live_fpr() / 10);
@@ -635,7 +636,7 @@ TEST(ObservedSeries, RemovesFromTheLatestLinkTheLeastDot) {
   ObservedCuckooSeries series = *ObservedCuckooSeries::make(goal);
   std::vector<LinkDot> dots;
   for (int copy = 0; copy < 8; ++copy) {
-    for (const SiteId site : {5, 2, 9}) dots.push_back(*series.add(key(1), site));
+    for (const SiteId site : {5, 2, 9}) dots.push_back(*series.add(key(1), at(site)));
   }
   EXPECT_EQ(dots[0].link, 1);
   EXPECT_EQ(dots[23].link, 3);
@@ -674,7 +675,8 @@ TEST(ObservedSeries, RemovesInBatchesAsOneByOne) {
 TEST(ObservedSeries, RemovesANamedEntryAndNoOther) {
   const SeriesGoal goal = goal_of(2, 2);
   ObservedCuckooSeries a = *ObservedCuckooSeries::make(goal);
-  const LinkDot first = *a.add(key(1), 0), second = *a.add(key(1), 0), third = *a.add(key(1), 0);
+  const LinkDot first = *a.add(key(1), at(0)), second = *a.add(key(1), at(0)),
+                third = *a.add(key(1), at(0));
   EXPECT_NE(first.id(), third.id());
   ObservedCuckooSeries b = *ObservedCuckooSeries::make(goal);
   EXPECT_EQ(b.remove(key(1), first).error().code, Errc::gap);
@@ -693,8 +695,8 @@ TEST(ObservedSeries, RemovesANamedEntryAndNoOther) {
 TEST(ObservedSeries, LosesNoKeyWhenTwoSitesRemoveAnotherAtOnce) {
   const Digest e4 = key(4), e5 = {e4.lo + 1, e4.hi};
   ObservedCuckooSeries a = *ObservedCuckooSeries::make(goal_of(10, 2)), b = a;
-  ASSERT_TRUE(a.add(e4, 0));
-  ASSERT_TRUE(b.add(e5, 1));
+  ASSERT_TRUE(a.add(e4, at(0)));
+  ASSERT_TRUE(b.add(e5, at(1)));
   ASSERT_TRUE(a.merge(b));
   ASSERT_TRUE(b.merge(a));
   ASSERT_EQ(a, b);

@@ -25,6 +25,7 @@
 #include "semel/window/forgetful_filter.h"
 #include "semel/window/sliding_filter.h"
 #include "tests/support/keys.h"
+#include "tests/support/site_life.h"
 
 namespace semel {
 namespace {
@@ -186,7 +187,7 @@ void grows_or_refuses() {
     if (!made(series, is_error_rate(goal.fpr))) return;
     // Far enough for a few links of a small one. What cannot grow says so.
     for (std::uint64_t i = 0; i < 200; ++i) {
-      if (const auto added = series->add(key(i), 1); !added) {
+      if (const auto added = series->add(key(i), by<Series>(1)); !added) {
         RC_ASSERT(added.error().code == Errc::limit || added.error().code == Errc::full);
         break;
       }

@@ -33,7 +33,7 @@ struct DotNames {
   static constexpr bool kSafeRemovals = true;
 
   static std::vector<Digest> keys() { return colliding_keys(); }
-  static Result<Name> add(Type& filter, Digest key, SiteId site, Delta& delta) {
+  static Result<Name> add(Type& filter, Digest key, SiteLife site, Delta& delta) {
     const Result<Dot> dot = filter.add(key, site, delta);
     if (!dot) return dot.error();
     return Name{*dot};
@@ -68,7 +68,7 @@ struct GrowBloomCase {
   static std::vector<Digest> keys() { return colliding_keys(); }
   static Type make() { return Type(kShape); }
   static BloomDelta delta() { return BloomDelta(kShape); }
-  static Result<bool> add(Type& filter, Digest key, SiteId, BloomDelta& delta) {
+  static Result<bool> add(Type& filter, Digest key, SiteLife, BloomDelta& delta) {
     return filter.add(key, delta);
   }
 };
@@ -83,7 +83,7 @@ struct GrowCuckooCase {
   static std::vector<Digest> keys() { return colliding_keys(); }
   static Type make() { return Type(kShape); }
   static CuckooDelta delta() { return CuckooDelta(kShape); }
-  static Result<bool> add(Type& filter, Digest key, SiteId, CuckooDelta& delta) {
+  static Result<bool> add(Type& filter, Digest key, SiteLife, CuckooDelta& delta) {
     return filter.add(key, delta);
   }
 };
@@ -117,9 +117,9 @@ struct SeriesCase {
 template <class Filter, Chains kChains, std::uint64_t kFirst, std::uint32_t kGrowth>
 struct GrowSeriesCase : SeriesCase<Filter, kChains, kFirst, kGrowth> {
   using Base = SeriesCase<Filter, kChains, kFirst, kGrowth>;
-  static Result<bool> add(typename Base::Type& series, Digest key, SiteId site,
+  static Result<bool> add(typename Base::Type& series, Digest key, SiteLife site,
                           typename Base::Delta& delta) {
-    return series.add(key, site, delta);
+    return series.add(key, site.site, delta);
   }
 };
 
@@ -130,7 +130,7 @@ struct ObservedSeriesCase : SeriesCase<ObservedCuckoo, kChains, kFirst, kGrowth>
 
   static Name name_of(const LinkDot& at) { return {at.dot, at.chain, at.link}; }
 
-  static Result<Name> add(Type& series, Digest key, SiteId site, Delta& delta) {
+  static Result<Name> add(Type& series, Digest key, SiteLife site, Delta& delta) {
     const Result<LinkDot> at = series.add(key, site, delta);
     if (!at) return at.error();
     return name_of(*at);

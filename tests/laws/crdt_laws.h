@@ -33,8 +33,8 @@ namespace semel {
 // `kPartialDeltas`, whether the delta of an add leaves out what was there before, so that alone it
 // does not bring the key; `kSafeRemovals`, whether causally safe removals lose no other key; and
 //
-//   static Result<bool> add(Type&, Digest, SiteId, Delta&)     whether it was new, if !kRemoves
-//   static Result<Name> add(Type&, Digest, SiteId, Delta&)     if kRemoves, and then also
+//   static Result<bool> add(Type&, Digest, SiteLife, Delta&)     whether it was new, if !kRemoves
+//   static Result<Name> add(Type&, Digest, SiteLife, Delta&)     if kRemoves, and then also
 //   static std::optional<Name> remove(Type&, Digest, Delta&)
 //   static Result<bool> remove(Type&, Digest, Name, Delta&)
 //   static std::vector<Name> names(const Type&, Digest)        of what may be the key's
@@ -194,10 +194,10 @@ class HistoryRun {
   void add(Site& site, SiteId id, std::uint32_t number) {
     const Type before = site.state;
     Delta delta = CrdtCase::delta();
-    const auto added = CrdtCase::add(site.state, keys_[number], id, delta);
+    const auto added = CrdtCase::add(site.state, keys_[number], {id, 1}, delta);
     Type twin = before;
     Delta longer = site.interval;
-    static_cast<void>(CrdtCase::add(twin, keys_[number], id, longer));
+    static_cast<void>(CrdtCase::add(twin, keys_[number], {id, 1}, longer));
     if (!added) {
       expect(added.error().code == Errc::full || added.error().code == Errc::limit,
              "an add fails for want of room only");

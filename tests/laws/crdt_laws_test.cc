@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/laws/crdt_cases.h"
+#include "tests/support/site_life.h"
 
 namespace semel {
 namespace {
@@ -52,8 +53,8 @@ class Figure34 : public ::testing::TestWithParam<bool> {
   const Digest e4{0, 0}, e5{1, 1};
   const bool e5_first = GetParam();  // the dot of e5 is the lesser
   ObservedCuckoo a = Case::make(), b = Case::make();
-  const Dot dot4 = *a.add(e4, e5_first ? 2 : 1);
-  const Dot dot5 = *a.add(e5, e5_first ? 1 : 2);
+  const Dot dot4 = *a.add(e4, at(e5_first ? 2 : 1));
+  const Dot dot5 = *a.add(e5, at(e5_first ? 1 : 2));
 
   void SetUp() override {
     ASSERT_TRUE(b.merge(a));

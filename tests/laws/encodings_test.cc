@@ -27,6 +27,7 @@
 #include "tests/support/encoded.h"
 #include "tests/support/held_value.h"
 #include "tests/support/keys.h"
+#include "tests/support/site_life.h"
 
 namespace semel {
 namespace {
@@ -67,7 +68,7 @@ template <class Series>
 Series series_with(const SeriesGoal& goal, std::uint64_t n, Random& random) {
   Series series = *Series::make(goal);
   for (std::uint64_t i = 0; i < n; ++i) {
-    (void)series.add(key(i), static_cast<SiteId>(random.below(goal.sites)));
+    (void)series.add(key(i), by<Series>(static_cast<SiteId>(random.below(goal.sites))));
   }
   return series;
 }
@@ -75,7 +76,7 @@ Series series_with(const SeriesGoal& goal, std::uint64_t n, Random& random) {
 ObservedCuckoo observed(std::uint64_t n, std::uint64_t sites, double removed, Random& random) {
   ObservedCuckoo filter(*ObservedCuckoo::shape_for(n + 1, 0.001, kTestHash));
   for (std::uint64_t i = 0; i < n; ++i) {
-    (void)filter.add(key(i), static_cast<SiteId>(3 * random.below(sites)));
+    (void)filter.add(key(i), at(static_cast<SiteId>(3 * random.below(sites))));
   }
   for (std::uint64_t i = 0; i < n; ++i) {
     if (random.unit() < removed) filter.remove(key(i));
@@ -184,7 +185,7 @@ void for_each_value(std::uint64_t n, Visit visit) {
   auto bloom = *module::BloomValue::make(secret(), {0.001, 1 + n / 4, 2});
   ASSERT_TRUE(bloom->begin_chain(1));
   auto cuckoo = *module::CuckooValue::make(secret(), {0.001, 1 + n / 4, 2, 20, 2});
-  ASSERT_TRUE(cuckoo->begin_chain(1));
+  ASSERT_TRUE(cuckoo->begin(1, 2, module::CuckooValue::Begun::here));
   auto sift = *module::SiftValue::make(secret(), {.window_ms = kWindow, .fpr = 0.001}, kNow);
   auto tally = *module::TallyValue::make(secret(), {.window_ms = kWindow}, kNow);
   for (std::uint64_t i = 0; i < n; ++i) {

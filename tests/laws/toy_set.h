@@ -40,8 +40,15 @@ enum class Fault : std::uint8_t {
   decode_loses_the_last,
   refusal_leaves_a_trace,  // a dot is used up by an add for which there is no room
   contains_misses,         // a key with two entries
+  // Only dots that are used again show these (fork_laws.h).
+  forks_of_states_pass,
+  forks_of_deltas_pass,
+  forks_before_a_delta_pass,  // what it follows on is not looked at
+  forks_join_in_deltas,
+  fork_names_no_site,
 };
-inline constexpr std::size_t kFaults = 19;
+inline constexpr std::size_t kFaults = 19;  // that the laws of one history find
+inline constexpr std::size_t kForkFaults = 5;
 inline Fault planted_fault = Fault::none;  // in all that follows
 
 // The states of dots: unknown, then an entry, then removed. Deltas are the same.
@@ -49,16 +56,40 @@ class ToyDots {
  public:
   static constexpr std::uint64_t kRemoved = 0;
   std::map<Dot, std::uint64_t> dots;  // fingerprints, or kRemoved
-  std::uint64_t path = 0;             // how it came about: seen by faults alone
+  struct Lived {
+    std::uint64_t life, before;  // the dot's own, and that of the dot before it
+    bool operator==(const Lived&) const = default;
+  };
+  std::map<Dot, Lived> lives;  // of the same dots
+  std::uint64_t path = 0;      // how it came about: seen by faults alone
 
   bool empty() const { return dots.empty(); }
-  bool operator==(const ToyDots& other) const { return dots == other.dots; }
+  bool operator==(const ToyDots& other) const { return dots == other.dots && lives == other.lives; }
+
+  // A site with a dot of two lives.
+  std::optional<SiteId> clash(const ToyDots& other, bool look_before) const {
+    for (const auto& [dot, lived] : lives) {
+      const auto there = other.lives.find(dot);
+      if (there != other.lives.end() && there->second != lived) return dot.site;
+      const auto next = other.lives.find({dot.site, dot.counter + 1});
+      const auto before = other.lives.find({dot.site, dot.counter - 1});
+      if (!look_before) continue;
+      if (next != other.lives.end() && next->second.before != lived.life) return dot.site;
+      if (before != other.lives.end() && before->second.life != lived.before) return dot.site;
+    }
+    return std::nullopt;
+  }
+  static Error forked(SiteId site) {
+    return {Errc::forked, "toy set: forked",
+            planted_fault == Fault::fork_names_no_site ? 99u : site};
+  }
 
   void join(const ToyDots& other, bool revive) {
     path = path * 31 + other.path + 1;
     for (const auto& [dot, fingerprint] : other.dots) {
       std::uint64_t& here = dots.try_emplace(dot, fingerprint).first->second;
       here = revive ? std::max(here, fingerprint) : std::min(here, fingerprint);
+      lives.emplace(dot, other.lives.at(dot));
     }
   }
   void write(Sink out) const {
@@ -66,6 +97,8 @@ class ToyDots {
     for (const auto& [dot, fingerprint] : dots) {
       w.u64(dot.packed());
       w.u64(fingerprint);
+      w.u64(lives.at(dot).life);
+      w.u64(lives.at(dot).before);
     }
   }
   static ToyDots read(ByteView in) {
@@ -73,6 +106,7 @@ class ToyDots {
     for (Reader r(in); r.rest() > 0;) {
       const Dot dot = Dot::unpacked(r.u64());
       read.dots[dot] = r.u64();
+      read.lives[dot] = {r.u64(), r.u64()};
     }
     return read;
   }
@@ -81,6 +115,8 @@ class ToyDots {
 class ToyDelta : public ToyDots {
  public:
   Result<void> merge(const ToyDelta& other) {
+    const std::optional<SiteId> site = clash(other, true);
+    if (site && planted_fault != Fault::forks_join_in_deltas) return forked(*site);
     join(other, planted_fault == Fault::delta_join_revives);
     return {};
   }
@@ -98,7 +134,8 @@ class ToySet {
   static constexpr bool kRemoves = true;
   static constexpr std::uint64_t kRoom = 6;  // of adds: merges go beyond
 
-  Result<Dot> add(Digest key, SiteId site, Delta& delta) {
+  Result<Dot> add(Digest key, SiteLife by, Delta& delta) {
+    const SiteId site = by.site;
     std::uint64_t last = 0;
     for (const auto& [dot, fingerprint] : state_.dots) {
       const bool counts =
@@ -107,10 +144,13 @@ class ToySet {
     }
     const Dot dot{site, last + 1};
     if (cardinality() >= kRoom) {
-      if (planted_fault == Fault::refusal_leaves_a_trace) state_.dots[dot] = ToyDots::kRemoved;
+      if (planted_fault == Fault::refusal_leaves_a_trace) refuse(dot);
       return Error{Errc::full, "toy set: no room"};
     }
     set(dot, fingerprint_of(key));
+    const auto before = state_.lives.find({site, last});
+    const std::uint64_t life_before = before == state_.lives.end() ? 0 : before->second.life;
+    state_.lives[dot] = delta.lives[dot] = {by.life, life_before};
     delta.dots[dot] = planted_fault == Fault::delta_without_fingerprint ? 1 : fingerprint_of(key);
     return dot;
   }
@@ -146,12 +186,19 @@ class ToySet {
     return true;
   }
 
-  Result<bool> merge(const ToySet& other) { return join(other.state_, true); }
+  Result<bool> merge(const ToySet& other) {
+    const std::optional<SiteId> site = state_.clash(other.state_, true);
+    if (site && planted_fault != Fault::forks_of_states_pass) return ToyDots::forked(*site);
+    return join(other.state_, true);
+  }
   Result<bool> merge(const Delta& delta) {
     if (const Result<void> admitted = admits(delta); !admitted) return admitted.error();
     return join(delta, false);
   }
   Result<void> admits(const Delta& delta) const {
+    const std::optional<SiteId> site =
+        state_.clash(delta, planted_fault != Fault::forks_before_a_delta_pass);
+    if (site && planted_fault != Fault::forks_of_deltas_pass) return ToyDots::forked(*site);
     for (const auto& [dot, fingerprint] : delta.dots) {
       const Dot before{dot.site, dot.counter - 1};
       const bool known = state_.dots.contains(before) || delta.dots.contains(before);
@@ -163,6 +210,7 @@ class ToySet {
   }
 
   Result<std::partial_ordering> compare(const ToySet& other) const {
+    if (const auto site = state_.clash(other.state_, true)) return ToyDots::forked(*site);
     if (planted_fault == Fault::compare_is_total) {
       return std::partial_ordering(state_.dots.size() <=> other.state_.dots.size());
     }
@@ -185,6 +233,7 @@ class ToySet {
         continue;
       Writer(bytes).u64(dot.packed());
       Writer(bytes).u64(fingerprint);
+      Writer(bytes).u64(state_.lives.at(dot).life);
     }
     if (planted_fault == Fault::digest_of_the_path) Writer(bytes).u64(state_.path);
     return hasher({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
@@ -202,6 +251,7 @@ class ToySet {
     if (planted_fault == Fault::bytes_of_the_path) in = in.first(in.size() - 16);
     set.state_ = ToyDots::read(in);
     if (planted_fault == Fault::decode_loses_the_last && set.state_.dots.size() > 4) {
+      set.state_.lives.erase(std::prev(set.state_.dots.end())->first);
       set.state_.dots.erase(std::prev(set.state_.dots.end()));
     }
     return set;
@@ -216,9 +266,15 @@ class ToySet {
     state_.dots[dot] = fingerprint;
     state_.path = state_.path * 31 + dot.counter;
   }
+  void refuse(Dot dot) {
+    state_.dots[dot] = ToyDots::kRemoved;
+    state_.lives[dot] = {};
+  }
   void take_out(Dot dot, Delta& delta) {
     set(dot, ToyDots::kRemoved);
-    if (planted_fault != Fault::removal_without_delta) delta.dots[dot] = ToyDots::kRemoved;
+    if (planted_fault == Fault::removal_without_delta) return;
+    delta.dots[dot] = ToyDots::kRemoved;
+    delta.lives[dot] = state_.lives.at(dot);
   }
 
   Result<bool> join(const ToyDots& other, bool is_state) {

@@ -194,7 +194,7 @@ class Universe {
   void add(Index from, SiteId site, std::uint32_t key, std::vector<Index>& next) {
     Type state = states_[from].state;
     Delta delta = CrdtCase::delta();
-    const auto added = CrdtCase::add(state, keys_[key], site, delta);
+    const auto added = CrdtCase::add(state, keys_[key], {site, 1}, delta);
     Names news;
     if (!added) {
       expect(same(state, states_[from].state), "an add that fails changes nothing");

@@ -1,0 +1,20 @@
+// Who adds in tests where nothing is restored: one life for each site.
+#pragma once
+
+#include "semel/crdt/dot.h"
+
+namespace semel {
+
+inline SiteLife at(SiteId site) { return {site, 1}; }
+
+// What the add() of this type takes: those without dots have no lives.
+template <class Type>
+auto by(SiteId site) {
+  if constexpr (Type::kRemoves) {
+    return at(site);
+  } else {
+    return site;
+  }
+}
+
+}  // namespace semel
