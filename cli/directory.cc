@@ -40,6 +40,32 @@ bool locked(const std::string& path) {
   return ::fcntl(file.fd(), F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
+RocksStore::Settings settings_of(Access access, const std::string& column_family,
+                                 const DirectoryPlaces& places) {
+  RocksStore::Settings settings;
+  settings.mode = access == Access::read         ? RocksStore::Mode::read_only
+                  : access == Access::read_along ? RocksStore::Mode::secondary
+                                                 : RocksStore::Mode::read_write;
+  settings.create = access == Access::create;
+  settings.column_family = column_family;
+  settings.wal_dir = places.wal_dir;
+  for (const DirectoryPlaces::Tables& tables : places.db_paths) {
+    settings.db_paths.push_back({tables.path, tables.target_bytes.value_or(UINT64_MAX)});
+  }
+  return settings;
+}
+
+std::string reason(const Error& error, const std::string& why, const DirectoryPlaces& places) {
+  if (error.code == Errc::busy) return "it is in use by another process";
+  if (error.code == Errc::outside) {
+    return why + "; allowed: --wal-dir" + places.suffix +
+           " with the place of its own log (a copy " +
+           "that has its log in itself: the directory), --db-path" + places.suffix +
+           " with each place of its tables";
+  }
+  return why.empty() ? error.what : why;
+}
+
 std::optional<Secret> secret_of(std::string_view text) {
   std::array<std::uint8_t, Secret::kSize> bytes{};
   if (text.size() == bytes.size()) {
@@ -63,7 +89,8 @@ Directory::~Directory() = default;
 OrderedStore& Directory::store() const { return *store_; }
 
 std::unique_ptr<Directory> Directory::open(const std::string& path, Access access,
-                                           const std::string& column_family, std::string& problem) {
+                                           const std::string& column_family,
+                                           const DirectoryPlaces& places, std::string& problem) {
   if (access != Access::create) {
     if (const std::string wrong = wrong_with(path); !wrong.empty()) {
       problem = cannot_open(path, wrong);
@@ -74,30 +101,20 @@ std::unique_ptr<Directory> Directory::open(const std::string& path, Access acces
     problem = cannot_open(path, "it is in use by another process; allowed: --secondary");
     return nullptr;
   }
-  RocksStore::Settings settings;
-  settings.mode = access == Access::read         ? RocksStore::Mode::read_only
-                  : access == Access::read_along ? RocksStore::Mode::secondary
-                                                 : RocksStore::Mode::read_write;
-  settings.create = access == Access::create;
-  settings.column_family = column_family;
-  std::string why;
-  auto store = RocksStore::open(path, settings, &why);
-  if (!store && store.error().code == Errc::unsupported) {
-    // Perhaps a table, which may be read: whoever writes to it must know what its records mean.
-    settings.merger = &tally::TallyStore::merger();
-    const bool reads = settings.mode != RocksStore::Mode::read_write;
-    if (!reads) settings.mode = RocksStore::Mode::read_only;
-    auto table = RocksStore::open(path, settings);
-    if (table && !reads) {
+  RocksStore::Settings settings = settings_of(access, column_family, places);
+  const Merger& counters = tally::TallyStore::merger();
+  if (RocksStore::merge_operator(path, column_family) == counters.name()) {
+    // A table may be read. Whoever writes to it must know what its records mean.
+    if (settings.mode == RocksStore::Mode::read_write) {
       problem = cannot_open(path, "it is a table of counters; allowed: semel tally");
       return nullptr;
     }
-    if (table) store = std::move(table);
+    settings.merger = &counters;
   }
+  std::string why;
+  auto store = RocksStore::open(path, settings, &why);
   if (!store) {
-    problem = cannot_open(path, store.error().code == Errc::busy ? "it is in use by another process"
-                                : why.empty()                    ? store.error().what
-                                                                 : why);
+    problem = cannot_open(path, reason(store.error(), why, places));
     return nullptr;
   }
   std::unique_ptr<Directory> directory(new Directory(path));
@@ -113,7 +130,8 @@ std::string Directory::build_index(const Secret& secret, std::uint32_t burst_byt
 }
 
 std::string Directory::why(const Error& error) const {
-  const std::string words = error.code == Errc::io ? store_->problem() : "";
+  const bool told = error.code == Errc::io || error.code == Errc::unsupported;
+  const std::string words = told ? store_->problem() : "";
   return words.empty() ? error.what : words;
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "semel/hash/keyed_digest.h"
 #include "semel/index/indexed_store.h"
@@ -26,11 +27,23 @@ enum class Access : std::uint8_t {
   read_along,  // to read, while another process may write (a secondary of RocksDB)
 };
 
+// Where the parts of a directory are that are not in it, as its user says.
+struct DirectoryPlaces {
+  struct Tables {
+    std::string path;
+    std::optional<std::uint64_t> target_bytes;
+  };
+  std::string suffix = {};  // of the options that say so: "" or "-b"
+  std::optional<std::string> wal_dir = {};
+  std::vector<Tables> db_paths = {};
+};
+
 class Directory {
  public:
   // nullptr and a problem if it cannot be opened.
   static std::unique_ptr<Directory> open(const std::string& path, Access access,
-                                         const std::string& column_family, std::string& problem);
+                                         const std::string& column_family,
+                                         const DirectoryPlaces& places, std::string& problem);
 
   ~Directory();
 

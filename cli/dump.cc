@@ -19,6 +19,7 @@ struct Settings {
   std::string directory;
   RangeOptions range;
   std::string column_family = kDefaultColumnFamily;
+  DirectoryPlaces places;
   bool secondary = false;
 };
 
@@ -36,7 +37,7 @@ Exit dump(const Settings& settings) {
   std::string problem;
   const auto directory =
       Directory::open(settings.directory, settings.secondary ? Access::read_along : Access::read,
-                      settings.column_family, problem);
+                      settings.column_family, settings.places, problem);
   if (!directory) return fail(problem);
   const auto cannot_read = [&](const Error& error) {
     return fail("cannot read " + quoted(settings.directory) + ": " + directory->why(error));
@@ -67,6 +68,7 @@ Command dump_command() {
   append(syntax.options, {column_family_option(settings->column_family),
                           {"secondary", 's', flag_value(settings->secondary),
                            "of a directory that another process is using, as of this moment"}});
+  append(syntax.options, options_of(settings->places));
   syntax.operands = {directory_value("DIRECTORY", settings->directory), 1, 1};
   syntax.examples = {{"semel dump --prefix user/ DIR", "the records of users"}};
   return {"dump", std::move(syntax), [settings] { return dump(*settings); }};

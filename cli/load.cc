@@ -20,6 +20,7 @@ constexpr std::size_t kBatchBytes = std::size_t{1} << 20;  // of one write, and 
 struct Settings {
   std::string directory;
   std::string column_family = kDefaultColumnFamily;
+  DirectoryPlaces places;
   bool remove = false;
 };
 
@@ -106,8 +107,8 @@ std::string load_all(Loader& loader, const std::string& directory) {
 
 Exit load(const Settings& settings) {
   std::string problem;
-  const auto directory =
-      Directory::open(settings.directory, Access::create, settings.column_family, problem);
+  const auto directory = Directory::open(settings.directory, Access::create, settings.column_family,
+                                         settings.places, problem);
   if (directory) {
     Loader loader(*directory, settings.remove);
     problem = load_all(loader, settings.directory);
@@ -130,6 +131,7 @@ Command load_command() {
                 {{"remove", 'r', flag_value(settings->remove),
                   "lines are keys alone, whose records are removed"},
                  column_family_option(settings->column_family)}};
+  append(syntax.options, options_of(settings->places));
   syntax.operands = {directory_value("DIRECTORY", settings->directory), 1, 1};
   syntax.examples = {{"printf 'a\\t1\\nb\\t2\\n' | semel load DIR", "two records"},
                      {"semel dump A | semel load B", "all of A into B"}};

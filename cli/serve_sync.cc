@@ -22,6 +22,7 @@ struct Settings {
   RangeOptions range;
   IndexOptions index;
   std::string column_family = kDefaultColumnFamily;
+  DirectoryPlaces places;
   bool read_only = false;
   bool secondary = false;
   bool no_checkpoint = false;
@@ -72,8 +73,8 @@ Exit serve_on(SyncPipe& pipe, const StopSignal& stop, const Settings& settings,
   std::string problem;
   const std::optional<Secret> secret = read_secret(settings.index.key_file, problem);
   if (!secret) return fail(problem);
-  const auto directory =
-      Directory::open(settings.directory, settings.access(), settings.column_family, problem);
+  const auto directory = Directory::open(settings.directory, settings.access(),
+                                         settings.column_family, settings.places, problem);
   if (!directory) return fail(problem);
   problem = directory->build_index(*secret, static_cast<std::uint32_t>(settings.index.burst_bytes));
   if (!problem.empty()) return fail(problem);
@@ -126,6 +127,7 @@ Command serve_sync_command() {
       {}};
   append(syntax.options, options_of(settings->range));
   append(syntax.options, {column_family_option(settings->column_family)});
+  append(syntax.options, options_of(settings->places));
   append(syntax.options, options_of(settings->index));
   append(syntax.options,
          {timeout_option(settings->timeout_ms),

@@ -20,6 +20,22 @@ KeyRange keys_with(const std::string& prefix) {
   return range;
 }
 
+namespace {
+
+// PATH or PATH:SIZE. A colon that no size follows belongs to the path.
+std::optional<DirectoryPlaces::Tables> tables_in(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon != std::string_view::npos && colon > 0) {
+    if (const auto bytes = parse_bytes(text.substr(colon + 1))) {
+      return DirectoryPlaces::Tables{std::string(text.substr(0, colon)), bytes};
+    }
+  }
+  if (text.empty()) return std::nullopt;
+  return DirectoryPlaces::Tables{std::string(text), std::nullopt};
+}
+
+}  // namespace
+
 std::optional<KeyRange> RangeOptions::range() const {
   const KeyRange range =
       intersection(KeyRange{first.value_or(""), end}, keys_with(prefix.value_or("")));
@@ -66,6 +82,24 @@ Option timeout_option(TimeMs& to) {
                    }),
           "give up when nothing comes from the other end of the pipe for so long; a busy end says "
           "every second that it is alive (default 60s)"};
+}
+
+std::vector<Option> options_of(DirectoryPlaces& to, const std::string& whose) {
+  Value tables{"PATH[:SIZE]", "the name of a directory, and how many bytes of tables it is to take",
+               [&to](std::string_view text) {
+                 std::optional<DirectoryPlaces::Tables> one = tables_in(text);
+                 if (one) to.db_paths.push_back(std::move(*one));
+                 return one.has_value();
+               }};
+  tables.path = true;
+  return {{"wal-dir" + to.suffix, 0, path_value("PATH", to.wal_dir),
+           "where the write-ahead log" + whose +
+               " is, if its OPTIONS file names a place outside of the directory; the directory "
+               "itself for a copy that has its log in it"},
+          {"db-path" + to.suffix, 0, std::move(tables),
+           "where tables" + whose +
+               " are, if its owner has them outside of the directory (db_paths); to be given for "
+               "each place, in the owner's order"}};
 }
 
 Value directory_value(std::string placeholder, std::string& to) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/directory.h"
 #include "cli/options.h"
 #include "semel/core/clock.h"
 #include "semel/store/key_range.h"
@@ -41,6 +42,9 @@ Option column_family_option(std::string& to);
 // How long the other end of a pipe may be silent.
 Option timeout_option(TimeMs& to);
 inline constexpr TimeMs kDefaultTimeoutMs = 60'000;
+
+// Where the parts of a directory are that are not in it. `whose` names it in the help.
+std::vector<Option> options_of(DirectoryPlaces& to, const std::string& whose = "");
 
 Value directory_value(std::string placeholder, std::string& to);
 Value directories_value(std::string placeholder, std::vector<std::string>& to);

@@ -42,6 +42,8 @@ struct Settings {
   RangeOptions range;
   IndexOptions index;
   std::string column_family = kDefaultColumnFamily;
+  DirectoryPlaces places_a = {};
+  DirectoryPlaces places_b = {.suffix = "-b"};
   std::optional<Way> way;
   std::optional<TimeMs> latency_ms;
   std::optional<std::uint64_t> bandwidth;
@@ -82,6 +84,10 @@ std::string contradiction(const Settings& s) {
   }
   if (s.directories.size() == 2 && s.via) {
     return "--via stands for the second DIRECTORY; allowed: two of them, or one and --via";
+  }
+  if (s.via && (s.places_b.wal_dir || !s.places_b.db_paths.empty())) {
+    return "--wal-dir-b and --db-path-b are for a second DIRECTORY; allowed with --via: --wal-dir "
+           "and --db-path of 'semel serve-sync'";
   }
   if (!s.via && same_directory(s.directories[0], s.directories[1])) {
     return quoted(s.directories[0]) + " and " + quoted(s.directories[1]) +
@@ -146,12 +152,14 @@ class Ends {
     const Access access = settings_.writes()    ? Access::write
                           : settings_.secondary ? Access::read_along
                                                 : Access::read;
-    a_ = Directory::open(settings_.directories[0], access, settings_.column_family, problem);
+    a_ = Directory::open(settings_.directories[0], access, settings_.column_family,
+                         settings_.places_a, problem);
     if (!a_) return fail(settings_, problem);
     if (settings_.via) {
       if (const Exit exit = start_peer(); exit != Exit::success) return exit;
     } else {
-      b_ = Directory::open(settings_.directories[1], access, settings_.column_family, problem);
+      b_ = Directory::open(settings_.directories[1], access, settings_.column_family,
+                           settings_.places_b, problem);
       if (!b_) return fail(settings_, problem);
     }
     for (Directory* directory : {a_.get(), b_.get()}) {
@@ -347,6 +355,8 @@ void append_common(Syntax& syntax, Settings& s) {
            "B is at the other end of COMMAND, which runs 'semel serve-sync' there"}});
   append(syntax.options, options_of(s.range));
   append(syntax.options, {column_family_option(s.column_family)});
+  append(syntax.options, options_of(s.places_a, " of A"));
+  append(syntax.options, options_of(s.places_b, " of B"));
   append(syntax.options, options_of(s.index));
   append(syntax.options,
          {timeout_option(s.timeout_ms),

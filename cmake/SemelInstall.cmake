@@ -19,7 +19,9 @@ install(FILES ${completion} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion
 install(TARGETS semel EXPORT semelTargets)
 install(TARGETS semel_rocksdb EXPORT semelRocksDBTargets)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/semel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h" PATTERN "*_test.h" EXCLUDE)
+        FILES_MATCHING PATTERN "*.h" PATTERN "*_test.h" EXCLUDE
+        # They need the headers of RocksDB, which users of the library do not.
+        PATTERN "rocksdb_plan.h" EXCLUDE PATTERN "rocksdb_status.h" EXCLUDE)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/semel)
 install(EXPORT semelTargets NAMESPACE semel:: DESTINATION ${package_dir})

@@ -28,7 +28,7 @@ enum class Errc : std::uint8_t {
   full,         // no room; the object is unchanged
   io,           // the store or the socket below failed
   busy,         // another process holds what is asked for
-  outside,      // a key that this store does not answer for
+  outside,      // a key that this store does not answer for, or a path that is not its own
   forked,       // one site has two histories: it was restored from a backup, or two use its id
 };
 

@@ -11,6 +11,7 @@
 
 #include "semel/store/new_file.h"
 #include "semel/store/rocksdb_log.h"
+#include "semel/store/rocksdb_options.h"
 #include "semel/store/rocksdb_seal.h"
 
 namespace semel {
@@ -67,15 +68,17 @@ std::string manifest_of(const std::string& directory) {
   return number_in(name, kManifest) ? name : "";
 }
 
-// The newest OPTIONS file; empty if there is none.
-std::string options_of(const std::string& directory) {
-  const auto files = files_of_kind(directory, kOptions);
-  return files.empty() ? "" : files.rbegin()->second;
-}
-
 std::string damaged(std::string_view name) {
   return "its " + std::string(name) + " is damaged" + kRestore;
 }
+
+// An encrypted file begins with a page of its own, and CURRENT would be shorter.
+bool encrypted(const std::string& directory) {
+  constexpr std::size_t kPageBytes = 4096;
+  return content_of(directory + "/CURRENT").value_or("").size() >= kPageBytes;
+}
+constexpr const char* kEncrypted =
+    "its files are encrypted, which is not supported, or its CURRENT is damaged";
 
 // The number of the log from which on one column family needs it, if this record of a MANIFEST
 // tells it. It is among the first fields of the record, each of which has a tag.
@@ -95,7 +98,7 @@ std::optional<std::uint64_t> log_number_in(ByteView record) {
 // What is wrong with the newest OPTIONS file. An older seal says nothing of it.
 std::string check_options(const std::string& directory, const SealedFile& sealed) {
   const auto sealed_number = number_in(sealed.name, kOptions);
-  const std::string name = options_of(directory);
+  const std::string name = newest_options_file(directory);
   const auto number = number_in(name, kOptions);
   if (!sealed_number || (number && *number > *sealed_number)) return "";
   if (number != sealed_number) return "its " + sealed.name + " is missing" + kRestore;
@@ -126,7 +129,7 @@ DirectoryCheck check_directory(const std::string& directory) {
   const std::optional<std::string> sealed = content_of(seal_path(directory));
   const std::string manifest = manifest_of(directory);
   if (manifest.empty()) {
-    check.damage = damaged("CURRENT");
+    check.damage = encrypted(directory) ? kEncrypted : damaged("CURRENT");
     return check;
   }
   std::optional<std::uint64_t> sealed_log;  // if the seal is of this MANIFEST
@@ -142,8 +145,9 @@ DirectoryCheck check_directory(const std::string& directory) {
   }
   std::uint64_t newest_log = 0;
   const LogCheck log =
-      check_log(directory + "/" + manifest, LogKind::manifest, [&](ByteView record) {
-        newest_log = std::max(newest_log, log_number_in(record).value_or(0));
+      check_log(directory + "/" + manifest, LogKind::manifest, [&](const LogPiece& piece) {
+        if (!piece.begins) return;
+        newest_log = std::max(newest_log, log_number_in(piece.bytes).value_or(0));
       });
   if (log.state == LogCheck::State::damaged) check.damage = damaged(manifest);
   if (log.state == LogCheck::State::unreadable) {
@@ -185,6 +189,14 @@ LogsCheck check_logs(const std::string& directory, const DirectoryCheck& checked
   return check;
 }
 
+std::vector<std::string> logs_of(const std::string& directory) {
+  std::vector<std::string> paths;
+  for (const auto& [number, name] : files_of_kind(directory, "", kLog)) {
+    paths.push_back(directory + "/" + name);
+  }
+  return paths;
+}
+
 std::string check_empty(const std::string& directory) {
   const bool records = !files_of_kind(directory, "", ".sst").empty() ||
                        !files_of_kind(directory, "", kLog).empty() ||
@@ -194,10 +206,10 @@ std::string check_empty(const std::string& directory) {
 
 std::string seal_path(const std::string& directory) { return directory + "/" + RocksSeal::kName; }
 
-bool seal_directory(const std::string& directory, bool closed) {
+bool seal_directory(const std::string& directory, const std::string& log_directory, bool closed) {
   RocksSeal seal;
   seal.closed = closed;
-  const auto logs = files_of_kind(directory, "", kLog);
+  const auto logs = files_of_kind(log_directory, "", kLog);
   if (!logs.empty()) seal.log = logs.rbegin()->first;
   seal.manifest.name = manifest_of(directory);
   if (closed) {
@@ -205,7 +217,7 @@ bool seal_directory(const std::string& directory, bool closed) {
     if (!manifest) return false;
     seal.manifest = *manifest;
   }
-  if (const std::string name = options_of(directory); !name.empty()) {
+  if (const std::string name = newest_options_file(directory); !name.empty()) {
     const auto options = SealedFile::of(directory, name);
     if (!options) return false;
     seal.options = *options;

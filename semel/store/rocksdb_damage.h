@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace semel {
 
@@ -31,11 +32,14 @@ struct LogsCheck {
 // Looks at the write-ahead logs.
 LogsCheck check_logs(const std::string& directory, const DirectoryCheck& checked);
 
+// Returns the paths of the write-ahead logs, the oldest first.
+std::vector<std::string> logs_of(const std::string& directory);
+
 // Looks at a directory without CURRENT: it has lost it if there are records.
 std::string check_empty(const std::string& directory);
 
 std::string seal_path(const std::string& directory);
 // Seals the directory, whose owner we are; at its end if `closed`. False if that failed.
-bool seal_directory(const std::string& directory, bool closed);
+bool seal_directory(const std::string& directory, const std::string& log_directory, bool closed);
 
 }  // namespace semel

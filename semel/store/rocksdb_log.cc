@@ -87,8 +87,8 @@ bool cut_short(ByteView rest, std::size_t room) {
 
 class Checker {
  public:
-  Checker(LogKind kind, const std::function<void(ByteView)>& record)
-      : kind_(kind), record_(record) {}
+  Checker(LogKind kind, const std::function<void(const LogPiece&)>& take)
+      : kind_(kind), take_piece_(take) {}
 
   // The next block; all have kBlockBytes but the last. False if there is nothing more to look at.
   bool take(ByteView block, bool last) {
@@ -105,9 +105,12 @@ class Checker {
         return end(cut ? LogCheck::State::torn : LogCheck::State::damaged, at);
       }
       // After its end such a log holds what it held in its last life: no damage can be told.
-      if (recyclable(header->type)) return end(LogCheck::State::torn, at);
+      if (recyclable(header->type)) {
+        told_ = false;
+        return end(LogCheck::State::torn, at);
+      }
       if (!follows(*header)) return end(LogCheck::State::damaged, at);
-      if (const auto number = sequence_in(*header, rest)) sequence_ = number;
+      if (const auto number = sequence_in(*header, rest)) sequence_ = *number;
       tell(*header, rest);
       if (!within_) sound_ = start_ + at;
       at += header->record_bytes();
@@ -119,8 +122,8 @@ class Checker {
   }
 
   LogCheck result() const {
-    if (ended_) return {*ended_, sound_};
-    return {within_ ? LogCheck::State::torn : LogCheck::State::whole, sound_};
+    if (ended_) return {*ended_, sound_, told_};
+    return {within_ ? LogCheck::State::torn : LogCheck::State::whole, sound_, told_};
   }
 
  private:
@@ -152,29 +155,36 @@ class Checker {
     if (!recyclable(header.type) && !follows(header)) return false;
     const std::optional<std::uint64_t> number = sequence_in(header, rest);
     if (!number) return true;
-    if (!sequence_) return *number > 0 && *number < kMostNumbers;
-    return *number >= *sequence_ && *number - *sequence_ < kFarAhead;
+    if (sequence_ == 0) return *number > 0 && *number < kMostNumbers;
+    return *number >= sequence_ && *number - sequence_ < kFarAhead;
   }
 
-  void tell(const Header& header, ByteView rest) const {
-    if (!record_ || (header.type != kFull && header.type != kFirst)) return;
-    record_(rest.subspan(header.bytes, header.payload));
+  void tell(const Header& header, ByteView rest) {
+    if (header.type > kLast) {
+      told_ = false;  // what follows is compressed
+      return;
+    }
+    if (!take_piece_ || !told_) return;
+    take_piece_({rest.subspan(header.bytes, header.payload),
+                 header.type == kFull || header.type == kFirst,
+                 header.type == kFull || header.type == kLast});
   }
 
   LogKind kind_;
-  const std::function<void(ByteView)>& record_;
+  const std::function<void(const LogPiece&)>& take_piece_;
   std::uint64_t start_ = 0;  // of the block
   std::uint64_t sound_ = 0;
-  bool within_ = false;                    // a record that began in an earlier piece
-  std::optional<std::uint64_t> sequence_;  // of the last record
+  bool within_ = false;  // a record that began in an earlier piece
+  bool told_ = true;
+  std::uint64_t sequence_ = 0;  // of the last record; 0: there was none
   std::optional<LogCheck::State> ended_;
 };
 
 }  // namespace
 
 LogCheck check_log(const std::string& path, LogKind kind,
-                   const std::function<void(ByteView)>& record) {
-  constexpr LogCheck kUnreadable = {LogCheck::State::unreadable, 0};
+                   const std::function<void(const LogPiece&)>& take) {
+  constexpr LogCheck kUnreadable = {LogCheck::State::unreadable, 0, false};
   std::ifstream in(path, std::ios::binary);
   if (!in) return kUnreadable;
   // The block after tells whether a block is the last.
@@ -184,7 +194,7 @@ LogCheck check_log(const std::string& path, LogKind kind,
     block.resize(static_cast<std::size_t>(in.gcount()));
     return !in.bad();
   };
-  Checker checker(kind, record);
+  Checker checker(kind, take);
   Bytes block;
   Bytes next;
   if (!read_block(block)) return kUnreadable;

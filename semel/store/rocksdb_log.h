@@ -25,12 +25,20 @@ struct LogCheck {
   enum class State : std::uint8_t { whole, torn, damaged, unreadable };
   State state = State::whole;
   std::uint64_t sound_bytes = 0;  // all records that begin before it are sound
+  bool told = true;  // false: there are records that were not told, compressed or in a recycled log
 };
 
 enum class LogKind : std::uint8_t { writes, manifest };
 
-// `record` is told of each sound record what stands in its first block.
+// The part of a record that stands in one block.
+struct LogPiece {
+  ByteView bytes;
+  bool begins = false;
+  bool ends = false;
+};
+
+// `take` is called with each sound piece, in order.
 LogCheck check_log(const std::string& path, LogKind kind,
-                   const std::function<void(ByteView start)>& record = nullptr);
+                   const std::function<void(const LogPiece&)>& take = nullptr);
 
 }  // namespace semel

@@ -2,7 +2,6 @@
 
 #include <rocksdb/merge_operator.h>
 
-#include <fstream>
 #include <string_view>
 
 namespace semel {
@@ -32,21 +31,6 @@ class Operator final : public rocksdb::AssociativeMergeOperator {
 
 std::shared_ptr<rocksdb::MergeOperator> merge_operator_of(const Merger& merger) {
   return std::make_shared<Operator>(merger);
-}
-
-std::string merge_operator_name(const std::string& options_file, const std::string& column_family) {
-  constexpr std::string_view kOption = "merge_operator=";
-  const std::string section = "[CFOptions \"" + column_family + "\"]";
-  std::ifstream in(options_file);
-  bool within = false;
-  for (std::string line; std::getline(in, line);) {
-    if (line.starts_with('[')) within = line == section;
-    const std::size_t at = line.find_first_not_of(' ');
-    if (!within || at == std::string::npos || !line.substr(at).starts_with(kOption)) continue;
-    std::string name = line.substr(at + kOption.size());
-    return name == "nullptr" ? std::string() : name;
-  }
-  return {};
 }
 
 bool failed_to_merge(const rocksdb::Status& status) {

@@ -20,10 +20,6 @@ namespace semel {
 // REQUIRES: the merger outlives it, and does not throw.
 std::shared_ptr<rocksdb::MergeOperator> merge_operator_of(const Merger& merger);
 
-// As the text of an OPTIONS file has it: RocksDB keeps no name of one that it cannot make. Empty if
-// there is none, or no such file.
-std::string merge_operator_name(const std::string& options_file, const std::string& column_family);
-
 // The merger found damage. RocksDB has no code of its own for that.
 bool failed_to_merge(const rocksdb::Status& status);
 

@@ -3,9 +3,9 @@
 #include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
 #include <rocksdb/listener.h>
-#include <rocksdb/merge_operator.h>
 #include <rocksdb/options.h>
-#include <rocksdb/utilities/options_util.h>
+#include <rocksdb/slice_transform.h>
+#include <rocksdb/wide_columns.h>
 #include <rocksdb/write_batch.h>
 
 #include <algorithm>
@@ -21,8 +21,10 @@
 #include "semel/core/assert.h"
 #include "semel/store/new_file.h"
 #include "semel/store/rocksdb_damage.h"
-#include "semel/store/rocksdb_merge.h"
+#include "semel/store/rocksdb_options.h"
+#include "semel/store/rocksdb_plan.h"
 #include "semel/store/rocksdb_position.h"
+#include "semel/store/rocksdb_status.h"
 
 namespace semel {
 namespace {
@@ -35,38 +37,27 @@ using rocksdb::Status;
 Slice slice(std::string_view text) { return {text.data(), text.size()}; }
 std::string_view view(const Slice& text) { return {text.data(), text.size()}; }
 
-Error error_of(const Status& status) {
-  if (status.IsNoSpace()) return {Errc::io, "RocksDB: no space is left on the device"};
-  if (failed_to_merge(status)) return {Errc::corrupt, "RocksDB: a record could not be merged"};
-  if (status.IsCorruption()) {
-    return {Errc::io, "RocksDB: a file is damaged; restore the directory from a copy or a replica"};
-  }
-  if (status.IsNotSupported()) return {Errc::unsupported, "RocksDB: not supported here"};
-  if (status.IsInvalidArgument()) return {Errc::io, "RocksDB: refused an argument"};
-  return {Errc::io, "RocksDB: reading or writing failed"};
-}
-
-// RocksDB's own words, which may name the file, and what to do.
-std::string words_of(const Status& status) {
-  std::string words = status.ToString();
-  words.erase(words.find_last_not_of(" \n") + 1);
-  if (status.IsCorruption() && !failed_to_merge(status)) {
-    words += "; restore the directory from a copy or a replica";
-  }
-  return words;
+bool is_plain(const rocksdb::WideColumns& columns) {
+  return columns.size() == 1 && columns.front().name() == rocksdb::kDefaultWideColumnName;
 }
 
 // What the last error was about, for whoever has to tell it. Calls of any threads meet here.
 class Problem {
  public:
-  Error note(const Status& status) {
+  Error note(const Status& status) { return note(words_of(status), error_of(status)); }
+  Error note(std::string words, Error error) {
     const std::lock_guard lock(mutex_);
-    words_ = words_of(status);
-    return error_of(status);
+    words_ = std::move(words);
+    return error;
   }
   Result<void> check(const Status& status) {
     if (!status.ok()) return note(status);
     return {};
+  }
+  // A value of RocksDB is that of its default column alone.
+  Error wide(std::string_view key) {
+    return note("the record " + shown(key) + " has wide columns, which are not supported",
+                {Errc::unsupported, "a record has wide columns"});
   }
   std::string words() const {
     const std::lock_guard lock(mutex_);
@@ -78,15 +69,9 @@ class Problem {
   std::string words_;
 };
 
+// RocksDB 7.8 follows a pointer to what is gone when a secondary reads a blob.
+constexpr Error kBlobs = {Errc::unsupported, "a secondary cannot read blob files"};
 constexpr Error kReadOnly = {Errc::unsupported, "the store is open for reading only"};
-
-// RocksDB moves its log of messages aside before it looks whether the directory is in use: the
-// owner's log would be gone.
-class NoLog final : public rocksdb::Logger {
- public:
-  using Logger::Logv;
-  void Logv(const char* /*format*/, va_list /*arguments*/) override {}
-};
 
 std::uint64_t number_of(const std::string& path) {
   return std::strtoull(fs::path(path).filename().c_str(), nullptr, 10);
@@ -269,8 +254,23 @@ class Replay final : public rocksdb::WriteBatch::Handler {
     return Status::OK();
   }
   Status MarkNoop(bool /*empty_batch*/) override { return Status::OK(); }
+  Status MarkBeginPrepare(bool /*unprepared*/) override { return two_phases(); }
+  Status MarkEndPrepare(const Slice& /*id*/) override { return two_phases(); }
+  Status MarkCommit(const Slice& /*id*/) override { return two_phases(); }
+  Status MarkCommitWithTimestamp(const Slice& /*id*/, const Slice& /*time*/) override {
+    return two_phases();
+  }
+  Status MarkRollback(const Slice& /*id*/) override { return two_phases(); }
+
+  // The log has transactions in two phases. Their changes are numbered when they are committed, and
+  // stand where they were prepared: numbers do not tell whether the log is complete.
+  bool has_two_phases() const { return has_two_phases_; }
 
  private:
+  Status two_phases() {
+    has_two_phases_ = true;
+    return Status::OK();
+  }
   Status tell(std::uint32_t family, const Slice& key) {
     if (family == column_family_) told_.changed(view(key));
     return Status::OK();
@@ -278,60 +278,8 @@ class Replay final : public rocksdb::WriteBatch::Handler {
 
   std::uint32_t column_family_;
   ChangeObserver& told_;
+  bool has_two_phases_ = false;
 };
-
-// How a directory is to be opened: with its own options, if it has an OPTIONS file.
-struct Plan {
-  rocksdb::DBOptions db;
-  std::vector<ColumnFamilyDescriptor> families;
-  std::string options_file;  // empty if there is none
-};
-
-constexpr Error kNoDatabase = {Errc::invalid, "the directory holds no RocksDB database"};
-
-Status plan_for(const std::string& directory, Plan& plan) {
-  std::vector<std::string> names;
-  Status status = rocksdb::DB::ListColumnFamilies(rocksdb::DBOptions(), directory, &names);
-  if (!status.ok()) return status;
-  rocksdb::ConfigOptions lenient;
-  lenient.ignore_unknown_options = true;
-  lenient.ignore_unsupported_options = true;
-  std::vector<ColumnFamilyDescriptor> described;
-  status = rocksdb::LoadLatestOptions(lenient, directory, &plan.db, &described);
-  if (status.ok()) {
-    std::string name;
-    status = rocksdb::GetLatestOptionsFileName(directory, rocksdb::Env::Default(), &name);
-    plan.options_file = directory + "/" + name;
-  }
-  if (!status.ok() && !status.IsNotFound()) return status;
-  for (const ColumnFamilyDescriptor& one : described) {
-    // RocksDB passes over what it does not know, and would follow the pointers that it has not set.
-    if (one.options.table_factory == nullptr || one.options.memtable_factory == nullptr ||
-        one.options.comparator == nullptr) {
-      return Status::Corruption("the OPTIONS file lacks parts of the column family " + one.name +
-                                "; restore it from a copy");
-    }
-  }
-  for (const std::string& name : names) {
-    const auto found = std::find_if(described.begin(), described.end(),
-                                    [&](const auto& family) { return family.name == name; });
-    plan.families.push_back(found == described.end() ? ColumnFamilyDescriptor(name, {}) : *found);
-  }
-  return Status::OK();
-}
-
-Error open_error(const Status& status, std::string& why) {
-  const std::string text = why = words_of(status);
-  // Not if the file that is locked could not even be opened.
-  if (status.IsIOError() && (text.find("While lock file") != std::string::npos ||
-                             text.find("lock hold by current process") != std::string::npos)) {
-    return {Errc::busy, "the database is in use by another process"};
-  }
-  if (status.IsInvalidArgument() && text.find("comparator") != std::string::npos) {
-    return {Errc::unsupported, "the database orders its keys otherwise than by their bytes"};
-  }
-  return error_of(status);
-}
 
 // A directory of this process, for the files of a secondary.
 std::string temporary_directory() {
@@ -342,7 +290,8 @@ std::string temporary_directory() {
 }  // namespace
 
 struct RocksStore::Body {
-  Body(std::string where, const Settings& how) : directory(std::move(where)), settings(how) {
+  Body(std::string where, const Settings& how)
+      : directory(std::move(where)), settings(how), plan(directory, settings) {
     writing.sync = settings.sync;
     reading.total_order_seek = true;
   }
@@ -356,20 +305,24 @@ struct RocksStore::Body {
 
   // `why` takes more words of an error than it can hold itself.
   Result<void> open(std::string& why);
-  Result<void> check(const std::string& damage, std::string& why) const;
-  Result<void> make_plan(Plan& plan, std::string& why) const;
+  void listen();
   Result<void> close();
-  Result<void> set_merger(ColumnFamilyDescriptor& one, const std::string& options_file) const;
-  Status probe(const Plan& plan) const;
-  Status open_as_planned(const Plan& plan);
+  Status probe() const;
+  Status open_as_planned();
 
   bool writable() const { return settings.mode == Mode::read_write; }
+  bool has_blob_files() const {
+    std::uint64_t files = 0;
+    return db->GetOptions(family).enable_blob_files ||
+           !db->GetIntProperty(family, rocksdb::DB::Properties::kNumBlobFiles, &files) || files > 0;
+  }
   std::string checkpoint_path() const {
     const std::uint32_t id = family->GetID();
     return directory + "/SEMEL-INDEX" + (id == 0 ? std::string() : "." + std::to_string(id));
   }
 
   Result<std::optional<std::string>> get(std::string_view key) const;
+  Result<std::optional<std::string>> get_checked(std::string_view key) const;
   Status add(const Write& write, rocksdb::WriteBatch& batch) const;
   // REQUIRES of these: the mutex is held.
   Result<void> write(std::span<const Write> writes);
@@ -378,6 +331,7 @@ struct RocksStore::Body {
 
   const std::string directory;
   const Settings settings;
+  RocksPlan plan;
   std::unique_ptr<rocksdb::DB> db;
   std::vector<rocksdb::ColumnFamilyHandle*> handles;
   rocksdb::ColumnFamilyHandle* family = nullptr;
@@ -395,94 +349,36 @@ struct RocksStore::Body {
   const std::shared_ptr<Problem> problem = std::make_shared<Problem>();  // cursors tell it, too
 };
 
-// RocksDB opens much that is damaged, without a word, with a part of the records.
-Result<void> RocksStore::Body::check(const std::string& damage, std::string& why) const {
-  if (damage.empty()) return {};
-  why = damage;
-  return Error{Errc::io, "the database is damaged"};
-}
-
-Result<void> RocksStore::Body::make_plan(Plan& plan, std::string& why) const {
-  if (!fs::exists(directory + "/CURRENT")) {
-    if (!(settings.create && writable())) return kNoDatabase;
-    plan.families.emplace_back("default", rocksdb::ColumnFamilyOptions());
-    return check(check_empty(directory), why);
-  }
-  const DirectoryCheck checked = check_directory(directory);
-  if (const Result<void> sound = check(checked.damage, why); !sound) return sound;
-  const Status status = plan_for(directory, plan);
-  if (!status.ok()) return open_error(status, why);
-  if (plan.db.allow_mmap_writes) return {};  // zeros follow the end of the log
-  const LogsCheck logs = check_logs(plan.db.wal_dir.empty() ? directory : plan.db.wal_dir, checked);
-  // The log was found sound up to its end. Who reads it while it is written may find another end.
-  plan.db.wal_recovery_mode = writable() && !logs.torn
-                                  ? rocksdb::WALRecoveryMode::kAbsoluteConsistency
-                                  : rocksdb::WALRecoveryMode::kPointInTimeRecovery;
-  return check(logs.damage, why);
+void RocksStore::Body::listen() {
+  const ColumnFamilyDescriptor& ours = plan.asked();
+  const bool drops = ours.options.compaction_filter != nullptr ||
+                     ours.options.compaction_filter_factory != nullptr ||
+                     ours.options.compaction_style == rocksdb::kCompactionStyleFIFO;
+  listener = std::make_shared<Listener>(ours.name, drops, settings.log_archive_bytes);
+  if (writable()) plan.db.listeners.push_back(listener);
 }
 
 Result<void> RocksStore::Body::open(std::string& why) {
-  Plan plan;
-  if (const Result<void> planned = make_plan(plan, why); !planned) return planned;
-  const auto is_ours = [&](const ColumnFamilyDescriptor& one) {
-    return one.name == settings.column_family;
-  };
-  auto ours = std::find_if(plan.families.begin(), plan.families.end(), is_ours);
-  if (ours == plan.families.end()) {
-    if (!(settings.create && writable())) {
-      return Error{Errc::invalid, "the database has no such column family"};
-    }
-    plan.families.emplace_back(settings.column_family, rocksdb::ColumnFamilyOptions());
-    plan.db.create_missing_column_families = true;
-    ours = std::prev(plan.families.end());
-  }
-  rocksdb::ColumnFamilyOptions& options = ours->options;
-  if (std::string_view(options.comparator->Name()) != rocksdb::BytewiseComparator()->Name()) {
-    return Error{Errc::unsupported, "the database orders its keys otherwise than by their bytes"};
-  }
-  for (ColumnFamilyDescriptor& one : plan.families) {
-    if (!writable() && !is_ours(one)) continue;  // nobody compacts it
-    const Result<void> set = set_merger(one, plan.options_file);
-    if (!set) return set;
-  }
-  if (settings.write_buffer_bytes) options.write_buffer_size = *settings.write_buffer_bytes;
-  // Blocks that are larger than the buffer of which they are a part end the process. They may come
-  // from the lines above, or from an OPTIONS file.
-  for (ColumnFamilyDescriptor& one : plan.families) {
-    constexpr std::size_t kLeastBlocks = 8;
-    if (one.options.arena_block_size > one.options.write_buffer_size / kLeastBlocks) {
-      one.options.arena_block_size = 0;  // to follow from the buffer
-    }
-  }
-  plan.db.create_if_missing = settings.create;
-  plan.db.info_log = std::make_shared<NoLog>();
-  plan.db.paranoid_checks = true;
-  plan.db.skip_checking_sst_file_sizes_on_db_open = false;
-  plan.db.track_and_verify_wals_in_manifest = settings.mode != Mode::secondary;
-  const bool drops = options.compaction_filter != nullptr ||
-                     options.compaction_filter_factory != nullptr ||
-                     options.compaction_style == rocksdb::kCompactionStyleFIFO;
-  listener = std::make_shared<Listener>(ours->name, drops, settings.log_archive_bytes);
-  if (writable()) {
-    plan.db.listeners.push_back(listener);
-    if (plan.db.WAL_ttl_seconds == 0 && plan.db.WAL_size_limit_MB == 0) {
-      plan.db.WAL_size_limit_MB = (settings.log_archive_bytes + (1U << 20) - 1) >> 20;
-    }
-  } else {
-    std::erase_if(plan.families, [&](const ColumnFamilyDescriptor& one) {
-      return one.name != rocksdb::kDefaultColumnFamilyName && !is_ours(one);
-    });
-  }
-  if (const Status status = open_as_planned(plan); !status.ok()) return open_error(status, why);
+  if (const Result<void> planned = plan.make(why); !planned) return planned;
+  listen();
+  if (const Status status = open_as_planned(); !status.ok()) return open_error(status, why);
   for (rocksdb::ColumnFamilyHandle* const handle : handles) {
     if (handle->GetName() == settings.column_family) family = handle;
   }
   SEMEL_ASSERT(family != nullptr);
   listener->know(files_of(*db, settings.column_family));
-  if (!writable()) return {};
+  if (settings.mode == Mode::secondary && has_blob_files()) {
+    why =
+        "its values are in blob files, which a secondary of RocksDB cannot read; read it while its "
+        "owner has it closed";
+    return kBlobs;
+  }
+  if (!writable()) return plan.judge_stand_ins(*db, handles, why);
   remove_leftovers(checkpoint_path());
   remove_leftovers(seal_path(directory));
-  if (!seal_directory(directory, false)) return Error{Errc::io, "the seal could not be written"};
+  if (!seal_directory(directory, plan.log_directory(), false)) {
+    return Error{Errc::io, "the seal could not be written"};
+  }
   return {};
 }
 
@@ -495,7 +391,8 @@ Result<void> RocksStore::Body::close() {
     if (writable() && status.ok()) status = db->Flush({}, handle);
   }
   rocksdb::CancelAllBackgroundWork(db.get(), true);  // the MANIFEST grows no more
-  const bool sealed = !writable() || !status.ok() || seal_directory(directory, true);
+  const bool sealed =
+      !writable() || !status.ok() || seal_directory(directory, plan.log_directory(), true);
   for (rocksdb::ColumnFamilyHandle* const handle : handles) {
     db->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
   }
@@ -506,29 +403,9 @@ Result<void> RocksStore::Body::close() {
   return {};
 }
 
-// A column family keeps the merge operator that it has; ours gets one if it has none.
-Result<void> RocksStore::Body::set_merger(ColumnFamilyDescriptor& one,
-                                          const std::string& options_file) const {
-  std::shared_ptr<rocksdb::MergeOperator>& present = one.options.merge_operator;
-  const std::string name =
-      present != nullptr ? present->Name() : merge_operator_name(options_file, one.name);
-  const bool ours = one.name == settings.column_family;
-  if (settings.merger != nullptr && (name.empty() ? ours : name == settings.merger->name())) {
-    present = merge_operator_of(*settings.merger);
-    return {};
-  }
-  if (settings.merger != nullptr && ours) {
-    return Error{Errc::unsupported, "the database has another merge operator"};
-  }
-  if (present == nullptr && !name.empty()) {
-    return Error{Errc::unsupported, "the database has a merge operator that is not known here"};
-  }
-  return {};
-}
-
 // Tells damage that a secondary would not: where a table file cannot be read, it shows an older
 // state. An owner that deletes files while we look is no damage: it does not do so at every look.
-Status RocksStore::Body::probe(const Plan& plan) const {
+Status RocksStore::Body::probe() const {
   constexpr int kLooks = 10;
   Status status;
   for (int look = 0; look < kLooks; ++look) {
@@ -544,7 +421,7 @@ Status RocksStore::Body::probe(const Plan& plan) const {
   return status;
 }
 
-Status RocksStore::Body::open_as_planned(const Plan& plan) {
+Status RocksStore::Body::open_as_planned() {
   rocksdb::DB* opened = nullptr;
   Status status;
   switch (settings.mode) {
@@ -555,9 +432,10 @@ Status RocksStore::Body::open_as_planned(const Plan& plan) {
       status = rocksdb::DB::OpenForReadOnly(plan.db, directory, plan.families, &handles, &opened);
       break;
     case Mode::secondary: {
-      if (status = probe(plan); !status.ok()) return status;
+      if (status = probe(); !status.ok()) return status;
       secondary_directory = temporary_directory();
       if (secondary_directory.empty()) return Status::IOError("no temporary directory");
+      plan.files.allow(secondary_directory);
       rocksdb::DBOptions options = plan.db;
       options.max_open_files = -1;  // files that the owner deletes stay readable
       status = rocksdb::DB::OpenAsSecondary(options, directory, secondary_directory, plan.families,
@@ -570,6 +448,7 @@ Status RocksStore::Body::open_as_planned(const Plan& plan) {
 }
 
 Result<std::optional<std::string>> RocksStore::Body::get(std::string_view key) const {
+  if (settings.merger == nullptr) return get_checked(key);
   std::string value;
   const Status status = db->Get(reading, family, slice(key), &value);
   if (status.IsNotFound()) return std::optional<std::string>();
@@ -577,8 +456,27 @@ Result<std::optional<std::string>> RocksStore::Body::get(std::string_view key) c
   return std::optional(std::move(value));
 }
 
+// RocksDB gives of a record with wide columns the value of one, and only an iterator tells: its
+// GetEntity() ends the process where there are merges, and is wrong where there are blobs.
+Result<std::optional<std::string>> RocksStore::Body::get_checked(std::string_view key) const {
+  const std::string end = successor(key);
+  const Slice bound = end;
+  rocksdb::ReadOptions one = reading;
+  one.iterate_upper_bound = &bound;
+  const std::unique_ptr<rocksdb::Iterator> at(db->NewIterator(one, family));
+  at->Seek(slice(key));
+  if (!at->status().ok()) return problem->note(at->status());
+  if (!at->Valid()) return std::optional<std::string>();
+  if (!is_plain(at->columns())) return problem->wide(key);
+  return std::optional(at->value().ToString());
+}
+
 Status RocksStore::Body::add(const Write& write, rocksdb::WriteBatch& batch) const {
   const Slice key = slice(write.key);
+  if (write.value && plan.prefix() != nullptr && !plan.prefix()->InDomain(key)) {
+    return Status::NotSupported("the key " + shown(write.key) +
+                                " has no prefix, which its owner needs to find it in memory");
+  }
   if (!write.merge) {
     return write.value ? batch.Put(family, key, slice(*write.value)) : batch.Delete(family, key);
   }
@@ -638,7 +536,7 @@ Result<bool> RocksStore::Body::replay(std::uint64_t from, ChangeObserver& told) 
   for (; log->Valid() && log->status().ok(); log->Next()) {
     const rocksdb::BatchResult batch = log->GetBatch();
     if (batch.sequence > expected) return false;
-    if (!batch.writeBatchPtr->Iterate(&handler).ok()) return false;
+    if (!batch.writeBatchPtr->Iterate(&handler).ok() || handler.has_two_phases()) return false;
     expected = std::max(expected, batch.sequence + batch.writeBatchPtr->Count());
   }
   return expected > last;
@@ -648,14 +546,26 @@ class RocksStore::IteratorCursor final : public Cursor {
  public:
   IteratorCursor(std::unique_ptr<rocksdb::Iterator> iterator, std::shared_ptr<Problem> problem)
       : iterator_(std::move(iterator)), problem_(std::move(problem)) {}
-  void seek(std::string_view key) override { iterator_->Seek(slice(key)); }
-  void next() override { iterator_->Next(); }
-  bool valid() const override { return iterator_->Valid(); }
+  void seek(std::string_view key) override {
+    iterator_->Seek(slice(key));
+    look();
+  }
+  void next() override {
+    iterator_->Next();
+    look();
+  }
+  bool valid() const override { return iterator_->Valid() && !wide_; }
   std::string_view key() const override { return view(iterator_->key()); }
   std::string_view value() const override { return view(iterator_->value()); }
-  Result<void> status() const override { return problem_->check(iterator_->status()); }
+  Result<void> status() const override {
+    if (wide_) return problem_->wide(view(iterator_->key()));
+    return problem_->check(iterator_->status());
+  }
 
  private:
+  void look() { wide_ = iterator_->Valid() && !is_plain(iterator_->columns()); }
+
+  bool wide_ = false;
   std::unique_ptr<rocksdb::Iterator> iterator_;
   std::shared_ptr<Problem> problem_;
 };
@@ -676,7 +586,9 @@ Result<std::unique_ptr<RocksStore>> RocksStore::open(const std::string& director
 }
 
 Result<std::vector<std::string>> RocksStore::column_families(const std::string& directory) {
-  if (!fs::exists(directory + "/CURRENT")) return kNoDatabase;
+  if (!fs::exists(directory + "/CURRENT")) {
+    return Error{Errc::invalid, "the directory holds no RocksDB database"};
+  }
   if (!check_directory(directory).damage.empty()) {
     return Error{Errc::io, "the database is damaged"};
   }
@@ -684,6 +596,11 @@ Result<std::vector<std::string>> RocksStore::column_families(const std::string& 
   const Status status = rocksdb::DB::ListColumnFamilies(rocksdb::DBOptions(), directory, &names);
   if (!status.ok()) return error_of(status);
   return names;
+}
+
+std::string RocksStore::merge_operator(const std::string& directory,
+                                       const std::string& column_family) {
+  return RocksOptionsText::of_directory(directory).family_option(column_family, "merge_operator");
 }
 
 Result<std::optional<std::string>> RocksStore::get(std::string_view key) const {
@@ -860,6 +777,7 @@ Result<void> RocksStore::catch_up() {
   const auto before = state();
   const Status status = body_->db->TryCatchUpWithPrimary();
   if (body_->observer != nullptr && state() != before) body_->observer->changed(KeyRange::all());
+  if (status.ok() && body_->has_blob_files()) return kBlobs;
   return body_->problem->check(status);
 }
 

@@ -1,7 +1,11 @@
 // RocksStore: one column family of a RocksDB directory as an OrderedStore.
 //
 // Contract  As in ordered_store.h. A directory is opened with the options that its OPTIONS file
-//           names, so that its owner finds it as it was. RocksDB's own log is not written.
+//           names, and the file stays as it is, so that its owner finds it as it was. RocksDB's own
+//           log is not written. A new OPTIONS file is made for a new directory, a new column family
+//           or a merger that is new. raw().SetOptions() lasts until the store is closed.
+// Places    No file outside of the directory is changed, whatever OPTIONS say: a copy has those of
+//           its original. Settings::wal_dir and db_paths are the exceptions.
 // Modes     read_write: for one process at a time. read_only: the state at opening, even of a
 //           directory in use, as long as its owner does not delete files. secondary: follows a
 //           directory in use, a step with each catch_up().
@@ -26,8 +30,11 @@
 //           leave docs/formats/rocksdb_seal_v1.md in the directory.
 // Error     at opening: Errc::io if it is damaged; Errc::busy if another process has the directory
 //           open; Errc::invalid if it is no database, or has no such column family;
-//           Errc::unsupported if keys are in another order than that of their bytes, or if a merge
-//           operator is neither RocksDB's own nor of the merger's name.
+//           Errc::outside if its log or tables are outside of the directory, and that was not said
+//           or cannot be so; Errc::unsupported if keys are in another order than that of their bytes,
+//           if records wait for a merge operator that is neither RocksDB's own nor of the merger's
+//           name, if a transaction is prepared (read_write), or if values are those of DBWithTTL.
+//           when reading: Errc::unsupported for a record with wide columns.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +53,10 @@ namespace semel {
 class RocksStore final : public OrderedStore {
  public:
   enum class Mode : std::uint8_t { read_write, read_only, secondary };
+  struct Path {
+    std::string path;
+    std::uint64_t target_bytes = UINT64_MAX;  // how much of the tables it is to take
+  };
   struct Settings {
     Mode mode = Mode::read_write;
     bool create = false;  // the directory or the column family, if there is none; read_write only
@@ -55,6 +66,10 @@ class RocksStore final : public OrderedStore {
     std::optional<std::uint64_t> write_buffer_bytes = {};  // nullopt: as the directory has it
     std::uint64_t log_archive_bytes = std::uint64_t{64} << 20;
     const Merger* merger = nullptr;  // outlives the store; its name has letters, digits and dots
+    // Places outside of the directory, which are used only if they are given here. They are locked
+    // meanwhile.
+    std::optional<std::string> wal_dir = {};  // of the log; may be the directory itself
+    std::vector<Path> db_paths = {};          // of the tables, as the owner gives them to RocksDB
   };
 
   // `why`, if given, takes in case of an error RocksDB's own words, or which file is damaged and
@@ -64,6 +79,9 @@ class RocksStore final : public OrderedStore {
                                                   std::string* why = nullptr);
   // Errc::invalid if there is no database.
   static Result<std::vector<std::string>> column_families(const std::string& directory);
+  // Returns the name of the merge operator that the OPTIONS file has for a column family; empty if
+  // it has none.
+  static std::string merge_operator(const std::string& directory, const std::string& column_family);
   ~RocksStore() override;
 
   Result<std::optional<std::string>> get(std::string_view key) const override;

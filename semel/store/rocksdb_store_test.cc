@@ -318,8 +318,12 @@ class Longest final : public rocksdb::AssociativeMergeOperator {
 TEST_F(RocksStoreTest, RefusesAMergeOperatorThatIsNotKnownAndTakesOneThatIs) {
   rocksdb::Options options;
   options.merge_operator = std::make_shared<Longest>();
-  foreign(options);
+  ASSERT_TRUE(foreign(options)->Put({}, "a", "1").ok());
+  EXPECT_EQ(read(*open({})), (Model{{"a", "1"}}));  // there is nothing to merge
+  ASSERT_TRUE(foreign(options)->Merge({}, "a", "22").ok());
   EXPECT_EQ(refusal({}), Errc::unsupported);
+  EXPECT_EQ(refusal({.mode = Mode::read_only}), Errc::unsupported);
+  EXPECT_EQ(refusal({.mode = Mode::secondary}), Errc::unsupported);
   fs::remove_all(path());
   ASSERT_TRUE(
       rocksdb::MergeOperator::CreateFromString({}, "uint64add", &options.merge_operator).ok());
@@ -328,6 +332,25 @@ TEST_F(RocksStoreTest, RefusesAMergeOperatorThatIsNotKnownAndTakesOneThatIs) {
   const Bytes position = *open({})->position();
   ASSERT_TRUE(foreign(options)->Merge({}, "n", std::string("\x03\0\0\0\0\0\0\0", 8)).ok());
   told_since(position, {{"n", std::string("\x02\0\0\0\0\0\0\0", 8)}});
+}
+
+TEST_F(RocksStoreTest, ARecordWithWideColumnsIsAnErrorThatNamesIt) {
+  {
+    const auto db = foreign();
+    const rocksdb::WideColumns columns = {{"", "1"}, {"other", "2"}};
+    ASSERT_TRUE(db->PutEntity({}, db->DefaultColumnFamily(), "wide", columns).ok());
+  }
+  const auto store = open({});
+  put(*store, "plain", "1");
+  EXPECT_EQ(**store->get("plain"), "1");
+  EXPECT_EQ(store->get("wide").error().code, Errc::unsupported);
+  EXPECT_NE(store->problem().find("'wide'"), std::string::npos) << store->problem();
+  const auto cursor = *store->cursor();
+  cursor->seek("plain");
+  ASSERT_TRUE(cursor->valid());
+  cursor->next();
+  EXPECT_FALSE(cursor->valid());
+  EXPECT_EQ(cursor->status().error().code, Errc::unsupported);
 }
 
 const Appender kAppender;
@@ -411,11 +434,11 @@ TEST_F(RocksStoreTest, ADirectoryWithAMergeOperatorOfRocksDBTakesNoOther) {
   EXPECT_EQ(merge(*open({}), "n", "1").error().code, Errc::unsupported);
 }
 
-// Whoever compacts a column family has to know how to merge in it.
+// A column family that nobody asks for is not compacted: nothing in it has to be merged.
 TEST_F(RocksStoreTest, TheMergerOfOneColumnFamilyIsKeptByAWriterToAnother) {
   { ASSERT_TRUE(merge(*open({.create = true, .merger = &kAppender}), "a", "1")); }
+  { put(*open({.create = true, .column_family = "blue"}), "a", "blue"); }
   const RocksStore::Settings red = {.create = true, .column_family = "red"};
-  EXPECT_EQ(refusal(red), Errc::unsupported);
   RocksStore::Settings merging = red;
   merging.merger = &kAppender;
   { ASSERT_TRUE(merge(*open(merging), "a", "red")); }

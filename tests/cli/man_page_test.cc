@@ -26,11 +26,12 @@ std::string section(const std::string& page, const std::string& heading) {
 
 // The lines that name an option, each after a .TP of its own.
 std::set<std::string> options_in(const std::string& text) {
-  constexpr std::string_view kBefore = ".TP\n.BR -";
   std::set<std::string> found;
-  for (std::size_t at = 0; (at = text.find(kBefore, at)) != std::string::npos; ++at) {
-    const std::size_t start = at + std::string_view(".TP\n").size();
-    found.insert(text.substr(start, text.find('\n', start) - start));
+  for (const std::string_view before : {".TP\n.BR -", ".TP\n.BR \"-"}) {
+    for (std::size_t at = 0; (at = text.find(before, at)) != std::string::npos; ++at) {
+      const std::size_t start = at + std::string_view(".TP\n").size();
+      found.insert(text.substr(start, text.find('\n', start) - start));
+    }
   }
   return found;
 }

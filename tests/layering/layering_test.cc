@@ -121,7 +121,10 @@ TEST(LayeringChecker, FindsABreachDeepInATree) {
   EXPECT_EQ(printed(report.breaches),
             "cli/main.cc:1: rocksdb/db.h: "
             "rocksdb may be included only in semel/store/rocksdb_checksum.cc, "
-            "semel/store/rocksdb_merge.cc, "
+            "semel/store/rocksdb_files.cc, semel/store/rocksdb_log_contents.cc, "
+            "semel/store/rocksdb_merge.cc, semel/store/rocksdb_plan.cc, "
+            "semel/store/rocksdb_plan.h, semel/store/rocksdb_stand_in.cc, "
+            "semel/store/rocksdb_status.cc, semel/store/rocksdb_status.h, "
             "semel/store/rocksdb_store.cc\n"
             "semel/core/deep/broken.cc:2: cli/main.h: "
             "semel/core may include nothing but itself\n");

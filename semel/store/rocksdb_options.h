@@ -1,0 +1,42 @@
+// The text of a RocksDB OPTIONS file.
+//
+// Why       RocksDB forgets the names of operators and orders that it cannot make, and writes a new
+//           file whenever it opens a directory. The owner must find its own options afterwards.
+// Format    of RocksDB: sections `[CFOptions "name"]`, in them lines `option=value`.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace semel {
+
+class RocksOptionsText {
+ public:
+  RocksOptionsText() = default;
+  explicit RocksOptionsText(std::string text) : text_(std::move(text)) {}
+  // Reads the newest OPTIONS file of the directory; empty if there is none.
+  static RocksOptionsText of_directory(const std::string& directory);
+
+  bool empty() const { return text_.empty(); }
+  const std::string& text() const { return text_; }
+
+  // Returns the value of an option; empty if it is not there, or is nullptr.
+  std::string db_option(std::string_view name) const;
+  std::string family_option(std::string_view family, std::string_view name) const;
+  bool has_family(std::string_view family) const;
+
+  // Returns this text with the sections of column families that only `other` has. For those in
+  // `replaced` the sections of `other` take the place of its own.
+  RocksOptionsText with_families_of(const RocksOptionsText& other,
+                                    const std::set<std::string>& replaced) const;
+  bool operator==(const RocksOptionsText&) const = default;
+
+ private:
+  std::string text_;
+};
+
+// Returns the name of the newest OPTIONS file; empty if there is none.
+std::string newest_options_file(const std::string& directory);
+
+}  // namespace semel
