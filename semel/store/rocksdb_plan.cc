@@ -188,11 +188,12 @@ Result<void> RocksPlan::settle_log(std::string& why) {
                        shown(chosen) + " cannot be its own",
                    why, kOutside.what, kOutside.code);
   }
-  if (const auto used = use_place(chosen, "write-ahead log", why); !used) return used;
-  if (settings_.mode == RocksStore::Mode::secondary) return {};  // its owner writes it
-  if (file_in_use(chosen, {".log"}, OpenFor::writing).empty()) return {};
-  return refusal("another process writes to the write-ahead log in " + shown(chosen), why,
-                 kOutside.what, kOutside.code);
+  if (settings_.mode != RocksStore::Mode::secondary &&  // whose owner writes it
+      !file_in_use(chosen, {".log"}, OpenFor::writing).empty()) {
+    return refusal("another process writes to the write-ahead log in " + shown(chosen), why,
+                   kOutside.what, kOutside.code);
+  }
+  return use_place(chosen, "write-ahead log", why);
 }
 
 Result<void> RocksPlan::settle_tables(std::string& why) {
@@ -211,12 +212,13 @@ Result<void> RocksPlan::settle_tables(std::string& why) {
   for (const RocksStore::Path& one : settings_.db_paths) {
     db.db_paths.emplace_back(one.path, one.target_bytes);
     if (within(directory_, one.path)) continue;
+    const std::string busy =
+        writable() ? file_in_use(one.path, {".sst", ".blob"}, OpenFor::anything) : "";
+    if (!busy.empty()) {
+      return refusal("another process has " + shown(one.path + "/" + busy) + " open", why,
+                     kOutside.what, kOutside.code);
+    }
     if (const auto used = use_place(one.path, "table files", why); !used) return used;
-    if (!writable()) continue;
-    const std::string busy = file_in_use(one.path, {".sst", ".blob"}, OpenFor::anything);
-    if (busy.empty()) continue;
-    return refusal("another process has " + shown(one.path + "/" + busy) + " open", why,
-                   kOutside.what, kOutside.code);
   }
   return {};
 }
@@ -232,6 +234,7 @@ Result<void> RocksPlan::use_place(const std::string& path, const std::string& wh
         shown(path) + " has the file " + file + ", so it is the directory of another database", why,
         kOutside.what, kOutside.code);
   }
+  if (settings_.mode == RocksStore::Mode::secondary) return {};  // its owner has the lock
   std::optional<PlaceLock> lock = writable() ? PlaceLock::take(path) : PlaceLock::share(path);
   if (!lock) {
     return refusal(shown(path) + " is in use, or its " + PlaceLock::kName + " cannot be opened",

@@ -18,6 +18,8 @@
 
 #include "semel/core/random.h"
 #include "semel/store/range_set.h"
+#include "semel/store/rocksdb_options.h"
+#include "semel/store/rocksdb_places.h"
 #include "semel/store/rocksdb_position.h"
 #include "tests/cli/process.h"
 #include "tests/cli/temporary_directory.h"
@@ -492,6 +494,33 @@ TEST_F(RocksStoreTest, WhatIsSyncedIsOnDisk) {
   EXPECT_EQ(killed(), (Model{{"a", "1"}}));
 }
 
+// What RocksDB does not do by itself any more, because the options that would make it do so are not
+// passed on.
+TEST_F(RocksStoreTest, NoFileOutsideOfTheDirectoryIsChanged) {
+  const std::string victim = directory_.write("beside/000001.sst", "of another database");
+  const auto store = open();
+  rocksdb::Env& env = *store->raw().GetEnv();
+  EXPECT_FALSE(env.DeleteFile(victim).ok());
+  EXPECT_FALSE(env.RenameFile(victim, path() + "/taken").ok());
+  std::unique_ptr<rocksdb::WritableFile> file;
+  EXPECT_FALSE(env.NewWritableFile(victim, &file, {}).ok());
+  EXPECT_FALSE(env.ReopenWritableFile(victim, &file, {}).ok());
+  EXPECT_FALSE(env.CreateDirIfMissing((directory_.path() / "new").string()).ok());
+  fs::create_symlink(victim, path() + "/link");
+  EXPECT_FALSE(env.NewWritableFile(path() + "/link", &file, {}).ok());
+  EXPECT_TRUE(env.DeleteFile(path() + "/link").ok());  // the name is ours
+  EXPECT_EQ(read_file(victim), "of another database");
+}
+
+TEST_F(RocksStoreTest, ReadersChangeNoFile) {
+  left_behind();
+  for (const Mode mode : {Mode::read_only, Mode::secondary}) {
+    const auto store = open({.mode = mode});
+    EXPECT_FALSE(store->raw().GetEnv()->DeleteFile(path() + "/CURRENT").ok());
+  }
+  EXPECT_TRUE(fs::exists(path() + "/CURRENT"));
+}
+
 TEST_F(RocksStoreTest, KeepsTheOptionsOfADirectory) {
   rocksdb::Options options;
   options.compaction_style = rocksdb::kCompactionStyleUniversal;
@@ -810,6 +839,67 @@ struct PositionCase {
   }
 };
 INSTANTIATE_TYPED_TEST_SUITE_P(RocksPosition, Golden, PositionCase);
+
+TEST(PlaceLock, IsForOneWriterOrManyReaders) {
+  const TemporaryDirectory place;
+  const std::string path = place.path();
+  EXPECT_TRUE(PlaceLock::share(path));
+  EXPECT_FALSE(fs::exists(path + "/SEMEL-LOCK"));  // readers write nothing
+  {
+    const auto writer = PlaceLock::take(path);
+    ASSERT_TRUE(writer);
+    EXPECT_FALSE(PlaceLock::take(path));
+    EXPECT_FALSE(PlaceLock::share(path));
+  }
+  const auto reader = PlaceLock::share(path);
+  EXPECT_TRUE(reader);
+  EXPECT_TRUE(PlaceLock::share(path));
+  EXPECT_FALSE(PlaceLock::take(path));
+}
+
+TEST(Places, AreComparedAfterAllLinksAreFollowed) {
+  const TemporaryDirectory directory;
+  const std::string root = directory.path();
+  fs::create_directories(root + "/a/inner");
+  fs::create_directories(root + "/b");
+  fs::create_directory_symlink(root + "/b", root + "/a/link");
+  fs::create_directory_symlink(root + "/a", root + "/same");
+  for (const char* same : {"/a/", "/a/.", "/same", "/same/", "/b/../a", "/a/inner/.."}) {
+    EXPECT_TRUE(same_place(root + "/a", root + same)) << same;
+  }
+  for (const char* other : {"/b", "/a/link", "/a/inner", "/none"}) {
+    EXPECT_FALSE(same_place(root + "/a", root + other)) << other;
+  }
+  for (const char* inner : {"/a", "/a/inner", "/a/none", "/same/inner/"}) {
+    EXPECT_TRUE(within(root + "/a", root + inner)) << inner;
+  }
+  for (const char* outer : {"", "/b", "/a/link", "/a/link/x", "/ab", "/a/../b"}) {
+    EXPECT_FALSE(within(root + "/a", root + outer)) << outer;
+  }
+}
+
+TEST(RocksOptionsText, KeepsItsOwnSectionsAndTakesThoseItLacks) {
+  const RocksOptionsText own(
+      "[Version]\n  rocksdb_version=6.11.4\n\n[DBOptions]\n  wal_dir=/x\n"
+      "[CFOptions \"default\"]\n  comparator=mine\n  merge_operator=nullptr\n");
+  const RocksOptionsText written(
+      "[Version]\n  rocksdb_version=7.8.3\n[DBOptions]\n  wal_dir=\n"
+      "[CFOptions \"default\"]\n  comparator=other\n  merge_operator=added\n"
+      "[CFOptions \"red\"]\n  comparator=red\n[TableOptions/BlockBasedTable \"red\"]\n  a=1\n");
+  EXPECT_EQ(own.db_option("wal_dir"), "/x");
+  EXPECT_EQ(own.family_option("default", "comparator"), "mine");
+  EXPECT_EQ(own.family_option("default", "merge_operator"), "");
+  EXPECT_EQ(own.family_option("red", "comparator"), "");
+  EXPECT_EQ(own.with_families_of(own, {}), own);
+  const RocksOptionsText both = own.with_families_of(written, {});
+  EXPECT_TRUE(both.text().starts_with(own.text()));
+  EXPECT_EQ(both.family_option("red", "comparator"), "red");
+  EXPECT_EQ(both.family_option("default", "comparator"), "mine");
+  EXPECT_NE(both.text().find("[TableOptions/BlockBasedTable \"red\"]\n  a=1"), std::string::npos);
+  const RocksOptionsText merging = own.with_families_of(written, {"default"});
+  EXPECT_EQ(merging.family_option("default", "merge_operator"), "added");
+  EXPECT_EQ(merging.db_option("wal_dir"), "/x");
+}
 
 TEST(RocksPosition, DecodesWhatItEncodedAndRefusesTheRest) {
   const RocksPosition position = PositionCase::make();
