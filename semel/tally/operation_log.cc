@@ -57,7 +57,7 @@ Result<OperationLog> OperationLog::restore(const State& state,
 Result<void> OperationLog::in_force() const {
   if (superseded()) {
     return Error{
-        Errc::outside,
+        Errc::forked,
         "others hold operations of this site that it does not: it was restored from an old "
         "backup, or another site has its id; it must go on under a new id"};
   }

@@ -115,8 +115,8 @@ class OperationLog {
   // Whether an operation with this id is here: a retry of it is one, however long ago it was.
   bool knows(const OperationId& id) const { return by_id_.contains(id); }
 
-  // Whether this site may do anything that others will have to know of. Errc::outside if it is retired
-  // or superseded(); Errc::gap if it is new, and not ready().
+  // Whether this site may do anything that others will have to know of. Errc::outside if it is retired;
+  // Errc::forked if it is superseded(); Errc::gap if it is new, and not ready().
   Result<void> in_force() const;
   // Whether this site may take so many more. Errc::full, Errc::limit if its numbers are used up, and
   // what in_force() says.

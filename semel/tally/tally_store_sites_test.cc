@@ -370,11 +370,11 @@ struct Restored : ThreeSites {
   }
   void expect_superseded() {
     EXPECT_TRUE(b->info().log.superseded);
-    EXPECT_EQ(b->add({"x", 1, id(999)}, kNow).error().code, Errc::outside);
-    EXPECT_EQ(b->publish().error().code, Errc::outside);
-    EXPECT_EQ(b->admit(9).error().code, Errc::outside);
+    EXPECT_EQ(b->add({"x", 1, id(999)}, kNow).error().code, Errc::forked);
+    EXPECT_EQ(b->publish().error().code, Errc::forked);
+    EXPECT_EQ(b->admit(9).error().code, Errc::forked);
     CrashingStore store(&TallyStore::merger());
-    EXPECT_EQ(b->copy_to(store).error().code, Errc::outside);
+    EXPECT_EQ(b->copy_to(store).error().code, Errc::forked);
   }
   void restore_b(CrashingStore& backup) {
     b.reset();
@@ -460,7 +460,7 @@ TEST_F(ThreeSites, TwoSitesWithOneIdAreFoundOut) {
   EXPECT_EQ(added(*twins[1], "x", 2, id(2)).outcome, Outcome::applied);
   meet(*twins[0], *a);
   meet(*twins[1], *a);
-  EXPECT_EQ(twins[1]->add({"x", 1, id(3)}, kNow).error().code, Errc::outside);
+  EXPECT_EQ(twins[1]->add({"x", 1, id(3)}, kNow).error().code, Errc::forked);
   EXPECT_FALSE(twins[0]->info().log.superseded);
   EXPECT_EQ(value(*a, "x"), 1);
 }
