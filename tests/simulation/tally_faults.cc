@@ -21,6 +21,16 @@ Result<void> IdFirstStore::write(std::span<const Write> writes) {
   return below().write(writes);
 }
 
+namespace {
+
+std::string encoded(const tally::SiteView& view) {
+  Bytes out;
+  view.encode(out);
+  return std::string(text_of(out));
+}
+
+}  // namespace
+
 std::string understated(std::string_view view, SiteId site, std::uint64_t own) {
   tally::SiteView said = *tally::SiteView::decode(bytes_of(view));
   said.heads.set(site, 0);
@@ -30,9 +40,18 @@ std::string understated(std::string_view view, SiteId site, std::uint64_t own) {
     if (number > 0) held.advance({log.site, number});
   }
   said.held = held;
-  Bytes out;
-  said.encode(out);
-  return std::string(text_of(out));
+  return encoded(said);
+}
+
+std::string overstated(std::string_view view, const VersionVector& more) {
+  tally::SiteView said = *tally::SiteView::decode(bytes_of(view));
+  said.held.merge(more);
+  return encoded(said);
+}
+
+Result<void> drop_journal(OrderedStore& store, TimeMs before_ms) {
+  return store.remove_range(
+      {std::string(1, tally::kJournalPrefix), tally::journal_key(before_ms, 0)});
 }
 
 }  // namespace semel::simulation

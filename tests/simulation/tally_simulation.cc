@@ -4,7 +4,8 @@
 //   --first N      the first of them (1)
 //   --sites LIST   numbers of sites, taken in turn (2,3,5)
 //   --threads N    at the same time (1)
-//   --fault NAME   id-before-effect, no-second-rule or short-window: end at the first seed that shows it
+//   --fault NAME   one of kFaultNames (tally_faults.h): end at the first seed that shows it
+//   --worlds LIST  those of kFeatureNames (tally_weather.h) that a seed may choose from (all), or none
 //   --trace        tell all that happens, in one thread
 //
 // The exit status is 0 if all seeds held, or if the fault was found.
@@ -35,6 +36,7 @@ struct Options {
   std::vector<int> sites = {2, 3, 5};
   std::uint64_t threads = 1;
   TallyFault fault = TallyFault::none;
+  Features features = Features::all();
   bool trace = false;
 };
 
@@ -43,9 +45,6 @@ struct Tally {
   std::uint64_t lost = 0, doubled = 0, other = 0;  // seeds
   TallyCounts counts;
 };
-
-constexpr std::array<std::string_view, 4> kFaultNames = {"none", "id-before-effect",
-                                                         "no-second-rule", "short-window"};
 
 [[noreturn]] void refuse(std::string_view what) {
   std::cerr << "tally_simulation: " << what << "\n";
@@ -72,6 +71,18 @@ std::vector<int> numbers(std::string_view text) {
   return all;
 }
 
+Features features_of(std::string_view text) {
+  Features features = Features::none();
+  while (!text.empty() && text != "none") {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const auto at = std::find(kFeatureNames.begin(), kFeatureNames.end(), text.substr(0, comma));
+    if (at == kFeatureNames.end()) refuse("no such world: " + std::string(text.substr(0, comma)));
+    features.set(static_cast<Feature>(at - kFeatureNames.begin()));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return features;
+}
+
 Options options_of(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
@@ -94,6 +105,8 @@ Options options_of(int argc, char** argv) {
       const auto at = std::find(kFaultNames.begin(), kFaultNames.end(), value);
       if (at == kFaultNames.end()) refuse("no such fault");
       options.fault = static_cast<TallyFault>(at - kFaultNames.begin());
+    } else if (name == "--worlds") {
+      options.features = features_of(value);
     } else {
       refuse("no such option: " + std::string(name));
     }
@@ -108,6 +121,14 @@ std::string command_of(const TallyPlan& plan) {
                         " --seeds 1 --sites " + std::to_string(plan.sites);
   if (plan.fault != TallyFault::none) {
     command.append(" --fault ").append(kFaultNames[static_cast<std::size_t>(plan.fault)]);
+  }
+  if (plan.features != Features::all()) {
+    std::string worlds;
+    for (std::size_t i = 0; i < kFeatureNames.size(); ++i) {
+      if (!plan.features.has(static_cast<Feature>(i))) continue;
+      worlds.append(worlds.empty() ? "" : ",").append(kFeatureNames[i]);
+    }
+    command.append(" --worlds ").append(worlds.empty() ? "none" : worlds);
   }
   return command + " --trace";
 }
@@ -124,7 +145,8 @@ class Runs {
   void work() {
     const std::uint64_t end = options_.first + options_.seeds;
     for (std::uint64_t seed = next_++; seed < end && !found_; seed = next_++) {
-      running = {seed, options_.sites[seed % options_.sites.size()], options_.fault};
+      running = {seed, options_.sites[seed % options_.sites.size()], options_.fault,
+                 options_.features};
       note(running, simulate(running, options_.trace ? &std::cout : nullptr));
     }
   }

@@ -1,5 +1,6 @@
 #include "tests/simulation/tally_site.h"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 
@@ -26,15 +27,17 @@ TallySite::TallySite(SiteId id, const TallyStore::Settings& settings, TallyFault
       settings_(settings),
       fault_(fault),
       skew_(skew),
+      latest_ms_(clock(0)),
       disk_(&TallyStore::merger()),
-      id_first_(disk_, settings.recogniser->kind == tally::Recogniser::Kind::exact) {
+      failing_(disk_),
+      id_first_(failing_, settings.recogniser->kind == tally::Recogniser::Kind::exact) {
   settings_.site = id;
-  settings_.clock = &arrivals_;
+  settings_.clock = &shown_;
 }
 
 OrderedStore& TallySite::store() {
   if (fault_ == TallyFault::id_before_effect) return id_first_;
-  return disk_;
+  return failing_;
 }
 
 TimeMs TallySite::clock(TimeMs now_ms) const {
@@ -42,34 +45,52 @@ TimeMs TallySite::clock(TimeMs now_ms) const {
          static_cast<TimeMs>(skew_.drift * static_cast<double>(now_ms));
 }
 
+TimeMs TallySite::see(TimeMs now_ms) {
+  shown_.set(clock(now_ms));
+  return latest_ms_ = std::max(latest_ms_, clock(now_ms));
+}
+
 void TallySite::open(TimeMs now_ms) {
+  see(now_ms);
   Result<std::unique_ptr<TallyStore>> opened = TallyStore::open(store(), settings_, clock(now_ms));
   require(opened, "a table cannot be opened");
   table_ = *std::move(opened);
+  broken_ = false;
 }
 
-void TallySite::open_as_copy_of(TallySite& member, TimeMs now_ms) {
-  require(member.table().copy_to(disk_), "a copy for a new site");
+Result<void> TallySite::open_as_copy_of(TallySite& member, TimeMs now_ms) {
+  see(now_ms);
+  if (Result<void> copied = member.table().copy_to(disk_); !copied) return copied;
   Result<std::unique_ptr<TallyStore>> opened =
       TallyStore::open_as(store(), id_, settings_, clock(now_ms));
-  require(opened, "a copy cannot be opened");
+  if (!opened) return opened.error();
   table_ = *std::move(opened);
   durable_ = held();
+  return {};
+}
+
+void TallySite::find_broken(TimeMs now_ms) {
+  broken_ = true;
+  for (const Result<void>& told : {table_->publish(), table_->tick(clock(now_ms))}) {
+    require(!told && told.error().code == Errc::io, "a table goes on after its disk has failed");
+  }
 }
 
 void TallySite::crash(bool power_fails, Random& random) {
   held_at_crash_ = held();
+  fail_next(std::nullopt);
   power_failed_ = power_fails;
   table_.reset();
   if (power_fails) disk_.crash(random);
 }
 
 std::uint64_t TallySite::restart(TimeMs now_ms) {
+  const bool was_broken = broken_;
   open(now_ms);
   const VersionVector now = held();
   require(covers(now, durable_), "a site lost what was durable", Violation::Kind::lost);
-  require(power_failed_ || now == held_at_crash_, "a site that was killed lost what it wrote",
-          Violation::Kind::lost);
+  require(power_failed_ || was_broken || now == held_at_crash_,
+          "a site that was killed lost what it wrote", Violation::Kind::lost);
   note();
   return now.at(id_);
 }
@@ -79,8 +100,12 @@ void TallySite::note() {
 }
 
 void TallySite::tick(TimeMs now_ms) {
+  see(now_ms);
   require(table_->tick(clock(now_ms)), "tick");
   note();
+  if (fault_ == TallyFault::journal_dropped) {
+    require(drop_journal(disk_, table_->info().promise.forgotten_before_ms), "journal");
+  }
 }
 
 void TallySite::publish() {
@@ -100,13 +125,26 @@ Entries TallySite::entries(bool honest) {
         tally::site_of_key(cursor->key()) == id_) {
       value = understated(value, id_, said_before_);
     }
+    if (fault_ == TallyFault::acknowledged_while_full && !honest &&
+        tally::site_of_key(cursor->key()) == id_) {
+      value = overstated(value, refused_);
+    }
     entries.emplace_back(cursor->key(), std::move(value));
   }
   return entries;
 }
 
+// What is next of a log and was not taken for want of room.
+void TallySite::note_refused(const Entries& entries) {
+  const VersionVector now = held();
+  for (const auto& [key, value] : entries) {
+    const std::optional<Dot> dot = tally::dot_of_key(key);
+    if (dot && dot->counter == now.at(dot->site) + 1) refused_.advance(*dot);
+  }
+}
+
 void TallySite::take(const Entries& entries, bool join, TimeMs now_ms) {
-  arrivals_.set(clock(now_ms));
+  see(now_ms);
   if (join) {
     std::vector<std::string_view> keys;
     for (const auto& [key, value] : entries) keys.emplace_back(key);
@@ -121,6 +159,7 @@ void TallySite::take(const Entries& entries, bool join, TimeMs now_ms) {
     require(table_->entries().write(writes), "entries of another site");
   }
   note();
+  if (fault_ == TallyFault::acknowledged_while_full) note_refused(entries);
 }
 
 }  // namespace semel::simulation

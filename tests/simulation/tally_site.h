@@ -4,9 +4,11 @@
 // lost what it may not lose.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +17,7 @@
 #include "semel/core/result.h"
 #include "semel/crdt/version_vector.h"
 #include "semel/tally/tally_store.h"
+#include "tests/simulation/failing_store.h"
 #include "tests/simulation/tally_faults.h"
 #include "tests/support/crashing_store.h"
 
@@ -31,13 +34,17 @@ struct Violation {
   std::string text = {};
 };
 
+// Thrown by calls of a site whose disk has failed: the site must be started again.
+struct DiskFailed {};
+
 inline void require(bool holds, std::string text, Violation::Kind kind = Violation::Kind::other) {
   if (!holds) throw Violation{kind, std::move(text)};
 }
 template <class T>
 void require(const Result<T>& result, const char* what) {
-  if (!result)
-    throw Violation{Violation::Kind::other, std::string(what) + ": " + result.error().what};
+  if (result) return;
+  if (result.error().code == Errc::io) throw DiskFailed{};
+  throw Violation{Violation::Kind::other, std::string(what) + ": " + result.error().what};
 }
 
 // How the clock of a site is wrong.
@@ -61,39 +68,51 @@ class TallySite {
 
   TimeMs clock(TimeMs now_ms) const;
   void step_clock(TimeMs by_ms) { skew_.offset_ms += by_ms; }
+  // Its clock goes on. Returns the latest time that it has shown so far.
+  TimeMs see(TimeMs now_ms);
 
   void open(TimeMs now_ms);
-  // Starts from a copy of a member's state.
-  void open_as_copy_of(TallySite& member, TimeMs now_ms);
+  // Starts from a copy of a member's state. An error: the member or the copy is refused.
+  Result<void> open_as_copy_of(TallySite& member, TimeMs now_ms);
 
   // What was not synced is lost in part, if the power fails. REQUIRES: up().
   void crash(bool power_fails, Random& random);
   // How many of its own operations are left. REQUIRES: !up().
   std::uint64_t restart(TimeMs now_ms);
 
+  // The next write or sync of its disk fails; nullopt: none does.
+  void fail_next(std::optional<FailingStore::Failure> failure) { failing_.fail_next(failure); }
+  // A call told that the disk has failed: from now on all do. REQUIRES: up().
+  void find_broken(TimeMs now_ms);
+
   void tick(TimeMs now_ms);
   void publish();
   // To be called after calls of the table: what is on disk now must stay.
   void note();
-  // What it shares; with TallyFault::no_second_rule not the truth, unless `honest`.
+  // What it shares; with a fault of what is said not the truth, unless `honest`.
   Entries entries(bool honest);
   void take(const Entries& entries, bool join, TimeMs now_ms);
 
  private:
   OrderedStore& store();
+  void note_refused(const Entries& entries);
 
   SiteId id_;
   tally::TallyStore::Settings settings_;
   TallyFault fault_;
   Skew skew_;
-  ManualClock arrivals_{0};  // the time of what arrives
+  ManualClock shown_{0};  // the time that its clock shows
+  TimeMs latest_ms_;
   CrashingStore disk_;
+  FailingStore failing_;
   IdFirstStore id_first_;
   std::unique_ptr<tally::TallyStore> table_;
   VersionVector durable_;        // what it must hold after any crash
   VersionVector held_at_crash_;  // and after a kill
   bool power_failed_ = false;
+  bool broken_ = false;                       // its disk has failed since it was opened
   std::uint64_t said_ = 0, said_before_ = 0;  // of its own log
+  VersionVector refused_;                     // of TallyFault::acknowledged_while_full
 };
 
 }  // namespace semel::simulation

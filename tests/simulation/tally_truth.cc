@@ -9,7 +9,9 @@ namespace semel::simulation {
 using tally::Operation;
 
 void TallyTruth::take(Dot dot, std::size_t intent, VersionVector observed) {
-  log_.insert_or_assign(dot, Taken{intent, std::move(observed)});
+  const auto at = log_.insert_or_assign(dot, Taken{intent, std::move(observed)}).first;
+  resets_.erase(dot);
+  if (intents[intent].kind != Operation::Kind::add) resets_.emplace(dot, &at->second);
   dots_.resize(intents.size());
   dots_[intent].push_back(dot);
 }
@@ -19,6 +21,7 @@ std::vector<std::size_t> TallyTruth::lose(SiteId site, std::uint64_t last) {
   for (auto at = log_.upper_bound({site, last}); at != log_.end() && at->first.site == site;) {
     lost.push_back(at->second.intent);
     std::erase(dots_[at->second.intent], at->first);
+    resets_.erase(at->first);
     at = log_.erase(at);
   }
   return lost;
@@ -31,9 +34,9 @@ std::uint64_t TallyTruth::last_of(SiteId site) const {
   return last.site == site ? last.counter : 0;
 }
 
-bool TallyTruth::names(Dot dot, std::size_t intent) const {
+std::optional<std::size_t> TallyTruth::intent_of(Dot dot) const {
   const auto at = log_.find(dot);
-  return at != log_.end() && at->second.intent == intent;
+  return at == log_.end() ? std::nullopt : std::optional(at->second.intent);
 }
 
 bool TallyTruth::held(std::size_t intent, const VersionVector& held) const {
@@ -41,29 +44,50 @@ bool TallyTruth::held(std::size_t intent, const VersionVector& held) const {
                                               [&](Dot dot) { return held.contains(dot); });
 }
 
-TallyTruth::Values TallyTruth::values(const VersionVector& held) const {
-  const auto undone = [&](Dot dot, const std::string& counter) {
-    return std::any_of(log_.begin(), log_.end(), [&](const auto& each) {
-      const Intent& by = intents[each.second.intent];
-      return by.kind != Operation::Kind::add && by.counter == counter &&
-             held.contains(each.first) && each.second.observed.contains(dot);
-    });
+TallyTruth::Resets TallyTruth::resets(const VersionVector& held) const {
+  Resets resets;
+  for (const auto& [dot, taken] : resets_) {
+    if (held.contains(dot)) resets[intents[taken->intent].counter].push_back(&taken->observed);
+  }
+  return resets;
+}
+
+std::optional<bool> TallyTruth::counts(std::size_t intent, const VersionVector& held,
+                                       const Resets& resets) const {
+  std::vector<Dot> here;
+  std::copy_if(dots_[intent].begin(), dots_[intent].end(), std::back_inserter(here),
+               [&](Dot dot) { return held.contains(dot); });
+  if (here.empty()) return std::nullopt;
+  const auto by = resets.find(intents[intent].counter);
+  const auto is_undone = [&](Dot dot) {
+    return by != resets.end() &&
+           std::any_of(by->second.begin(), by->second.end(),
+                       [&](const VersionVector* observed) { return observed->contains(dot); });
   };
+  // An addition is undone with any of its retries; of the others each stands for itself.
+  return intents[intent].kind == Operation::Kind::add
+             ? std::none_of(here.begin(), here.end(), is_undone)
+             : !std::all_of(here.begin(), here.end(), is_undone);
+}
+
+TallyTruth::Values TallyTruth::values(const VersionVector& held) const {
+  const Resets undoing = resets(held);
   Values values;
   for (std::size_t i = 0; i < dots_.size(); ++i) {
-    const Intent& intent = intents[i];
-    std::vector<Dot> here;
-    std::copy_if(dots_[i].begin(), dots_[i].end(), std::back_inserter(here),
-                 [&](Dot dot) { return held.contains(dot); });
-    if (here.empty()) continue;
-    const auto is_undone = [&](Dot dot) { return undone(dot, intent.counter); };
-    // An addition is undone with any of its retries; of the others each stands for itself.
-    const bool counts = intent.kind == Operation::Kind::add
-                            ? std::none_of(here.begin(), here.end(), is_undone)
-                            : !std::all_of(here.begin(), here.end(), is_undone);
-    if (counts) values[intent.counter] += intent.delta;
+    if (counts(i, held, undoing).value_or(false)) values[intents[i].counter] += intents[i].delta;
   }
   return values;
+}
+
+std::optional<int128> TallyTruth::value(const std::string& counter,
+                                        const VersionVector& held) const {
+  const Resets undoing = resets(held);
+  std::optional<int128> value;
+  for (std::size_t i = 0; i < dots_.size(); ++i) {
+    if (intents[i].counter != counter || !counts(i, held, undoing).value_or(false)) continue;
+    value = value.value_or(0) + intents[i].delta;
+  }
+  return value;
 }
 
 TallyTruth::Bounds TallyTruth::bounds(const std::string& counter, SiteId site) const {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -43,14 +44,18 @@ class TallyTruth {
   std::vector<std::size_t> lose(SiteId site, std::uint64_t last);
 
   std::uint64_t last_of(SiteId site) const;
+  // The operation that a dot names; nullopt for a dot that is lost or not given out.
+  std::optional<std::size_t> intent_of(Dot dot) const;
   // Whether this is still the name of this operation: a dot that is lost is given out again.
-  bool names(Dot dot, std::size_t intent) const;
+  bool names(Dot dot, std::size_t intent) const { return intent_of(dot) == intent; }
   // Whether one who holds this holds the operation.
   bool held(std::size_t intent, const VersionVector& held) const;
 
   // The counters of one who holds this.
   using Values = std::map<std::string, int128>;
   Values values(const VersionVector& held) const;
+  // One of them; nullopt if there is none.
+  std::optional<int128> value(const std::string& counter, const VersionVector& held) const;
 
   struct Bounds {
     int128 least = 0;
@@ -68,7 +73,14 @@ class TallyTruth {
     std::size_t intent;
     VersionVector observed;
   };
+  using Resets = std::map<std::string, std::vector<const VersionVector*>>;  // by counter
+  Resets resets(const VersionVector& held) const;
+  // Whether the operation counts for one who holds this, and these resets; nullopt if it is not held.
+  std::optional<bool> counts(std::size_t intent, const VersionVector& held,
+                             const Resets& resets) const;
+
   std::map<Dot, Taken> log_;
+  std::map<Dot, const Taken*> resets_;  // those in the log that undo others
   std::vector<std::vector<Dot>> dots_;  // of each intent
 };
 

@@ -29,14 +29,9 @@
 
 #include "tests/simulation/tally_faults.h"
 #include "tests/simulation/tally_site.h"
+#include "tests/simulation/tally_weather.h"
 
 namespace semel::simulation {
-
-struct TallyPlan {
-  std::uint64_t seed = 1;
-  int sites = 3;
-  TallyFault fault = TallyFault::none;
-};
 
 struct TallyCounts {
   std::uint64_t operations = 0;  // that clients wanted
@@ -47,6 +42,13 @@ struct TallyCounts {
   std::uint64_t admitted = 0, retired = 0;
   std::uint64_t repeated = 0;                         // taken by a second site before it knew
   std::uint64_t plain_taken = 0, plain_distinct = 0;  // by plain shards
+  std::uint64_t batches = 0;                          // with an operation that is in them twice
+  std::uint64_t standbys = 0;                         // that take over
+  std::uint64_t late = 0;            // requests that came after the window, and were not heard
+  std::uint64_t full = 0;            // operations refused for want of room
+  std::uint64_t overflows = 0;       // and because they would leave 64 bits
+  std::uint64_t io_errors = 0;       // of a disk
+  std::uint64_t retired_copies = 0;  // of members that were retired
 
   void add(const TallyCounts& other);
 };

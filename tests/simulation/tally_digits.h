@@ -1,0 +1,49 @@
+// Digits: deltas by which the value of a counter tells how often each operation counted.
+//
+// The k-th operation of a counter adds 1000^k or takes it away, so that the digits of the value to the
+// base 1000 are the counts: a lost operation and a doubled one never cancel out. Six fit a counter.
+// A counter may have two large operations besides, 9 * 10^18 and 4 * 10^18: one of them alone fits 64
+// bits, both together do not.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "semel/core/arithmetic.h"
+#include "semel/core/random.h"
+
+namespace semel::simulation {
+
+class Digits {
+ public:
+  struct Place {
+    std::string counter;
+    std::int64_t delta;
+  };
+  // The counter and the delta of one more operation. `large`: of those that two of do not fit.
+  Place next(std::size_t operation, bool negative, bool large);
+  // A counter that has operations, or will have; for what undoes them.
+  std::string any(Random& random) const;
+
+  // How often each operation counted, by the value of its counter; nullopt if no counts give it.
+  std::optional<std::map<std::size_t, int>> counts(const std::string& counter, int128 value) const;
+  std::vector<std::string> counters() const;
+
+ private:
+  static constexpr std::size_t kPlaces = 6;
+  static constexpr int kBase = 1000;
+
+  struct Counter {
+    std::vector<std::pair<std::size_t, int>> operations;  // and the sign of each
+    std::vector<std::size_t> large;
+  };
+  static std::string name(std::size_t counter) { return "counter-" + std::to_string(counter); }
+
+  std::vector<Counter> counters_;
+};
+
+}  // namespace semel::simulation
