@@ -6,6 +6,7 @@
 //   --threads N    at the same time (1)
 //   --fault NAME   one of kFaultNames (tally_faults.h): end at the first seed that shows it
 //   --worlds LIST  those of kFeatureNames (tally_weather.h) that a seed may choose from (all), or none
+//   --always LIST  those that every seed has (none)
 //   --trace        tell all that happens, in one thread
 //
 // The exit status is 0 if all seeds held, or if the fault was found.
@@ -37,6 +38,7 @@ struct Options {
   std::uint64_t threads = 1;
   TallyFault fault = TallyFault::none;
   Features features = Features::all();
+  Features always = Features::none();
   bool trace = false;
 };
 
@@ -107,6 +109,8 @@ Options options_of(int argc, char** argv) {
       options.fault = static_cast<TallyFault>(at - kFaultNames.begin());
     } else if (name == "--worlds") {
       options.features = features_of(value);
+    } else if (name == "--always") {
+      options.always = features_of(value);
     } else {
       refuse("no such option: " + std::string(name));
     }
@@ -116,20 +120,23 @@ Options options_of(int argc, char** argv) {
 
 thread_local TallyPlan running;
 
+std::string names_of(const Features& features) {
+  std::string names;
+  for (std::size_t i = 0; i < kFeatureNames.size(); ++i) {
+    if (!features.has(static_cast<Feature>(i))) continue;
+    names.append(names.empty() ? "" : ",").append(kFeatureNames[i]);
+  }
+  return names.empty() ? "none" : names;
+}
+
 std::string command_of(const TallyPlan& plan) {
   std::string command = "tally_simulation --first " + std::to_string(plan.seed) +
                         " --seeds 1 --sites " + std::to_string(plan.sites);
   if (plan.fault != TallyFault::none) {
     command.append(" --fault ").append(kFaultNames[static_cast<std::size_t>(plan.fault)]);
   }
-  if (plan.features != Features::all()) {
-    std::string worlds;
-    for (std::size_t i = 0; i < kFeatureNames.size(); ++i) {
-      if (!plan.features.has(static_cast<Feature>(i))) continue;
-      worlds.append(worlds.empty() ? "" : ",").append(kFeatureNames[i]);
-    }
-    command.append(" --worlds ").append(worlds.empty() ? "none" : worlds);
-  }
+  if (plan.features != Features::all()) command += " --worlds " + names_of(plan.features);
+  if (plan.always != Features::none()) command += " --always " + names_of(plan.always);
   return command + " --trace";
 }
 
@@ -146,7 +153,7 @@ class Runs {
     const std::uint64_t end = options_.first + options_.seeds;
     for (std::uint64_t seed = next_++; seed < end && !found_; seed = next_++) {
       running = {seed, options_.sites[seed % options_.sites.size()], options_.fault,
-                 options_.features};
+                 options_.features, options_.always};
       note(running, simulate(running, options_.trace ? &std::cout : nullptr));
     }
   }
@@ -154,6 +161,14 @@ class Runs {
   bool failed() const { return failures_ > 0; }
 
   void print() const {
+    print_outcomes();
+    print_worlds();
+  }
+
+ private:
+  static constexpr int kMostShown = 10;
+
+  void print_outcomes() const {
     std::printf("%5s %8s %10s %8s %9s %8s %8s %9s %8s %10s %6s %7s %6s %14s\n", "sites", "seeds",
                 "operations", "retries", "messages", "syncs", "crashes", "admitted", "retired",
                 "cross-site", "lost", "double", "other", "plain shards");
@@ -174,8 +189,19 @@ class Runs {
     }
   }
 
- private:
-  static constexpr int kMostShown = 10;
+  // What happened in the worlds that a seed chooses.
+  void print_worlds() const {
+    std::printf("%5s %8s %9s %9s %9s %9s %9s %9s %14s\n", "sites", "batches", "takeovers",
+                "too late", "full", "stale", "overflows", "io errors", "retired copies");
+    for (const auto& [sites, tally] : tallies_) {
+      const TallyCounts& counts = tally.counts;
+      std::printf("%5d %8ju %9ju %9ju %9ju %9ju %9ju %9ju %14ju\n", sites,
+                  std::uintmax_t{counts.batches}, std::uintmax_t{counts.standbys},
+                  std::uintmax_t{counts.late}, std::uintmax_t{counts.full},
+                  std::uintmax_t{counts.stale}, std::uintmax_t{counts.overflows},
+                  std::uintmax_t{counts.io_errors}, std::uintmax_t{counts.retired_copies});
+    }
+  }
 
   void note(const TallyPlan& plan, const TallyOutcome& outcome) {
     const std::lock_guard lock(mutex_);

@@ -44,6 +44,16 @@ bool TallyTruth::held(std::size_t intent, const VersionVector& held) const {
                                               [&](Dot dot) { return held.contains(dot); });
 }
 
+bool TallyTruth::between(SiteId site, const VersionVector& held,
+                         const VersionVector& folded) const {
+  return std::any_of(dots_.begin(), dots_.end(), [&](const std::vector<Dot>& dots) {
+    const bool own = std::any_of(dots.begin(), dots.end(),
+                                 [&](Dot dot) { return dot.site == site && folded.contains(dot); });
+    return own && std::any_of(dots.begin(), dots.end(),
+                              [&](Dot dot) { return held.contains(dot) && !folded.contains(dot); });
+  });
+}
+
 TallyTruth::Resets TallyTruth::resets(const VersionVector& held) const {
   Resets resets;
   for (const auto& [dot, taken] : resets_) {

@@ -51,6 +51,9 @@ class TallyTruth {
   // Whether one who holds this holds the operation.
   bool held(std::size_t intent, const VersionVector& held) const;
 
+  // Whether of an operation that `site` took that is folded and another one is held that is not.
+  bool between(SiteId site, const VersionVector& held, const VersionVector& folded) const;
+
   // The counters of one who holds this.
   using Values = std::map<std::string, int128>;
   Values values(const VersionVector& held) const;

@@ -41,7 +41,8 @@ Features chosen(const TallyPlan& plan, Random& random) {
     const auto feature = static_cast<Feature>(i);
     const bool rare = feature == Feature::twins || feature == Feature::caps;
     const bool drawn = random.below(rare ? 10 : 4) == 0;
-    features.set(feature, wanted.has(feature) || (drawn && plan.features.has(feature)));
+    const bool chosen = drawn && plan.features.has(feature);
+    features.set(feature, chosen || wanted.has(feature) || plan.always.has(feature));
   }
   if (plan.fault != TallyFault::none && !wanted.has(Feature::twins)) {
     features.set(Feature::twins, false);
@@ -85,10 +86,10 @@ void draw_features(Weather& weather, Random& random) {
     weather.retirements = std::max(weather.retirements, 1);
   }
   if (features.has(Feature::crash_points)) {
-    weather.crash_after_publish = 0.3 * random.unit();
-    weather.crash_after_arrival = 0.2 * random.unit();
+    weather.crash_after_publish = 0.1 * random.unit();
+    weather.crash_after_arrival = 0.1 * random.unit();
     weather.longest_down_ms = 1 + static_cast<TimeMs>(random.below(300));
-    weather.publishes = 0.1 + 0.7 * random.unit();
+    weather.hasty = std::max(weather.hasty, 0.5);
     weather.power_fails = 0.5;
   }
   if (features.has(Feature::short_windows) || features.has(Feature::standbys)) {
@@ -98,13 +99,16 @@ void draw_features(Weather& weather, Random& random) {
     weather.tick_ms = TimeMs{100} << random.below(5);
     weather.publishes = random.below(4) == 0 ? 0.1 : 0.8;
   }
-  if (features.has(Feature::caps)) weather.operations = 100 + static_cast<int>(random.below(100));
+  if (features.has(Feature::caps)) {
+    weather.operations = 200 + static_cast<int>(random.below(300));
+    weather.most_in_batch = 16;
+  }
   if (features.has(Feature::out_of_order)) {
     weather.clients = 1;
     weather.numbered = std::max(weather.numbered, 0.8);
   }
   if (features.has(Feature::batches)) {
-    weather.most_in_batch = 2 << random.below(features.has(Feature::caps) ? 5 : 3);
+    weather.most_in_batch = std::max(weather.most_in_batch, 2 << random.below(3));
   }
   if (features.has(Feature::overflow)) {
     weather.digits = true;

@@ -52,6 +52,7 @@ struct TallyPlan {
   int sites = 3;
   TallyFault fault = TallyFault::none;
   Features features = Features::all();  // those that the seed may choose from
+  Features always = Features::none();   // those that it has in any case
 };
 
 struct Weather {

@@ -35,8 +35,8 @@ using tally::TallyStore;
 constexpr TimeMs kRunMs = 20'000;
 constexpr TimeMs kClientsStopMs = 14'000;
 constexpr int kMostTries = 6;
-constexpr int kMostRounds = 60;         // in which sites that hear each other have to come to rest
-constexpr int kMostPointedCrashes = 8;  // in an act
+constexpr int kMostRounds = 60;          // in which sites that hear each other have to come to rest
+constexpr int kMostPointedCrashes = 24;  // in an act
 
 class World {
  public:
@@ -92,9 +92,11 @@ class World {
     bool started = true;
     bool gone = false;                 // for good
     bool retired = false;              // somebody has said so
+    bool closed = false;               // retired in an earlier act: the truth has lost what it took
     std::set<std::size_t> plain = {};  // what plain shards have taken here
     std::map<std::size_t, Since> since = {};
     std::vector<Doubtful> doubtful = {};
+    std::uint64_t quiet = 0;  // so many messages it takes before it publishes again
   };
   struct Acknowledged {
     std::size_t intent;
@@ -454,7 +456,7 @@ class World {
       if (told) acknowledged.push_back(*told);
     }
     require(site.held() == held, "an operation without a dot");
-    if (random_.below(4) == 0) check_values(at);
+    check_sometimes(at);
     if (acknowledged.empty()) return;
     send(true, [=, this] {
       for (const Acknowledged& each : acknowledged) hear(each);
@@ -508,6 +510,7 @@ class World {
         break;
       case Outcome::stale:
         require(may_be_stale(intent), name + "a retry is stale within the window");
+        ++counts_.stale;
         return std::nullopt;
       case Outcome::overflow:
         require(adds && weather_.large > 0, name + "an overflow without a reason");
@@ -572,7 +575,7 @@ class World {
 
   void gossip(Member& at, SiteId to) {
     const SiteId id = at.site->id();
-    if (happens(weather_.publishes)) at.site->publish();
+    if (at.quiet == 0 && happens(weather_.publishes)) at.site->publish();
     if (happens(weather_.syncs)) {
       sync(at, member(to));
       return;
@@ -594,15 +597,28 @@ class World {
     tell("site ", to, " takes ", entries.size(), " entries of site ", from);
     guarded(to, [&] {
       take_entries(at, entries, random_.below(2) == 0);
-      if (random_.below(4) == 0) check_values(at);
-      if (!closed_) crash_here(at, weather_.crash_after_arrival);
+      check_sometimes(at);
+      at.quiet -= at.quiet > 0 ? 1 : 0;
+      if (!closed_) crash_here(at, between_folds(at) ? 0.5 : weather_.crash_after_arrival);
     });
   }
 
   void take_entries(Member& at, const Entries& entries, bool join) {
     const VersionVector before = at.site->held();
-    at.site->take(entries, join, agenda_.now_ms());
+    try {
+      at.site->take(entries, join, agenda_.now_ms());
+    } catch (const DiskFailed&) {
+      note_arrivals(at, before);  // of what the disk may have all the same
+      throw;
+    }
     note_arrivals(at, before);
+  }
+
+  // Whether a crash would come between a fold and the end of its group.
+  bool between_folds(Member& at) {
+    if (!has(Feature::crash_points)) return false;
+    const tally::OperationLog::State log = at.site->table().info().log;
+    return truth_.between(at.site->id(), log.held, log.folded);
   }
 
   void crash_here(Member& at, double probability) {
@@ -685,6 +701,8 @@ class World {
       if (each.dot.counter <= last) truth_.take(each.dot, each.intent, std::move(each.observed));
     }
     at.doubtful.clear();
+    // One that has just started hears of others before it speaks, perhaps.
+    if (has(Feature::crash_points)) at.quiet = random_.below(8);
     const VersionVector held = at.site->held();
     std::erase_if(at.since, [&](const auto& each) { return !truth_.held(each.first, held); });
     check_values(at);
@@ -702,7 +720,7 @@ class World {
 
   void admit() {
     Member& by = any_member();
-    if (closed_ || by.gone || !by.started || !by.site->up()) return;
+    if (closed_ || by.gone || by.closed || !by.started || !by.site->up()) return;
     // Nobody but the simulator knows that a site is retired which has not heard of it.
     if (!has(Feature::retired_copies) && (by.retired || !by.site->table().info().log.ready)) return;
     const SiteId old = by.site->id();
@@ -892,8 +910,9 @@ class World {
   void check_end() {
     const std::vector<SiteId> sites = survivors();
     const VersionVector held = member(sites.front()).site->held();
-    for (const Member& each : members_) {
+    for (Member& each : members_) {
       const SiteId id = each.site->id();
+      each.closed = each.retired;
       if (!each.retired) {
         require(held.at(id) == truth_.last_of(id), "the end of a log is missing",
                 Violation::Kind::lost);
@@ -912,6 +931,11 @@ class World {
               name + " was acknowledged and is lost", Violation::Kind::lost);
     }
     for (const SiteId id : sites) checker_.rest(*member(id).site, held, plan_.seed % 8 == 0);
+  }
+
+  // All values of many operations take their time.
+  void check_sometimes(Member& at) {
+    if (random_.below(weather_.operations < 100 ? 4 : 16) == 0) check_values(at);
   }
 
   void check_values(Member& at) {
@@ -958,6 +982,7 @@ void TallyCounts::add(const TallyCounts& other) {
   standbys += other.standbys;
   late += other.late;
   full += other.full;
+  stale += other.stale;
   overflows += other.overflows;
   io_errors += other.io_errors;
   retired_copies += other.retired_copies;

@@ -46,6 +46,7 @@ struct TallyCounts {
   std::uint64_t standbys = 0;                         // that take over
   std::uint64_t late = 0;            // requests that came after the window, and were not heard
   std::uint64_t full = 0;            // operations refused for want of room
+  std::uint64_t stale = 0;           // and because they are too old to judge
   std::uint64_t overflows = 0;       // and because they would leave 64 bits
   std::uint64_t io_errors = 0;       // of a disk
   std::uint64_t retired_copies = 0;  // of members that were retired
