@@ -191,15 +191,18 @@ class Runs {
 
   // What happened in the worlds that a seed chooses.
   void print_worlds() const {
-    std::printf("%5s %8s %9s %9s %9s %9s %9s %9s %14s\n", "sites", "batches", "takeovers",
-                "too late", "full", "stale", "overflows", "io errors", "retired copies");
+    std::printf("%5s %8s %9s %9s %9s %9s %9s %9s %14s %8s %6s %9s %9s\n", "sites", "batches",
+                "takeovers", "too late", "full", "stale", "overflows", "io errors",
+                "retired copies", "restored", "twins", "strangers", "found out");
     for (const auto& [sites, tally] : tallies_) {
       const TallyCounts& counts = tally.counts;
-      std::printf("%5d %8ju %9ju %9ju %9ju %9ju %9ju %9ju %14ju\n", sites,
+      std::printf("%5d %8ju %9ju %9ju %9ju %9ju %9ju %9ju %14ju %8ju %6ju %9ju %9ju\n", sites,
                   std::uintmax_t{counts.batches}, std::uintmax_t{counts.standbys},
                   std::uintmax_t{counts.late}, std::uintmax_t{counts.full},
                   std::uintmax_t{counts.stale}, std::uintmax_t{counts.overflows},
-                  std::uintmax_t{counts.io_errors}, std::uintmax_t{counts.retired_copies});
+                  std::uintmax_t{counts.io_errors}, std::uintmax_t{counts.retired_copies},
+                  std::uintmax_t{counts.restored}, std::uintmax_t{counts.twins},
+                  std::uintmax_t{counts.strangers}, std::uintmax_t{counts.found_out});
     }
   }
 

@@ -20,6 +20,7 @@
 #include "tests/simulation/tally_checker.h"
 #include "tests/simulation/tally_digits.h"
 #include "tests/simulation/tally_truth.h"
+#include "tests/simulation/tally_twins.h"
 
 namespace semel::simulation {
 namespace {
@@ -986,9 +987,14 @@ void TallyCounts::add(const TallyCounts& other) {
   overflows += other.overflows;
   io_errors += other.io_errors;
   retired_copies += other.retired_copies;
+  restored += other.restored;
+  twins += other.twins;
+  strangers += other.strangers;
+  found_out += other.found_out;
 }
 
 TallyOutcome simulate(const TallyPlan& plan, std::ostream* trace) {
+  if (weather_of(plan).features.has(Feature::twins)) return simulate_twins(plan, trace);
   return World(plan, trace).run();
 }
 

@@ -51,6 +51,9 @@ struct TallyCounts {
   std::uint64_t io_errors = 0;       // of a disk
   std::uint64_t retired_copies = 0;  // of members that were retired
 
+  std::uint64_t restored = 0, twins = 0, strangers = 0;  // of tally_twins.h
+  std::uint64_t found_out = 0;                           // runs of it in which somebody was told
+
   void add(const TallyCounts& other);
 };
 
