@@ -213,13 +213,19 @@ class Twins {
     }
   }
 
+  // One id at a time: what a second one loses, the first may have been the last to hold.
+  bool may_be_false(SiteId id) {
+    if (!false_) false_ = id;
+    return *false_ == id;
+  }
+
   void back_up(Process& at) {
     tell("site ", at.id, " is backed up");
     at.backup = records_of(*at.disk);
   }
 
   void restore(Process& at) {
-    if (!at.backup) return;
+    if (!at.backup || !may_be_false(at.id)) return;
     tell("site ", at.id, " is restored from its backup");
     ++counts_.restored;
     const std::set<std::size_t> before = counted();
@@ -246,7 +252,7 @@ class Twins {
 
   // Another process with the same id, from its backup or from what it is now.
   void make_twin(const Process& of) {
-    if (processes_.size() > 8) return;
+    if (processes_.size() > 8 || !may_be_false(of.id)) return;
     tell("site ", of.id, " has a twin");
     ++counts_.twins;
     Process twin{of.id, of.apart, new_disk()};
@@ -378,6 +384,7 @@ class Twins {
   Digits digits_;
   TallyCounts counts_;
   bool told_ = false;
+  std::optional<SiteId> false_;  // the id of which there is more than one site, or an older one
 };
 
 }  // namespace
