@@ -1,8 +1,14 @@
 #include "tests/simulation/tally_faults.h"
 
+#include <algorithm>
+#include <memory>
+#include <optional>
+
 #include "semel/core/codec.h"
 #include "semel/tally/entries.h"
+#include "semel/tally/ledger.h"
 #include "semel/tally/members.h"
+#include "semel/tally/operation.h"
 #include "semel/tally/store_batch.h"
 
 namespace semel::simulation {
@@ -23,13 +29,146 @@ Result<void> IdFirstStore::write(std::span<const Write> writes) {
 
 namespace {
 
-std::string encoded(const tally::SiteView& view) {
+std::string encoded(const auto& value) {
   Bytes out;
-  view.encode(out);
+  value.encode(out);
   return std::string(text_of(out));
 }
 
+// The same record of the journal with these ids.
+Result<void> rewrite(OrderedStore& store, std::string_view key, const tally::JournalRecord& record,
+                     bool with_content) {
+  tally::StoreBatch batch(store, with_content);
+  for (const tally::Recogniser::Query& query : record.ids) batch.remember(query);
+  for (const tally::Operation& operation : record.operations) {
+    batch.set_site(operation.dot.site);
+    batch.hold(operation);
+  }
+  if (batch.has_journal()) {
+    batch.close_journal(key);
+  } else {
+    batch.remove(key);
+  }
+  return batch.write();
+}
+
 }  // namespace
+
+Result<void> ForgetfulStore::write(std::span<const Write> writes) {
+  if (fault_ == TallyFault::folded_not_kept) return write_unkept(writes);
+  if (fault_ == TallyFault::out_of_order_forgotten) return write_in_order(writes);
+  return below().write(writes);
+}
+
+// An operation of this site becomes an entry when the site says that it holds it, and not before.
+Result<void> ForgetfulStore::write_unkept(std::span<const Write> writes) {
+  const bool says = std::any_of(writes.begin(), writes.end(), [this](const Write& write) {
+    return tally::site_of_key(write.key) == site_;
+  });
+  std::vector<Write> kept(writes.begin(), writes.end());
+  std::erase_if(kept, [&](const Write& write) {
+    const std::optional<Dot> dot = tally::dot_of_key(write.key);
+    return !says && write.value && dot && dot->site == site_;
+  });
+  return below().write(kept);
+}
+
+Result<void> ForgetfulStore::write_in_order(std::span<const Write> writes) {
+  const bool arrives = std::any_of(writes.begin(), writes.end(), [this](const Write& write) {
+    const std::optional<Dot> dot = tally::dot_of_key(write.key);
+    return write.value && dot && dot->site != site_;
+  });
+  if (Result<void> written = below().write(writes); !written) return written;
+  for (const Write& write : writes) {
+    if (!write.value || !tally::journal_of_key(write.key)) continue;
+    Result<tally::JournalRecord> record =
+        tally::JournalRecord::decode(bytes_of(*write.value), with_content_);
+    if (!record) return record.error();
+    const std::size_t removed =
+        std::erase_if(record->ids, [&](const tally::Recogniser::Query& query) {
+          if (query.id.kind != tally::OperationId::Kind::numbered) return false;
+          std::uint64_t& highest = highest_[query.id.digest.lo];
+          const bool below_it = query.id.sequence < highest;
+          highest = std::max(highest, query.id.sequence);
+          return arrives && below_it;
+        });
+    if (removed == 0) continue;
+    if (Result<void> less = rewrite(below(), write.key, *record, with_content_); !less) return less;
+  }
+  return {};
+}
+
+Result<void> forget_beyond_cap(OrderedStore& store, const tally::Recogniser::Goal& goal) {
+  const bool with_content = goal.kind == tally::Recogniser::Kind::exact;
+  std::vector<std::pair<std::string, std::string>> records;
+  {
+    const Result<std::unique_ptr<Cursor>> cursor = store.cursor();
+    if (!cursor) return cursor.error();
+    Cursor& at = **cursor;
+    for (at.seek({&tally::kJournalPrefix, 1}); at.valid() && tally::journal_of_key(at.key());
+         at.next()) {
+      records.emplace_back(at.key(), at.value());
+    }
+  }
+  if (records.empty()) return {};
+  Result<tally::Recogniser> recogniser =
+      tally::Recogniser::make(goal, tally::journal_of_key(records.front().first)->at_ms);
+  if (!recogniser) return recogniser.error();
+  for (const auto& [key, value] : records) {
+    const TimeMs at_ms = tally::journal_of_key(key)->at_ms;
+    Result<tally::JournalRecord> record =
+        tally::JournalRecord::decode(bytes_of(value), with_content);
+    if (!record) return record.error();
+    recogniser->advance(at_ms);
+    const std::size_t refused =
+        std::erase_if(record->ids, [&](const tally::Recogniser::Query& query) {
+          return recogniser->insert(query, at_ms) == tally::Recognised::full;
+        });
+    if (refused == 0) continue;
+    if (Result<void> less = rewrite(store, key, *record, with_content); !less) return less;
+  }
+  return store.sync();
+}
+
+Result<void> become_blindly(OrderedStore& store, SiteId site) {
+  const Result<std::optional<std::string>> bytes = store.get(tally::kStateKey);
+  if (!bytes) return bytes.error();
+  Reader r(bytes_of(**bytes));
+  Result<tally::Ledger::State> state = tally::Ledger::State::decode(r);
+  if (!state) return state.error();
+  state->log.site = site;
+  state->log.ready = false;
+  const std::string value = encoded(*state);
+  const Write write{tally::kStateKey, value};
+  return store.write({&write, 1});
+}
+
+Entries believed(const Entries& entries, const tally::OperationLog::State& state) {
+  Entries believed;
+  VersionVector next = state.held;
+  tally::LogHeads heads = state.heads;
+  for (const auto& [key, value] : entries) {
+    if (const std::optional<Dot> dot = tally::dot_of_key(key)) {
+      tally::Operation operation = *tally::Operation::decode(*dot, bytes_of(value));
+      if (dot->site == state.site || dot->counter != next.at(dot->site) + 1) continue;
+      operation.previous = heads.at(dot->site);
+      operation.held = Dot::kLastCounter;
+      next.advance(*dot);
+      heads.set(dot->site, operation.head());
+      believed.emplace_back(key, encoded(operation));
+    } else if (const std::optional<SiteId> site = tally::site_of_key(key)) {
+      if (*site == state.site) continue;
+      tally::SiteView view = *tally::SiteView::decode(bytes_of(
+          understated(value, state.site,
+                      std::min(tally::SiteView::decode(bytes_of(value))->held.at(state.site),
+                               state.held.at(state.site)))));
+      view.heads = {};
+      view.group = state.group;
+      believed.emplace_back(key, encoded(view));
+    }
+  }
+  return believed;
+}
 
 std::string understated(std::string_view view, SiteId site, std::uint64_t own) {
   tally::SiteView said = *tally::SiteView::decode(bytes_of(view));
@@ -40,6 +179,7 @@ std::string understated(std::string_view view, SiteId site, std::uint64_t own) {
     if (number > 0) held.advance({log.site, number});
   }
   said.held = held;
+  said.heads.set(site, 0);  // unknown
   return encoded(said);
 }
 

@@ -4,14 +4,20 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "semel/core/clock.h"
 #include "semel/core/result.h"
 #include "semel/crdt/dot.h"
 #include "semel/crdt/version_vector.h"
 #include "semel/store/forwarding_store.h"
+#include "semel/tally/operation_log.h"
+#include "semel/tally/recogniser.h"
 
 namespace semel::simulation {
 
@@ -23,10 +29,26 @@ enum class TallyFault : std::uint8_t {
   half_window,       // ids are forgotten after half of the window
   journal_dropped,   // records of the journal go with the window, with operations not yet shared
   acknowledged_while_full,  // a site says that it holds what it had no room to remember
+  folded_not_kept,          // what is folded and still needed is in no entry
+  retired_copied,           // a copy of a retired member becomes a site
+  arrivals_without_time,    // what arrives is stamped with the time of the last tick
+  recall_within_cap,        // a restart forgets the ids for which its windows have no room
+  out_of_order_forgotten,   // a sequence that arrives after a higher one is not in the journal
+  doubles_unnoticed,        // nobody is told what others know of a site, or of which table it is
 };
-inline constexpr std::array<std::string_view, 7> kFaultNames = {
-    "none",        "id-before-effect", "no-second-rule",         "short-window",
-    "half-window", "journal-dropped",  "acknowledged-while-full"};
+inline constexpr std::array<std::string_view, 13> kFaultNames = {"none",
+                                                                 "id-before-effect",
+                                                                 "no-second-rule",
+                                                                 "short-window",
+                                                                 "half-window",
+                                                                 "journal-dropped",
+                                                                 "acknowledged-while-full",
+                                                                 "folded-not-kept",
+                                                                 "retired-copied",
+                                                                 "arrivals-without-time",
+                                                                 "recall-within-cap",
+                                                                 "out-of-order-forgotten",
+                                                                 "doubles-unnoticed"};
 
 // Writes the ids that a table remembers first, as a write of their own: a crash may come between.
 class IdFirstStore final : public ForwardingStore {
@@ -40,6 +62,37 @@ class IdFirstStore final : public ForwardingStore {
  private:
   bool with_content_;
 };
+
+// Writes what a table writes, but for a part of it.
+class ForgetfulStore final : public ForwardingStore {
+ public:
+  // REQUIRES: `below` outlives this, and is that of a table of this site; `with_content`: of an exact
+  // one.
+  ForgetfulStore(OrderedStore& below, SiteId site, TallyFault fault, bool with_content)
+      : ForwardingStore(below), site_(site), fault_(fault), with_content_(with_content) {}
+
+  Result<void> write(std::span<const Write> writes) override;
+
+ private:
+  Result<void> write_unkept(std::span<const Write> writes);
+  Result<void> write_in_order(std::span<const Write> writes);
+
+  SiteId site_;
+  TallyFault fault_;
+  bool with_content_;
+  std::map<std::uint64_t, std::uint64_t> highest_;  // sequence of each client
+};
+
+// Takes those ids out of a journal for which a recogniser of this goal has no room at a restart.
+Result<void> forget_beyond_cap(OrderedStore& store, const tally::Recogniser::Goal& goal);
+
+// Makes the copy of a member's store that of another site, whatever the member is.
+Result<void> become_blindly(OrderedStore& store, SiteId site);
+
+// Entries as one would take them who believes everything: without what they know of its own log, and
+// with heads and a group that agree with its own.
+using Entries = std::vector<std::pair<std::string, std::string>>;
+Entries believed(const Entries& entries, const tally::OperationLog::State& state);
 
 // A view of `site` that says it has got only to `own` in its own log. REQUIRES: a sound view.
 std::string understated(std::string_view view, SiteId site, std::uint64_t own);

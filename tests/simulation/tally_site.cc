@@ -30,13 +30,17 @@ TallySite::TallySite(SiteId id, const TallyStore::Settings& settings, TallyFault
       latest_ms_(clock(0)),
       disk_(&TallyStore::merger()),
       failing_(disk_),
-      id_first_(failing_, settings.recogniser->kind == tally::Recogniser::Kind::exact) {
+      id_first_(failing_, settings.recogniser->kind == tally::Recogniser::Kind::exact),
+      forgetful_(failing_, id, fault, settings.recogniser->kind == tally::Recogniser::Kind::exact) {
   settings_.site = id;
   settings_.clock = &shown_;
 }
 
 OrderedStore& TallySite::store() {
   if (fault_ == TallyFault::id_before_effect) return id_first_;
+  const bool forgets =
+      fault_ == TallyFault::folded_not_kept || fault_ == TallyFault::out_of_order_forgotten;
+  if (forgets) return forgetful_;
   return failing_;
 }
 
@@ -46,12 +50,16 @@ TimeMs TallySite::clock(TimeMs now_ms) const {
 }
 
 TimeMs TallySite::see(TimeMs now_ms) {
-  shown_.set(clock(now_ms));
+  if (fault_ != TallyFault::arrivals_without_time) shown_.set(clock(now_ms));
   return latest_ms_ = std::max(latest_ms_, clock(now_ms));
 }
 
 void TallySite::open(TimeMs now_ms) {
   see(now_ms);
+  shown_.set(clock(now_ms));
+  if (fault_ == TallyFault::recall_within_cap) {
+    require(forget_beyond_cap(disk_, *settings_.recogniser), "journal");
+  }
   Result<std::unique_ptr<TallyStore>> opened = TallyStore::open(store(), settings_, clock(now_ms));
   require(opened, "a table cannot be opened");
   table_ = *std::move(opened);
@@ -60,11 +68,31 @@ void TallySite::open(TimeMs now_ms) {
 
 Result<void> TallySite::open_as_copy_of(TallySite& member, TimeMs now_ms) {
   see(now_ms);
+  shown_.set(clock(now_ms));
+  if (fault_ == TallyFault::retired_copied) return open_as_blind_copy_of(member, now_ms);
   if (Result<void> copied = member.table().copy_to(disk_); !copied) return copied;
   Result<std::unique_ptr<TallyStore>> opened =
       TallyStore::open_as(store(), id_, settings_, clock(now_ms));
   if (!opened) return opened.error();
   table_ = *std::move(opened);
+  durable_ = held();
+  return {};
+}
+
+Result<void> TallySite::open_as_blind_copy_of(TallySite& member, TimeMs now_ms) {
+  if (Result<void> said = member.table().publish(); !said) return said;
+  std::vector<std::pair<std::string, std::string>> records;
+  const auto cursor = *member.disk_.cursor();
+  for (cursor->seek({}); cursor->valid(); cursor->next()) {
+    records.emplace_back(cursor->key(), cursor->value());
+  }
+  std::vector<Write> writes;
+  for (const auto& [key, value] : records) writes.push_back({key, value});
+  if (Result<void> copied = disk_.write(writes); !copied) return copied;
+  if (Result<void> became = become_blindly(disk_, id_); !became) return became;
+  if (Result<void> synced = disk_.sync(); !synced) return synced;
+  open(now_ms);
+  require(table_->publish(), "publish");
   durable_ = held();
   return {};
 }
@@ -101,6 +129,7 @@ void TallySite::note() {
 
 void TallySite::tick(TimeMs now_ms) {
   see(now_ms);
+  shown_.set(clock(now_ms));
   require(table_->tick(clock(now_ms)), "tick");
   note();
   if (fault_ == TallyFault::journal_dropped) {

@@ -53,8 +53,6 @@ struct Skew {
   double drift = 0;
 };
 
-using Entries = std::vector<std::pair<std::string, std::string>>;
-
 class TallySite {
  public:
   TallySite(SiteId id, const tally::TallyStore::Settings& settings, TallyFault fault,
@@ -95,6 +93,7 @@ class TallySite {
 
  private:
   OrderedStore& store();
+  Result<void> open_as_blind_copy_of(TallySite& member, TimeMs now_ms);
   void note_refused(const Entries& entries);
 
   SiteId id_;
@@ -106,6 +105,7 @@ class TallySite {
   CrashingStore disk_;
   FailingStore failing_;
   IdFirstStore id_first_;
+  ForgetfulStore forgetful_;
   std::unique_ptr<tally::TallyStore> table_;
   VersionVector durable_;        // what it must hold after any crash
   VersionVector held_at_crash_;  // and after a kill

@@ -196,7 +196,9 @@ class Twins {
     }
     const Records entries =
         records_of(from.table->entries(), tally::kSharedFirst, tally::kSharedEnd);
-    const Result<void> taken = write_all(to.table->entries(), entries);
+    const bool believes = plan_.fault == TallyFault::doubles_unnoticed;
+    const Result<void> taken = write_all(
+        to.table->entries(), believes ? believed(entries, to.table->info().log) : entries);
     tell("site ", to.id, to.apart ? " (apart)" : "", " takes ", entries.size(), " entries of site ",
          from.id, from.apart ? " (apart)" : "", taken ? "" : ": refused");
     if (!taken) {

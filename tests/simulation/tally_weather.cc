@@ -19,23 +19,8 @@ double sometimes(Random& random, double most) {
   return random.below(2) == 0 ? 0 : most * random.unit();
 }
 
-// A fault shows where its world is.
-Features wanted_by(TallyFault fault) {
-  Features features = Features::none();
-  switch (fault) {
-    case TallyFault::half_window:
-      return features.set(Feature::short_windows);
-    case TallyFault::journal_dropped:
-      return features.set(Feature::short_windows).set(Feature::crash_points);
-    case TallyFault::acknowledged_while_full:
-      return features.set(Feature::caps).set(Feature::batches);
-    default:
-      return features;
-  }
-}
-
 Features chosen(const TallyPlan& plan, Random& random) {
-  const Features wanted = wanted_by(plan.fault);
+  const Features wanted = features_for(plan.fault);
   Features features = Features::none();
   for (std::size_t i = 0; i < kFeatureNames.size(); ++i) {
     const auto feature = static_cast<Feature>(i);
@@ -118,6 +103,36 @@ void draw_features(Weather& weather, Random& random) {
 }
 
 }  // namespace
+
+Features features_for(TallyFault fault) {
+  Features features = Features::none();
+  switch (fault) {
+    case TallyFault::half_window:
+      return features.set(Feature::short_windows);
+    case TallyFault::journal_dropped:
+      return features.set(Feature::short_windows).set(Feature::crash_points);
+    case TallyFault::acknowledged_while_full:
+      return features.set(Feature::caps).set(Feature::batches);
+    case TallyFault::folded_not_kept:
+      return features.set(Feature::crash_points);
+    case TallyFault::retired_copied:
+      return features.set(Feature::retired_copies);
+    case TallyFault::arrivals_without_time:
+      return features.set(Feature::standbys);
+    case TallyFault::recall_within_cap:
+      return features.set(Feature::caps).set(Feature::short_windows);
+    case TallyFault::out_of_order_forgotten:
+      return features.set(Feature::out_of_order).set(Feature::crash_points);
+    case TallyFault::doubles_unnoticed:
+      return features.set(Feature::twins);
+    case TallyFault::none:
+    case TallyFault::id_before_effect:
+    case TallyFault::no_second_rule:
+    case TallyFault::short_window:
+      break;
+  }
+  return features;
+}
 
 Weather weather_of(const TallyPlan& plan) {
   const std::uint64_t seed = mix(plan.seed) + static_cast<std::uint64_t>(plan.sites);

@@ -85,6 +85,9 @@ struct Weather {
   double reused = 0;  // ids of the first act that come again in the second
 };
 
+// The worlds that every seed has in which this is planted: it shows there.
+Features features_for(TallyFault fault);
+
 // Both are functions of the plan.
 Weather weather_of(const TallyPlan& plan);
 tally::TallyStore::Settings settings_of(const TallyPlan& plan, const Weather& weather);
