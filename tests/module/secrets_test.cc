@@ -68,7 +68,7 @@ Words forge_cuckoo(const Secret& secret, const std::string& prefix) {
                                           .bucket_size = 2,
                                           .max_iterations = 20,
                                           .expansion = 1});
-  EXPECT_TRUE((*value)->begin_chain(1));
+  EXPECT_TRUE((*value)->begin(1, 2, CuckooValue::Begun::here));
   for (const std::string& id : known_ids()) (*value)->add((*value)->hasher()(id), 0);
   return search(prefix,
                 [&](const std::string& id) { return (*value)->contains((*value)->hasher()(id)); });
@@ -211,7 +211,7 @@ class Listener {
 // What stands behind the magic of a value or of a dump: docs/formats/module_values.md.
 std::set<std::string> secrets_in(const std::string& bytes) {
   std::set<std::string> found;
-  for (const std::string magic : {"MBF1", "MBH1", "MCF1", "MCH1", "MVS1", "MVT1"}) {
+  for (const std::string magic : {"MBF1", "MBH1", "MCF2", "MCH1", "MVS1", "MVT1"}) {
     for (std::size_t at = bytes.find(magic); at != std::string::npos;
          at = bytes.find(magic, at + 1)) {
       const std::string secret = bytes.substr(at + magic.size(), Secret::kSize);
