@@ -186,11 +186,4 @@ double measured_fpr(const Type& filter, std::uint64_t run, std::uint64_t keys = 
   return static_cast<double>(hits) / static_cast<double>(keys);
 }
 
-template <class Type>
-std::uint64_t encoded_size(const Type& filter) {
-  Bytes bytes;
-  filter.encode(bytes);
-  return bytes.size();
-}
-
 }  // namespace semel::bench
