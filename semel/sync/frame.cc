@@ -506,7 +506,7 @@ Bytes refusal(const Header& question, const Error& error) {
 Result<Refusal> decode_refusal(Reader& in) {
   Refusal refusal;
   const std::uint8_t code = in.u8();
-  if (!in.ok() || code > static_cast<std::uint8_t>(Errc::outside)) return kBadBody;
+  if (!in.ok() || code > static_cast<std::uint8_t>(Errc::forked)) return kBadBody;
   refusal.code = static_cast<Errc>(code);
   refusal.words = text_of(in.view(std::min<std::size_t>(in.rest(), 200)));
   return refusal;
