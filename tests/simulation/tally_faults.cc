@@ -152,7 +152,7 @@ Entries believed(const Entries& entries, const tally::OperationLog::State& state
       tally::Operation operation = *tally::Operation::decode(*dot, bytes_of(value));
       if (dot->site == state.site || dot->counter != next.at(dot->site) + 1) continue;
       operation.previous = heads.at(dot->site);
-      operation.held = Dot::kLastCounter;
+      operation.known.reset();
       next.advance(*dot);
       heads.set(dot->site, operation.head());
       believed.emplace_back(key, encoded(operation));
