@@ -147,7 +147,8 @@ class Twins {
     } else if (what < 88) {
       exchange(any, processes_[random_.below(processes_.size())]);
     } else if (what < 92) {
-      open(any);  // it was killed
+      tell("site ", any.id, " is killed");
+      open(any);
     } else if (what < 95) {
       back_up(any);
     } else if (what < 98) {
@@ -174,8 +175,8 @@ class Twins {
     const Result<tally::Answer> answer =
         at.table->add({operation.counter, operation.delta, operation.id}, clock_.now_ms());
     if (!answer) {
-      require(answer.error().code == Errc::outside || answer.error().code == Errc::gap,
-              answer.error().what);
+      const Errc code = answer.error().code;
+      require(code == Errc::forked || code == Errc::gap, answer.error().what);
       note_told("site " + std::to_string(at.id) + " refuses operations");
       return;
     }
@@ -191,7 +192,7 @@ class Twins {
     if (&from == &to) return;
     ++counts_.messages;
     if (const Result<void> said = from.table->publish(); !said) {
-      require(said.error().code == Errc::outside, said.error().what);
+      require(said.error().code == Errc::forked, said.error().what);
       note_told("site " + std::to_string(from.id) + " says nothing more");
     }
     const Records entries =
