@@ -30,13 +30,13 @@ std::optional<std::string> taken(std::string_view key, const frame::Exact& exact
 
 std::optional<std::string> taken(const frame::Record& record, frame::Manner manner,
                                  std::optional<std::string_view> now, Resolver resolver,
-                                 frame::StoreReply& done) {
+                                 frame::StoreReply& done, frame::Met& met) {
   if (!now) {
     ++done.written;
     return std::string(record.value);
   }
-  if (*now == record.value) return std::string(*now);
-  ++done.present;
+  met = *now == record.value ? frame::Met::same : frame::Met::other;
+  if (met == frame::Met::same) return std::string(*now);
   std::string after(*now);
   if (manner == frame::Manner::overwrite) {
     after = record.value;
@@ -62,6 +62,8 @@ Result<void> apply_records(OrderedStore& store, frame::Manner manner, const Reso
       exact.push_back(*one);
     }
   }
+  const std::size_t before = done.met.size();
+  if (manner != frame::Manner::exact) done.met.resize(before + records.size());
   std::vector<std::string_view> keys;
   for (std::size_t first = 0; first < records.size(); first += kStep) {
     const auto step = records.subspan(first, std::min(kStep, records.size() - first));
@@ -72,7 +74,7 @@ Result<void> apply_records(OrderedStore& store, frame::Manner manner, const Reso
           if (manner == frame::Manner::exact) {
             return taken(step[i].key, exact[first + i], now, digest, done);
           }
-          return taken(step[i], manner, now, resolver, done);
+          return taken(step[i], manner, now, resolver, done, done.met[before + first + i]);
         });
     if (!written) return written;
   }

@@ -12,7 +12,6 @@ constexpr Error kOtherParts{Errc::corrupt, "sync: the other end answers what was
 
 // Parts that are no larger, together, travel in one frame.
 constexpr std::size_t kSmall = 32 << 10;
-constexpr std::size_t kStoreReply = 32;  // bytes that the answer to a store takes, at most
 
 }  // namespace
 
@@ -39,7 +38,8 @@ Result<void> Exchange::begin_round(const frame::Scope& scope) {
     std::size_t bytes = drafts[first].body.size();
     while (end < drafts.size() && drafts[end].topic == frame::Topic::store &&
            end - first < frame::kMostParts) {
-      const std::size_t more = drafts[end].body.size() + frame::kPartBytes + kStoreReply;
+      const std::size_t body = drafts[end].body.size();
+      const std::size_t more = body + frame::kPartBytes + frame::most_store_reply(body);
       if (bytes + more > small) break;
       bytes += more;
       ++end;

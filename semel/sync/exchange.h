@@ -41,7 +41,9 @@ struct FetchAsk {
   int barren = 0;                            // answers in a row that brought no record
 };
 struct StoreAsk {
-  bool exact;
+  // Of the records that this end has found to be its own alone; none under Manner::exact.
+  std::size_t first = 0;
+  std::size_t count = 0;
 };
 using AskContext = std::variant<HelloAsk, CompareAsk, ScanAsk, FetchAsk, StoreAsk>;
 

@@ -52,8 +52,8 @@ class Findings {
   const std::vector<Ours>& ours() const { return ours_; }
   const TheirsByKey& theirs() const { return theirs_; }  // as far as they are kept
   std::uint64_t theirs_count() const { return theirs_count_; }
-  // Keys that both ends have, with different values; as far as keys of the other end are known.
-  std::uint64_t changed() const;
+  // Hashes of the other end's keys (KeyTally::hash), as far as they are known.
+  const std::vector<std::uint64_t>& their_keys() const { return their_keys_; }
 
  private:
   Keep keep_;

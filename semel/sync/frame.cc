@@ -426,15 +426,28 @@ Result<FetchReply> decode_fetch_reply(Reader& in, Content content) {
 void encode(const StoreReply& reply, Writer& out) {
   out.varint(reply.written);
   out.varint(reply.removed);
-  out.varint(reply.present);
+  Bytes met;
+  BitWriter bits(met);
+  for (const Met one : reply.met) {
+    bits.put_bit(one != Met::nothing);
+    if (one != Met::nothing) bits.put_bit(one == Met::same);
+  }
+  out.bytes(met);
 }
 
-Result<StoreReply> decode_store_reply(Reader& in) {
+Result<StoreReply> decode_store_reply(Reader& in, std::size_t records) {
   StoreReply reply;
   reply.written = in.varint();
   reply.removed = in.varint();
-  reply.present = in.varint();
-  if (!in.ok() || in.rest() != 0) return kBadBody;
+  if (!in.ok()) return kBadBody;
+  BitReader bits(in.view(in.rest()));
+  reply.met.reserve(records);
+  for (std::size_t i = 0; i < records; ++i) {
+    const bool present = bits.get_bit();
+    const bool same = present && bits.get_bit();
+    reply.met.push_back(!present ? Met::nothing : same ? Met::same : Met::other);
+  }
+  if (!bits.ok() || !bits.at_end()) return kBadBody;
   return reply;
 }
 

@@ -183,13 +183,18 @@ enum class Manner : std::uint8_t {
   if_absent = 3,
   exact = 4,  // each only if what is there now is what its writer saw
 };
+// What was there under the key of a record that came to be stored.
+enum class Met : std::uint8_t { nothing = 0, other = 1, same = 2 };  // other: another value
 struct StoreReply {
   std::uint64_t written = 0;
   std::uint64_t removed = 0;
-  std::uint64_t present = 0;  // of the keys: there, with another value
+  std::vector<Met> met;  // of each record, in their order; none under Manner::exact
 };
+// The bytes of a reply, at most, to a question of so many bytes.
+constexpr std::size_t most_store_reply(std::size_t question) { return 32 + question / 4; }
 void encode(const StoreReply& reply, Writer& out);
-Result<StoreReply> decode_store_reply(Reader& in);
+// `records` were sent, or none under Manner::exact.
+Result<StoreReply> decode_store_reply(Reader& in, std::size_t records);
 
 // Records one after another; those of equal lengths share the mention of them.
 class RecordWriter {

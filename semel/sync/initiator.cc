@@ -93,7 +93,7 @@ Result<bool> Initiator::Body::cut_stretch() {
 Result<void> Initiator::Body::begin_pass() {
   ++pass_;
   salt_ = static_cast<std::uint16_t>(salts_());
-  present_there_ = 0;
+  met_there_.clear();
   repaired_ = 0;
   settled_ = false;
   const Result<void> asked = ask_hello();
@@ -122,18 +122,20 @@ Result<void> Initiator::Body::end_round() {
   flush_ours();
   if (!exchange_.asks() && !settled_) {
     settled_ = true;
-    const Result<void> settling = settle();
-    if (!settling) return settling;
+    // What is decided by the absence of a record waits for the proof that nothing was missed.
+    if (findings_.explained() || is_last_pass()) {
+      const Result<void> settling = settle();
+      if (!settling) return settling;
+    }
   }
   return exchange_.asks() ? begin_round() : end_pass();
 }
 
 Result<void> Initiator::Body::end_pass() {
   const bool proved = findings_.explained();
-  count_pass();
-  if (!proved && pass_ < settings_.limits.most_passes && settings_.purpose != Purpose::plan) {
-    return begin_pass();
-  }
+  ++report_.passes;
+  if (!proved && !is_last_pass() && settings_.purpose != Purpose::plan) return begin_pass();
+  count_stretch();
   all_proved_ = all_proved_ && proved;
   records_done_ += here_.count;
   if (last_stretch_) {
@@ -145,18 +147,35 @@ Result<void> Initiator::Body::end_pass() {
   return begin_stretch();
 }
 
-// What the pass found, in the words of the report.
-void Initiator::Body::count_pass() {
-  ++report_.passes;
-  const std::uint64_t ours = findings_.ours().size();
-  const std::uint64_t theirs = findings_.theirs_count();
-  // Of those that were not fetched, the other end told when they were overwritten.
-  const std::uint64_t changed = content() == Content::digest ? present_there_ : findings_.changed();
-  const std::uint64_t both = std::min({changed, ours, theirs});
-  report_.changed += both;
-  report_.only_initiator += ours - both;
-  report_.only_responder += theirs - both;
-  if (settings_.purpose != Purpose::diff || !settings_.on_difference) return;
+// What the last pass has found is all that differed when it began. What differed before, and is
+// repaired, was noted when it was stored.
+void Initiator::Body::count_stretch() {
+  for (const Findings::Ours& one : findings_.ours()) {
+    tally_.note(KeyTally::hash(one.key), KeyTally::here);
+  }
+  for (const std::uint64_t key : findings_.their_keys()) tally_.note(key, KeyTally::there);
+  count(tally_.take());
+  report_.only_responder += only_theirs_without_keys();
+  if (settings_.purpose == Purpose::diff && settings_.on_difference) tell_differences();
+}
+
+// Of those that are known by their digests alone, some have met a record of ours under their key.
+std::uint64_t Initiator::Body::only_theirs_without_keys() {
+  const std::uint64_t keyless = findings_.theirs_count() - findings_.their_keys().size();
+  std::vector<std::uint64_t> known = findings_.their_keys();
+  std::ranges::sort(known);
+  const auto met = static_cast<std::uint64_t>(std::ranges::count_if(
+      met_there_, [&](std::uint64_t key) { return !std::ranges::binary_search(known, key); }));
+  return keyless - std::min(keyless, met);
+}
+
+void Initiator::Body::count(const KeyTally::Counts& counts) {
+  report_.only_initiator += counts.only_here;
+  report_.only_responder += counts.only_there;
+  report_.changed += counts.changed;
+}
+
+void Initiator::Body::tell_differences() const {
   std::vector<std::string_view> keys;
   for (const Findings::Ours& one : findings_.ours()) {
     keys.push_back(one.key);
@@ -169,6 +188,12 @@ void Initiator::Body::count_pass() {
       settings_.on_difference(key, Where::responder);
     }
   }
+}
+
+void Initiator::Body::cancel() {
+  if (state_ != State::working) return;
+  count(tally_.take());
+  finish();
 }
 
 Result<void> Initiator::Body::receive(ByteView bytes) {
@@ -193,13 +218,7 @@ Result<void> Initiator::Body::answered(AskContext& context, Reader in) {
   }
   if (const auto* scan = std::get_if<ScanAsk>(&context)) return scan_answered(*scan, in);
   if (auto* fetch = std::get_if<FetchAsk>(&context)) return fetch_answered(std::move(*fetch), in);
-  const Result<frame::StoreReply> reply = frame::decode_store_reply(in);
-  if (!reply) return reply.error();
-  report_.written_there += reply->written;
-  report_.removed_there += reply->removed;
-  if (!std::get<StoreAsk>(context).exact) present_there_ += reply->present;
-  repaired_ += reply->written + reply->removed;
-  return {};
+  return store_answered(std::get<StoreAsk>(context), in);
 }
 
 SyncReport Initiator::Body::report() const {

@@ -17,6 +17,7 @@
 #include "semel/sync/findings.h"
 #include "semel/sync/frame.h"
 #include "semel/sync/initiator.h"
+#include "semel/sync/key_tally.h"
 #include "semel/sync/region.h"
 #include "semel/sync/short_digest.h"
 
@@ -33,9 +34,7 @@ class Initiator::Body {
   bool failed() const { return state_ == State::failed; }
   const Error& error() const { return error_; }
   const std::string& peer_words() const { return peer_words_; }
-  void cancel() {
-    if (state_ == State::working) finish();
-  }
+  void cancel();
   SyncReport report() const;
   SyncProgress progress() const;
 
@@ -50,7 +49,11 @@ class Initiator::Body {
   Result<void> begin_round() { return exchange_.begin_round({stretch_, salt_}); }
   Result<void> end_round();
   Result<void> end_pass();
-  void count_pass();
+  void count_stretch();
+  std::uint64_t only_theirs_without_keys();
+  void count(const KeyTally::Counts& counts);
+  void tell_differences() const;
+  bool is_last_pass() const { return pass_ >= settings_.limits.most_passes; }
   void finish();
   void fail(const Error& error);
   Result<void> answered(AskContext& context, Reader in);
@@ -74,7 +77,8 @@ class Initiator::Body {
   // Repairing.
   void take_ours(std::string_view key, std::string_view value, const Digest& digest);
   void flush_ours();
-  void ask_store(frame::Manner manner, ByteView records);
+  void ask_store(frame::Manner manner, ByteView records, const StoreAsk& ask);
+  Result<void> store_answered(const StoreAsk& ask, Reader in);
   void ask_copy(std::span<const BitPath> tops);
   void ask_fetch(FetchAsk fetch);
   void ask_items(std::vector<frame::Fetch::Item> items);
@@ -125,6 +129,7 @@ class Initiator::Body {
   std::uint32_t pass_ = 0;
   bool last_stretch_ = false;
   bool all_proved_ = true;
+  KeyTally tally_;  // keys that differed, as storing their records has shown
   std::uint64_t records_done_ = 0;
   std::uint64_t range_records_ = 0;
 
@@ -137,7 +142,7 @@ class Initiator::Body {
   double looked_for_ = 0;
   Prediction predicted_;
   Findings findings_;
-  std::uint64_t present_there_ = 0;  // keys that were stored and were there with another value
+  std::vector<std::uint64_t> met_there_;  // hashes of our keys that met another value there
   std::uint64_t repaired_ = 0;
   bool settled_ = false;
   bool escalate_ = false;  // sketches did not do: the next pass takes a list
@@ -145,7 +150,9 @@ class Initiator::Body {
   // Records that are on their way to the other end.
   Bytes our_records_;
   std::optional<frame::RecordWriter> our_writer_;
-  std::string our_last_;  // the key that it wrote last
+  std::string our_last_;       // the key that it wrote last
+  std::size_t our_first_ = 0;  // of findings_.ours(): the first that it wrote
+  std::size_t our_count_ = 0;  // how many it wrote
 };
 
 }  // namespace semel

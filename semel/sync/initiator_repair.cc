@@ -54,14 +54,19 @@ std::optional<std::string_view> value_of(const frame::Record& record, Content co
 
 void Initiator::Body::take_ours(std::string_view key, std::string_view value,
                                 const Digest& digest) {
+  const std::size_t number = findings_.ours().size();
   findings_.add_ours(key, digest);
   if (!writes_there()) return;
   // In the order of the keys, and as many as fit.
   const bool fits =
       our_writer_ && our_writer_->size() + key.size() + value.size() <= room() && our_last_ < key;
   if (!fits) flush_ours();
-  if (!our_writer_) our_writer_.emplace(our_records_);
+  if (!our_writer_) {
+    our_writer_.emplace(our_records_);
+    our_first_ = number;
+  }
   our_writer_->add(key, value);
+  ++our_count_;
   our_last_ = key;
   report_.payload_bytes += key.size() + value.size();
 }
@@ -70,16 +75,31 @@ void Initiator::Body::flush_ours() {
   if (!our_writer_) return;
   our_writer_->finish();
   our_writer_.reset();
-  ask_store(manner_of(settings_.resolver.rule), our_records_);
+  ask_store(manner_of(settings_.resolver.rule), our_records_, {our_first_, our_count_});
   our_records_.clear();
+  our_count_ = 0;
 }
 
-void Initiator::Body::ask_store(Manner manner, ByteView records) {
+void Initiator::Body::ask_store(Manner manner, ByteView records, const StoreAsk& ask) {
   Bytes body;
   Writer out(body);
   out.u8(static_cast<std::uint8_t>(manner));
   out.bytes(records);
-  exchange_.ask(frame::Topic::store, std::move(body), StoreAsk{manner == Manner::exact});
+  exchange_.ask(frame::Topic::store, std::move(body), ask);
+}
+
+Result<void> Initiator::Body::store_answered(const StoreAsk& ask, Reader in) {
+  const Result<frame::StoreReply> reply = frame::decode_store_reply(in, ask.count);
+  if (!reply) return reply.error();
+  report_.written_there += reply->written;
+  report_.removed_there += reply->removed;
+  repaired_ += reply->written + reply->removed;
+  for (std::size_t i = 0; i < ask.count; ++i) {
+    const std::uint64_t key = KeyTally::hash(findings_.ours()[ask.first + i].key);
+    tally_.note_met(key, KeyTally::here, reply->met[i]);
+    if (reply->met[i] == frame::Met::other) met_there_.push_back(key);
+  }
+  return {};
 }
 
 void Initiator::Body::ask_fetch(FetchAsk fetch) {
@@ -266,7 +286,11 @@ Result<void> Initiator::Body::apply_here(std::span<const frame::Record> records)
                     EntryDigest(index_.secret()), records, applied);
   report_.written_here += applied.written;
   repaired_ += applied.written;
-  return written;
+  if (!written) return written;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    tally_.note_met(KeyTally::hash(records[i].key), KeyTally::there, applied.met[i]);
+  }
+  return {};
 }
 
 // Changes that are made only where their record is still what this end saw of it.
@@ -308,7 +332,7 @@ class Initiator::Body::ExactChanges {
   }
   void flush() {
     there_writer_.finish();
-    if (!there_.empty()) body_.ask_store(Manner::exact, there_);
+    if (!there_.empty()) body_.ask_store(Manner::exact, there_, {});
     there_.clear();
   }
 

@@ -63,10 +63,16 @@ Result<Bytes> Answer::make() {
   const Result<std::vector<frame::Part>> parts = frame::decode_parts(in);
   if (!parts) return parts.error();
   frame::Builder builder({frame::Kind::answer, question_.header.number, question_.header.key});
+  // Those that follow need some bytes to say that they found no room, or what became of records.
+  const auto least = [](const frame::Part& part) {
+    const bool stores = part.topic == frame::Topic::store;
+    return frame::kPartBytes + frame::most_store_reply(stores ? part.body.size() : 0);
+  };
+  std::size_t later = 0;
+  for (const frame::Part& part : *parts) later += least(part);
   for (std::size_t i = 0; i < parts->size(); ++i) {
-    // Those that follow need some bytes to say that they found no room.
-    const std::size_t taken = builder.size() + frame::kChecksumBytes + frame::kPartBytes +
-                              (parts->size() - 1 - i) * (frame::kPartBytes + 32);
+    later -= least((*parts)[i]);
+    const std::size_t taken = builder.size() + frame::kChecksumBytes + frame::kPartBytes + later;
     if (taken >= terms_.limits.frame_bytes) return kTooMuch;
     room_ = terms_.limits.frame_bytes - taken;
     const Result<Bytes> answer = answer_to((*parts)[i]);

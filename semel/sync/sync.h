@@ -35,7 +35,7 @@ struct SyncSettings {
   std::optional<Way> way = {};  // instead of the plan's choice
   SyncLimits limits = {};
   std::uint64_t seed = 0;  // picks the bits of shortened digests; another for each sync
-  // Told every key that differs, once for each pass that finds it, in no order.
+  // Told every key that differs, once, in no order. Diff only.
   std::function<void(std::string_view key, Where where)> on_difference = {};
 };
 
@@ -52,7 +52,9 @@ struct SyncReport {
   Aggregate initiator;  // as of the first exchange
   Aggregate responder;
   Estimate estimate;
-  std::uint64_t only_initiator = 0;  // records found
+  // Keys that differed when the sync met them, each counted once. An answer that is lost and asked
+  // for again may let a changed key count as one of each end instead.
+  std::uint64_t only_initiator = 0;
   std::uint64_t only_responder = 0;
   std::uint64_t changed = 0;  // keys with different values
   std::uint64_t written_here = 0;
