@@ -9,6 +9,9 @@ SEEDS ?= 100000
 LINES ?= 100000
 DAMAGES ?= 1000
 FAULTS ?= 400
+RUNS ?= 100
+RECORDS ?= 1000000
+UPDATES ?= 200
 JOBS ?= $(shell nproc)
 
 # Of `make run`; 6380 or the next that is free, if it is not given.
@@ -25,11 +28,11 @@ NOT_IN_TESTS = -clang-analyzer-*,-bugprone-implicit-widening-*,-bugprone-redunda
 LINK_COMMAND = ln -sfn release/bin/semel build/semel && ln -sfn release/lib/semel.so build/semel.so
 
 .NOTPARALLEL: # ninja and ctest are parallel themselves, and apt serves one caller at a time
-.PHONY: help run test build install bench bench-sift figures fuzz crash cluster damage pipes hostile simulate test-asan test-tsan coverage docs format check clean
+.PHONY: help run test build install bench bench-sift figures fuzz crash cluster damage pipes hostile simulate sync-hundred test-asan test-tsan coverage docs format check clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
 
 run: need-run build ## build, then start redis-server with the module, on a loopback PORT
 	@tools/run-server build/release/lib/semel.so build/run $(PORT)
@@ -92,6 +95,10 @@ hostile: need-build-test build/asan/build.ninja ## LINES (100000) random command
 simulate: need-build-test build/release/with-tests ## tables at 2, 3 and 5 simulated sites: SEEDS (100000) runs
 	@$(BUILD) release --target tally_simulation
 	build/release/bin/tests/tally_simulation --seeds $(SEEDS) --threads $(JOBS)
+
+sync-hundred: need-build-test build/release/with-tests ## RUNS (100) syncs with an owner that compacts, ingests and restarts: RECORDS (1000000), UPDATES (200) a run
+	@$(BUILD) release --target sync_hundred_test
+	SEMEL_SYNC_RUNS=$(RUNS) SEMEL_SYNC_RECORDS=$(RECORDS) SEMEL_SYNC_UPDATES=$(UPDATES) build/release/bin/tests/sync_hundred_test
 
 test-asan: need-build-test build/asan/build.ninja ## the tests with AddressSanitizer and UBSan
 	@$(BUILD) asan

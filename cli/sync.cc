@@ -466,14 +466,14 @@ Command diff_command() {
 Command plan_command() {
   auto settings = std::make_shared<Settings>();
   settings->purpose = Purpose::plan;
-  Syntax syntax{
-      "semel plan",
-      "Estimates how two RocksDB directories differ, and what a sync would cost",
-      "The first DIRECTORY is A, the second, or what --via leads to, is B. One round "
-      "trip gives an estimate of the difference. For each way to find it a line tells the "
-      "bytes that travel, without and of records, the round trips and the seconds. What "
-      "stands behind +- is a standard error.",
-      {}};
+  Syntax syntax{"semel plan",
+                "Estimates how two RocksDB directories differ, and what a sync would cost",
+                "The first DIRECTORY is A, the second, or what --via leads to, is B. One round "
+                "trip, or a few, give an estimate of the difference. For each way to find it a "
+                "line tells the "
+                "bytes that travel, without and of records, the round trips and the seconds. What "
+                "stands behind +- is a standard error.",
+                {}};
   append_common(syntax, *settings);
   append(syntax.options, {secondary_option(*settings),
                           {"json", 'j', flag_value(settings->json), "as one JSON object"}});

@@ -38,6 +38,15 @@ Result<void> read(const KeyRange& range, const FloretSlabs::Source& source, cons
   return cursor.status();
 }
 
+// The records in containers that are wholly in the range.
+std::uint64_t least_count(const NyeTrie& trie, const KeyRange& range) {
+  std::uint64_t count = 0;
+  for (const Container& one : trie.containers(range)) {
+    if (range.covers(one.path.range())) count += one.sum.count;
+  }
+  return count;
+}
+
 }  // namespace
 
 FloretSlabs::Reading::Reading(std::uint64_t slab_bytes, std::string_view first,
@@ -101,14 +110,16 @@ void FloretSlabs::note(const KeyRange& range) {
   }
 }
 
-Result<void> FloretSlabs::read_stale(const KeyRange& range, const Source& source) {
+template <class Wanted>
+Result<void> FloretSlabs::read_again(const KeyRange& range, const Source& source,
+                                     const Wanted& wanted) {
   if (range.empty()) return {};
   Result<void> outcome;
-  std::vector<std::pair<std::size_t, std::vector<Slab>>> fresh;  // by the index that they replace
+  Replacements fresh;
   for (std::size_t i = index_of(range.first); i < slabs_.size() && outcome; ++i) {
     if (range.end && slabs_[i].first >= *range.end) break;
     const KeyRange whole = range_of(i);
-    if (slabs_[i].changes == 0 || !range.covers(whole)) continue;
+    if (!wanted(slabs_[i]) || !range.covers(whole)) continue;
     Reading reading(slab_bytes_, whole.first, source.key);
     outcome =
         read(whole, source, [&](std::string_view key, std::string_view value, const Digest& entry) {
@@ -116,8 +127,25 @@ Result<void> FloretSlabs::read_stale(const KeyRange& range, const Source& source
         });
     if (outcome) fresh.emplace_back(i, reading.finish());
   }
-  if (fresh.empty()) return outcome;
+  replace(std::move(fresh));
+  return outcome;
+}
 
+Result<void> FloretSlabs::read_stale(const KeyRange& range, const Source& source) {
+  return read_again(range, source, [](const Slab& slab) { return slab.changes != 0; });
+}
+
+// Each change has made the trie read a container. A slab with as many changes as it has containers
+// is read for what those readings have cost.
+Result<void> FloretSlabs::read_worn(const KeyRange& range, const Source& source) {
+  const std::uint64_t burst = source.trie.burst_bytes();
+  return read_again(range, source, [&](const Slab& slab) {
+    return slab.changes != 0 && slab.changes >= slab.volume / burst;
+  });
+}
+
+void FloretSlabs::replace(Replacements fresh) {
+  if (fresh.empty()) return;
   std::size_t size = slabs_.size();
   for (const auto& [index, parts] : fresh) size += parts.size() - 1;
   std::vector<Slab> all;
@@ -140,7 +168,37 @@ Result<void> FloretSlabs::read_stale(const KeyRange& range, const Source& source
   }
   slabs_ = std::move(all);
   last_noted_ = 0;
-  return outcome;
+}
+
+void FloretSlabs::Gathering::add(std::string_view key, std::string_view value,
+                                 const Digest& entry) {
+  if (!any_ || (!last_ && key >= end_)) {
+    index_ = slabs_.index_of(key);
+    any_ = true;
+    last_ = index_ + 1 == slabs_.slabs_.size();
+    if (!last_) end_ = slabs_.slabs_[index_ + 1].first;
+    const Slab& slab = slabs_.slabs_[index_];
+    stale_ = slab.changes != 0;
+    if (stale_) seen_.push_back({index_, 0, Reading(slabs_.slab_bytes_, slab.first, key_)});
+  }
+  if (!stale_) return;
+  seen_.back().reading.add(key, value, entry);
+  ++seen_.back().count;
+}
+
+Result<void> FloretSlabs::Gathering::finish(const Source& source) {
+  Replacements fresh;
+  for (Seen& seen : seen_) {
+    const KeyRange range = slabs_.range_of(seen.index);
+    // A sum takes some reading, which most slabs are spared.
+    if (seen.count < slabs_.slabs_[seen.index].count / 2) continue;
+    if (seen.count < least_count(source.trie, range)) continue;
+    const Result<Aggregate> now = source.trie.sum(range, source.cursor);
+    if (!now) return now.error();
+    if (now->count == seen.count) fresh.emplace_back(seen.index, seen.reading.finish());
+  }
+  slabs_.replace(std::move(fresh));
+  return {};
 }
 
 Result<std::uint64_t> FloretSlabs::unknown(std::size_t index, const Source& source) const {

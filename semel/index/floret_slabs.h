@@ -6,8 +6,12 @@
 //           Read again, a slab that has grown is parted, and one that has shrunk joins another: of
 //           records that do not change each holds from half of `slab_bytes` to twice as much, but
 //           for a single record that is larger, and a single slab.
+// Fresh     Three things read slabs again. A Gathering takes the records that a refresh of the trie
+//           reads anyway: a slab of which it sees every record is fresh afterwards, at no further
+//           reading. read_worn() reads the slabs in which so much has changed that reading them
+//           costs no more than the refreshes of these changes did. read_stale() reads all of them.
 // Cost      note: O(log slabs), less if keys come in order. sum: the slabs in the range, and the
-//           reading of the two that it cuts. read_stale: the reading of the stale ones.
+//           reading of the two that it cuts. read_worn, read_stale: the reading of those slabs.
 // Memory    About 1.2 KB for each slab.
 // Threads   Const calls may run at the same time; every other call needs the object to itself.
 #pragma once
@@ -17,6 +21,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "semel/core/result.h"
@@ -66,6 +71,32 @@ class FloretSlabs {
     std::vector<Slab> slabs_;
   };
 
+  // Takes records that are read while the trie is refreshed, in the order of their keys, and makes
+  // new slabs of the stale ones that it sees whole.
+  class Gathering {
+   public:
+    // REQUIRES: both outlive this; nothing is noted until finish().
+    Gathering(FloretSlabs& slabs, const DigestKey& key) : slabs_(slabs), key_(key) {}
+    void add(std::string_view key, std::string_view value, const Digest& entry);
+    // `source` has the refreshed trie. After an error no slab has changed.
+    Result<void> finish(const Source& source);
+
+   private:
+    struct Seen {
+      std::size_t index;
+      std::uint64_t count;
+      Reading reading;
+    };
+    FloretSlabs& slabs_;
+    const DigestKey& key_;
+    std::vector<Seen> seen_;  // ascending
+    std::size_t index_ = 0;   // of the slab of the last key
+    std::string_view end_;    // of that slab
+    bool any_ = false;        // a key has come
+    bool last_ = false;       // that slab has no end
+    bool stale_ = false;      // that slab is stale
+  };
+
   // One slab that was never read. REQUIRES: slab_bytes > 0.
   explicit FloretSlabs(std::uint64_t slab_bytes);
   // REQUIRES: the first slab begins with the empty key; the others ascend.
@@ -74,9 +105,10 @@ class FloretSlabs {
   void note(std::string_view key);
   void note(const KeyRange& range);
 
-  // Reads the stale slabs that are wholly in the range. After an error those that were not read are
-  // still stale.
+  // Each reads slabs that are wholly in the range. After an error those that were not read are still
+  // stale.
   Result<void> read_stale(const KeyRange& range, const Source& source);
+  Result<void> read_worn(const KeyRange& range, const Source& source);
   // Slabs within the range as they are kept, the two ends as they are.
   Result<RangeFloret> sum(const KeyRange& range, const Source& source) const;
 
@@ -92,6 +124,11 @@ class FloretSlabs {
   std::size_t index_of(std::string_view key) const;
   KeyRange range_of(std::size_t index) const;
   Result<std::uint64_t> unknown(std::size_t index, const Source& source) const;
+  // New slabs, by the index of the one that they replace, ascending.
+  using Replacements = std::vector<std::pair<std::size_t, std::vector<Slab>>>;
+  void replace(Replacements fresh);
+  template <class Wanted>
+  Result<void> read_again(const KeyRange& range, const Source& source, const Wanted& wanted);
 
   std::uint64_t slab_bytes_;
   std::vector<Slab> slabs_;

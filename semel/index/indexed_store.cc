@@ -97,8 +97,9 @@ class IndexedStore::Body final : public ChangeObserver {
   bool is_mine(const View& view) const { return view.trie_ == &trie_ && view.held_; }
   Result<RangeFloret> floret(Cursor& cursor, const KeyRange& range, Fresh fresh) {
     const FloretSlabs::Source source{trie_, cursor, floret_key_};
-    if (fresh == Fresh::exact) {
-      const Result<void> read = slabs_.read_stale(range, source);
+    if (fresh != Fresh::as_kept) {
+      const Result<void> read = fresh == Fresh::exact ? slabs_.read_stale(range, source)
+                                                      : slabs_.read_worn(range, source);
       count_bytes();
       if (!read) return read.error();
     }
@@ -193,15 +194,25 @@ class IndexedStore::Body final : public ChangeObserver {
     count_bytes();
   }
 
-  // A new trie reads every record of the range: the florets are made in the same pass.
+  // The florets take the records that the trie reads: all of them if it is new, else those of
+  // marked containers, among which there may be whole slabs.
   Result<void> refresh(Cursor& cursor) {
-    if (!std::exchange(bulk_, false)) return trie_.refresh(cursor);
+    if (!std::exchange(bulk_, false)) {
+      FloretSlabs::Gathering gathering(slabs_, floret_key_);
+      Result<void> read = trie_.refresh(cursor, told_to(gathering));
+      return read ? gathering.finish({trie_, cursor, floret_key_}) : read;
+    }
     FloretSlabs::Reading reading(settings_.slab_bytes, "", floret_key_);
-    Result<void> read =
-        trie_.refresh(cursor, [&](std::string_view key, std::string_view value,
-                                  const Digest& entry) { reading.add(key, value, entry); });
+    Result<void> read = trie_.refresh(cursor, told_to(reading));
     if (read) slabs_ = FloretSlabs(settings_.slab_bytes, reading.finish());
     return read;
+  }
+
+  template <class Records>
+  static NyeTrie::Seen told_to(Records& records) {
+    return [&records](std::string_view key, std::string_view value, const Digest& entry) {
+      records.add(key, value, entry);
+    };
   }
 
   // The position of the checkpoint, with its index in place; or why there is none to believe.

@@ -9,8 +9,9 @@
 //           key. Nothing is read before it is written.
 // Range     Of records outside of Settings::range the index knows nothing: they are neither noted
 //           nor read, and sums and florets over any range are of those within.
-// Floret    A floret is kept for each slab of the records. A write makes that of its slab stale; it
-//           is read again only on demand: floret() says of how many writes it does not know.
+// Floret    A floret is kept for each slab of the records. A write makes that of its slab stale.
+//           view() makes it fresh where it reads the whole slab anyway, floret() on demand: it says
+//           of how many writes the florets do not know.
 // Threads   Any number of threads may call at once, and write to the store. A view is held by one
 //           thread at a time, and keeps other views and checkpoints waiting, never writers.
 // Memory    Of the trie and the florets (nye_trie.h, floret_slabs.h), and of the notes: 1 MiB; while
@@ -89,7 +90,11 @@ class IndexedStore {
   Result<View> view();
 
   using RangeFloret = semel::RangeFloret;
-  enum class Fresh : std::uint8_t { as_kept, exact };  // exact reads the stale slabs
+  enum class Fresh : std::uint8_t {
+    as_kept,   // reads no slab that is kept
+    not_worn,  // reads slabs in which so much has changed that it costs no more than that did
+    exact,     // reads all stale slabs
+  };
   // Of the records of a range: kept slabs within it are added up, the ends are read.
   // REQUIRES: `view` is of this index.
   Result<RangeFloret> floret(const View& view, const KeyRange& range, Fresh fresh);

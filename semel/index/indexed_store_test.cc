@@ -82,6 +82,12 @@ class WatchedStore final : public ForwardingStore {
     return std::unique_ptr<Cursor>(
         new WatchedCursor(const_cast<WatchedStore&>(*this), *std::move(opened)));
   }
+  void observe(ChangeObserver* observer) override {
+    observer_ = observer;
+    below().observe(observer);
+  }
+  // As a store does that knows no better.
+  void tell(const KeyRange& range) { observer_->changed(range); }
   Result<Bytes> position() const override {
     if (before_position) before_position();
     return below().position();
@@ -123,6 +129,7 @@ class WatchedStore final : public ForwardingStore {
   };
 
   MemoryStore memory_;
+  ChangeObserver* observer_ = nullptr;
 };
 
 std::unique_ptr<IndexedStore> opened(OrderedStore& store,
@@ -300,11 +307,11 @@ TEST(IndexedStore, FollowsFromItsCheckpoint) {
   {
     const auto index = opened(store);
     expect_equals_rebuilt(*index);
-    change(store, random, 50);  // marked in the checkpoint
+    change(store, random, 20);  // marked in the checkpoint
     ASSERT_TRUE(index->checkpoint());
-    change(store, random, 50);  // after it
+    change(store, random, 20);  // after it
   }
-  change(store, random, 50);  // and after the index
+  change(store, random, 20);  // and after the index
   const auto index = opened(store);
   EXPECT_EQ(index->opened(), Opened::followed);
   store.reads = 0;
@@ -312,6 +319,51 @@ TEST(IndexedStore, FollowsFromItsCheckpoint) {
   const std::uint64_t reads = store.reads;
   expect_equals_rebuilt(*index);
   EXPECT_LT(reads, rebuilt_trie(**store.cursor(), 512, index->secret()).total().count);
+}
+
+// A compaction or a bulk load changes whole ranges: the trie reads them, and the florets with it.
+TEST(IndexedStore, MakesFloretsFreshWhereItReadsWholeSlabs) {
+  WatchedStore store;
+  const auto index = opened(store);
+  ASSERT_TRUE(index->view());  // of an empty store
+  for (int n = 0; n < 2000; ++n) put(store, numbered_key(n), "value");
+  const auto expect_known = [&] {
+    const auto view = index->view();
+    ASSERT_TRUE(view);
+    store.reads = 0;
+    const auto kept = index->floret(*view, KeyRange::all(), Fresh::as_kept);
+    ASSERT_TRUE(kept);
+    EXPECT_EQ(kept->unknown, 0U);
+    EXPECT_EQ(store.reads, 0U);
+    EXPECT_EQ(kept->floret, rebuilt_floret(view->cursor(), KeyRange::all(), index->secret()));
+  };
+  expect_known();
+  store.tell(KeyRange::all());
+  expect_known();
+  for (int n = 0; n < 2000; n += 2) put(store, numbered_key(n), "another value");
+  expect_known();
+}
+
+// Else they would know less with every write, until they know nothing.
+TEST(IndexedStore, ReadsWornSlabsAndNoOthers) {
+  WatchedStore store;
+  for (int n = 0; n < 2000; ++n) put(store, numbered_key(n), "value");
+  const auto index = opened(store);
+  std::uint64_t most = 0, reads = 0;
+  for (int round = 0; round < 500; ++round) {
+    put(store, numbered_key(round % 2000), "value " + std::to_string(round));
+    const auto view = index->view();
+    ASSERT_TRUE(view);
+    store.reads = 0;
+    const auto floret = index->floret(*view, KeyRange::all(), Fresh::not_worn);
+    ASSERT_TRUE(floret);
+    most = std::max(most, floret->unknown);
+    reads += store.reads;
+  }
+  const std::uint64_t containers = (*index->view()).trie().container_count();
+  EXPECT_LE(most, containers);
+  EXPECT_GT(most, 0U);
+  EXPECT_LT(reads, 500 * 2000 / 20);
 }
 
 TEST(IndexedStore, ReadsNothingWhenNothingHasChangedSinceTheCheckpoint) {

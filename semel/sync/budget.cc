@@ -50,6 +50,8 @@ std::uint32_t slot_capacity(std::uint64_t expected, std::uint64_t differing) {
   return capacity > SetSketch::kMostCapacity ? 0 : static_cast<std::uint32_t>(capacity);
 }
 
+double mean_of_capacity(double capacity) { return (capacity - 2) / 3; }
+
 Partition partition(double expected) {
   const double records = std::clamp(expected, 1.0, kMostExpected);
   const double partitions = std::ceil(records / kPerSketch);

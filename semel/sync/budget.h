@@ -26,6 +26,8 @@ std::size_t walk_slots(double expected);
 // Capacity of the sketches of `differing` slots that hold `expected` records together. 0 if lists
 // are better.
 std::uint32_t slot_capacity(std::uint64_t expected, std::uint64_t differing);
+// Records to expect in each slot, so that its capacity is this. REQUIRES: capacity >= 11.
+double mean_of_capacity(double capacity);
 
 // A partition by hash, such that its sketches all decode with a probability of about 99.7 %.
 struct Partition {

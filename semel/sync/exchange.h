@@ -27,6 +27,11 @@ struct HelloAsk {};
 struct CompareAsk {
   std::vector<Frontier::Slot> slots;
   bool list;
+  int repeats;  // how often these slots were asked for before, without being split
+};
+struct ProbeAsk {
+  std::vector<Frontier::Slot> slots;
+  std::uint64_t width;  // records of a slot, about; 0: lists
 };
 struct ScanAsk {
   frame::Scan scan;
@@ -45,7 +50,7 @@ struct StoreAsk {
   std::size_t first = 0;
   std::size_t count = 0;
 };
-using AskContext = std::variant<HelloAsk, CompareAsk, ScanAsk, FetchAsk, StoreAsk>;
+using AskContext = std::variant<HelloAsk, CompareAsk, ProbeAsk, ScanAsk, FetchAsk, StoreAsk>;
 
 // A record of a partition by hash.
 inline std::uint64_t placed(std::uint32_t partition, std::uint32_t number) {

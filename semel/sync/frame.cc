@@ -423,9 +423,19 @@ Result<FetchReply> decode_fetch_reply(Reader& in, Content content) {
   return reply;
 }
 
+namespace {
+constexpr std::uint8_t kUnlike = 3;  // records have met this and that
+}  // namespace
+
 void encode(const StoreReply& reply, Writer& out) {
   out.varint(reply.written);
   out.varint(reply.removed);
+  if (reply.met.empty()) return;
+  // Mostly all have met the same.
+  const Met first = reply.met.front();
+  const bool alike = std::ranges::all_of(reply.met, [&](Met one) { return one == first; });
+  out.u8(alike ? static_cast<std::uint8_t>(first) : kUnlike);
+  if (alike) return;
   Bytes met;
   BitWriter bits(met);
   for (const Met one : reply.met) {
@@ -439,7 +449,13 @@ Result<StoreReply> decode_store_reply(Reader& in, std::size_t records) {
   StoreReply reply;
   reply.written = in.varint();
   reply.removed = in.varint();
-  if (!in.ok()) return kBadBody;
+  const std::uint8_t alike = records == 0 ? 0 : in.u8();
+  if (!in.ok() || alike > kUnlike) return kBadBody;
+  if (alike != kUnlike) {
+    if (in.rest() != 0) return kBadBody;
+    reply.met.assign(records, static_cast<Met>(alike));
+    return reply;
+  }
   BitReader bits(in.view(in.rest()));
   reply.met.reserve(records);
   for (std::size_t i = 0; i < records; ++i) {

@@ -108,7 +108,7 @@ Result<void> Initiator::Body::ask_hello() {
   if (!sum) return sum.error();
   here_ = *sum;
   const Result<IndexedStore::RangeFloret> floret =
-      index_.floret(*held, stretch_, IndexedStore::Fresh::as_kept);
+      index_.floret(*held, stretch_, IndexedStore::Fresh::not_worn);
   if (!floret) return floret.error();
   unknown_ = floret->unknown;
   Bytes body;
@@ -216,6 +216,7 @@ Result<void> Initiator::Body::answered(AskContext& context, Reader in) {
   if (const auto* compare = std::get_if<CompareAsk>(&context)) {
     return compare_answered(*compare, in);
   }
+  if (const auto* probe = std::get_if<ProbeAsk>(&context)) return probe_answered(*probe, in);
   if (const auto* scan = std::get_if<ScanAsk>(&context)) return scan_answered(*scan, in);
   if (auto* fetch = std::get_if<FetchAsk>(&context)) return fetch_answered(std::move(*fetch), in);
   return store_answered(std::get<StoreAsk>(context), in);

@@ -1,5 +1,6 @@
-// The inner side of Initiator: its state, and what it does with each answer. In three files:
+// The inner side of Initiator: its state, and what it does with each answer. In four files:
 //   initiator.cc         stretches, passes and rounds;
+//   initiator_probe.cc   how many records differ, where florets do not tell;
 //   initiator_find.cc    which records differ;
 //   initiator_repair.cc  fetching, storing and settling them.
 #pragma once
@@ -58,14 +59,40 @@ class Initiator::Body {
   void fail(const Error& error);
   Result<void> answered(AskContext& context, Reader in);
 
-  // Finding.
+  // Estimating.
   Result<void> hello_answered(Reader in);
-  void estimate_difference(const frame::HelloReply& reply);
+  Result<void> compare_first(Reader in);
+  Result<void> estimate_difference(const frame::HelloReply& reply);
+  Result<void> estimated(const Estimated& total);
+  Result<void> probe();
+  Result<std::vector<BitPath>> sample(const RangeView& view, std::size_t nodes,
+                                      std::uint64_t records);
+  Result<void> ask_probe(std::uint64_t width);
+  Result<void> probe_answered(const ProbeAsk& ask, Reader in);
+  Result<void> lists_answered(const ProbeAsk& ask, std::span<const frame::SlotAnswer> answers);
+
+  // Finding.
+  Result<void> find();
   void predict(Known known);
   Result<void> find(const RangeView& view, std::span<const BitPath> tops);
+  // How much is to be said of the slots of a walk.
+  struct Walk {
+    std::size_t slots;
+    std::uint64_t detail;  // the most records of a slot that is read
+    double expected;       // records that differ in all of them
+    int repeats = 0;       // of the question, with more room each time
+  };
+  Result<void> ask_walk(const RangeView& view, std::span<const BitPath> tops, const Walk& walk) {
+    return ask_compare(view, tops, false, walk);
+  }
+  Result<void> ask_lists(const RangeView& view, std::span<const BitPath> tops) {
+    return ask_compare(view, tops, true, {SIZE_MAX, UINT64_MAX, looked_for_});
+  }
   Result<void> ask_compare(const RangeView& view, std::span<const BitPath> tops, bool list,
-                           std::size_t slots, std::uint64_t detail);
+                           const Walk& walk);
   Result<void> compare_answered(const CompareAsk& ask, Reader in);
+  Result<void> ask_again(const RangeView& view, std::span<const BitPath> halves,
+                         std::span<const BitPath> whole, std::uint32_t capacity, int repeats);
   void ask_scan(frame::Scan scan, int attempt);
   Result<void> scan_answered(const ScanAsk& ask, Reader in);
   void ask_placed(const frame::Scan& scan, std::unordered_set<std::uint64_t> wanted);
@@ -138,6 +165,18 @@ class Initiator::Body {
   Aggregate here_;
   Aggregate there_;
   std::uint64_t unknown_ = 0;  // changes that this end's floret does not know of
+  // Where the two ends differ, as the first exchange shows it.
+  struct Question {
+    Known known;
+    std::vector<BitPath> tops;              // both ends have records there
+    std::vector<frame::Fetch::Item> items;  // this end has none there
+    std::vector<Region> ours;               // the other end has none there
+    std::uint64_t records = 0;              // of this end, below the tops
+    std::uint64_t our_records = 0;          // in the regions that are ours alone
+  };
+  Question question_;
+  std::uint32_t probes_ = 0;
+  std::uint64_t probe_bytes_ = 0;
   Estimate estimate_;
   double looked_for_ = 0;
   Prediction predicted_;

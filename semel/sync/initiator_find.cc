@@ -24,6 +24,12 @@ constexpr Error kNotAsked{Errc::corrupt, "sync: the other end answers what was n
 constexpr std::uint64_t kListSlot = 1024;
 // Slots of a walk are not split below this.
 constexpr std::uint64_t kWalkSlot = 4;
+// A slot of more records than this, for each number that its sketch has room for and does not
+// suffice, is split: its parts and their sketches take half of the bytes of a list at the most.
+constexpr std::size_t kCrowded = 40;
+// A sketch that does not suffice is followed by one of so many times the room, if that is less than
+// half of a list.
+constexpr std::uint32_t kRoomier = 4;
 // Sketches that did not decode are asked for again so often, with more capacity each time.
 constexpr int kMostScans = 5;
 
@@ -33,6 +39,17 @@ struct NumberDifference {
   std::vector<std::uint32_t> only_theirs;
 };
 
+// The numbers that a sketch holds. One that holds too many decodes all the same, once in the
+// factorial of its capacity, to as many numbers as it has room for, none of which are right: so a
+// full sketch is not believed.
+Result<std::vector<std::uint32_t>> decoded(std::span<const std::uint32_t> syndromes) {
+  Result<std::vector<std::uint32_t>> numbers = SetSketch::decode(syndromes);
+  if (numbers && numbers->size() >= syndromes.size()) {
+    return Error{Errc::limit, "sketch: full"};
+  }
+  return numbers;
+}
+
 // nullopt if the answer is a sketch that does not hold so many. `ours` is sorted.
 std::optional<NumberDifference> difference_of(std::vector<std::uint32_t>& ours,
                                               const SlotAnswer& answer) {
@@ -40,7 +57,7 @@ std::optional<NumberDifference> difference_of(std::vector<std::uint32_t>& ours,
   std::vector<std::uint32_t> theirs = answer.numbers;
   if (answer.kind == SlotAnswer::Kind::sketch) {
     SetSketch::toggle_many(theirs, ours);
-    const Result<std::vector<std::uint32_t>> both = SetSketch::decode(theirs);
+    const Result<std::vector<std::uint32_t>> both = decoded(theirs);
     if (!both) return std::nullopt;
     std::ranges::sort(ours);
     for (const std::uint32_t number : *both) {
@@ -57,90 +74,6 @@ std::optional<NumberDifference> difference_of(std::vector<std::uint32_t>& ours,
 }
 
 }  // namespace
-
-Result<void> Initiator::Body::hello_answered(Reader in) {
-  const Result<frame::HelloReply> reply = frame::decode_hello_reply(in);
-  if (!reply) return reply.error();
-  there_ = reply->sum;
-  findings_.begin(here_, there_);
-  estimate_difference(*reply);
-  if (pass_ == 1) {
-    if (last_stretch_) range_records_ = records_done_ + here_.count;
-    const Result<bool> cut = cut_stretch();
-    if (!cut) return cut.error();
-    if (*cut) return ask_hello();
-    report_.initiator += here_;
-    report_.responder += there_;
-  }
-  if (here_ == there_) {
-    if (in.rest() != 0) return kNotAsked;
-    predict({});
-    return {};
-  }
-
-  const Result<std::vector<PeerSlot>> slots = decode_frontier(in);
-  if (!slots) return slots.error();
-  if (in.rest() != 0) return kNotAsked;
-  Result<IndexedStore::View> held = index_.view();
-  if (!held) return held.error();
-  const RangeView view(held->trie(), held->cursor(), stretch_);
-  const ShortDigest node = shorten(ShortDigest::Of::node);
-  Known known;
-  known.slots = 0;
-  known.slots_differing = 0;
-  std::vector<BitPath> tops;
-  std::vector<Fetch::Item> items;
-  std::vector<Region> ours;
-  for (const PeerSlot& slot : *slots) {
-    const Result<Aggregate> sum = view.sum(slot.region);
-    if (!sum) return sum.error();
-    const bool nothing_there = slot.empty || there_.count == 0;
-    if (!slot.empty || sum->count > 0) ++known.slots;
-    if (nothing_there ? sum->count == 0 : node_bits(node, *sum) == slot.digest) continue;
-    ++known.slots_differing;
-    known.records_in_question += sum->count;
-    if (nothing_there) {
-      ours.push_back(slot.region);
-    } else if (sum->count == 0) {
-      items.push_back({slot.region, true, {}});
-    } else {
-      tops.push_back(slot.region.top);
-    }
-  }
-  // The larger store has as many more records in question.
-  if (here_.count > 0 && there_.count > here_.count) {
-    known.records_in_question = static_cast<std::uint64_t>(
-        static_cast<double>(known.records_in_question) * static_cast<double>(there_.count) /
-        static_cast<double>(here_.count));
-  }
-  known.containers = held->trie().container_count();
-  predict(known);
-  if (settings_.purpose == Purpose::plan) return {};
-  for (const Region& region : ours) {
-    const Result<void> taken = take_region(view, region);
-    if (!taken) return taken;
-  }
-  ask_items(std::move(items));
-  return find(view, tops);
-}
-
-void Initiator::Body::estimate_difference(const frame::HelloReply& reply) {
-  if (here_ == there_) {  // whatever the florets do not know of
-    estimate_ = estimate_of_total({}, here_.count, there_.count);
-    looked_for_ = 0;
-    return;
-  }
-  double total = reply.total;
-  if (!reply.reliable) {
-    total =
-        std::max(total, (static_cast<double>(here_.count) + static_cast<double>(there_.count)) / 2);
-  }
-  // What a floret does not know of may differ too.
-  const double unknown = static_cast<double>(unknown_) + static_cast<double>(reply.unknown);
-  estimate_ = estimate_of_total({total + unknown, std::hypot(reply.error, unknown)}, here_.count,
-                                there_.count);
-  looked_for_ = looked_for(estimate_);
-}
 
 Travels Initiator::Body::travels() const {
   switch (content()) {
@@ -165,6 +98,8 @@ void Initiator::Body::predict(Known known) {
   const bool list = std::exchange(escalate_, false);
   const std::optional<Way> way = list ? std::optional(Way::list) : settings_.way;
   if (way && plan.best.way != Way::nothing) predicted_ = plan.all[static_cast<std::size_t>(*way)];
+  predicted_.bytes.value += static_cast<double>(probe_bytes_);
+  predicted_.round_trips += probes_;
   if (pass_ > 1) return;
   if (estimate_.total.value >= report_.estimate.total.value) {
     report_.estimate = estimate_;
@@ -175,13 +110,30 @@ void Initiator::Body::predict(Known known) {
   report_.predicted.way = report_.way;
 }
 
+// REQUIRES: the difference is estimated.
+Result<void> Initiator::Body::find() {
+  Question question = std::move(question_);
+  Result<IndexedStore::View> held = index_.view();
+  if (!held) return held.error();
+  const RangeView view(held->trie(), held->cursor(), stretch_);
+  question.known.containers = held->trie().container_count();
+  predict(question.known);
+  if (settings_.purpose == Purpose::plan) return {};
+  for (const Region& region : question.ours) {
+    const Result<void> taken = take_region(view, region);
+    if (!taken) return taken;
+  }
+  ask_items(std::move(question.items));
+  return find(view, question.tops);
+}
+
 Result<void> Initiator::Body::find(const RangeView& view, std::span<const BitPath> tops) {
   if (tops.empty()) return {};
   switch (predicted_.way) {
     case Way::nothing:
     case Way::walk:
-      return ask_compare(view, tops, false, budget::walk_slots(looked_for_),
-                         budget::detail(looked_for_));
+      return ask_walk(view, tops,
+                      {budget::walk_slots(looked_for_), budget::detail(looked_for_), looked_for_});
     case Way::sketch: {
       const budget::Partition partition = budget::partition(looked_for_);
       if (partition.bytes() > room()) break;  // a list is as good
@@ -194,7 +146,7 @@ Result<void> Initiator::Body::find(const RangeView& view, std::span<const BitPat
       ask_copy(tops);
       return {};
   }
-  return ask_compare(view, tops, true, SIZE_MAX, UINT64_MAX);
+  return ask_lists(view, tops);
 }
 
 void Initiator::Body::ask_copy(std::span<const BitPath> tops) {
@@ -210,21 +162,23 @@ void Initiator::Body::ask_copy(std::span<const BitPath> tops) {
 }
 
 Result<void> Initiator::Body::ask_compare(const RangeView& view, std::span<const BitPath> tops,
-                                          bool list, std::size_t slots, std::uint64_t detail) {
+                                          bool list, const Walk& walk) {
   if (tops.empty()) return {};
-  const Result<Frontier> frontier = Frontier::grow(view, tops, slots, list ? kListSlot : kWalkSlot);
+  const Result<Frontier> frontier =
+      Frontier::grow(view, tops, walk.slots, list ? kListSlot : kWalkSlot);
   if (!frontier) return frontier.error();
   Bytes body;
   Writer out(body);
-  frame::encode(frame::Compare{static_cast<std::uint64_t>(std::ceil(looked_for_)), detail, list},
-                out);
+  frame::encode(
+      frame::Compare{static_cast<std::uint64_t>(std::ceil(walk.expected)), walk.detail, list}, out);
   frontier->encode(shorten(ShortDigest::Of::node), out);
   // An answer has about as many bytes for each slot that differs.
   std::uint64_t listed = 0;
   for (const Frontier::Slot& slot : frontier->slots()) listed += slot.sum.count;
   const bool large = body.size() > room() || (list && listed * 4 > room() / 2);
   if (!large || (tops.size() == 1 && frontier->slots().size() == 1)) {
-    exchange_.ask(frame::Topic::compare, std::move(body), CompareAsk{frontier->slots(), list});
+    exchange_.ask(frame::Topic::compare, std::move(body),
+                  CompareAsk{frontier->slots(), list, walk.repeats});
     return {};
   }
   // In two halves.
@@ -232,7 +186,8 @@ Result<void> Initiator::Body::ask_compare(const RangeView& view, std::span<const
   if (split.size() == 1) {
     const std::optional<BitPath> at = view.branch(split[0]);
     if (!at) {
-      exchange_.ask(frame::Topic::compare, std::move(body), CompareAsk{frontier->slots(), list});
+      exchange_.ask(frame::Topic::compare, std::move(body),
+                    CompareAsk{frontier->slots(), list, walk.repeats});
       return {};
     }
     if (at->size() > split[0].size()) ask_items({{{split[0], *at}, true, {}}});
@@ -242,9 +197,10 @@ Result<void> Initiator::Body::ask_compare(const RangeView& view, std::span<const
   }
   const std::size_t half = split.size() / 2;
   const std::span<const BitPath> parts(split);
-  const Result<void> left = ask_compare(view, parts.first(half), list, slots / 2, detail);
+  const Walk halved{walk.slots - walk.slots / 2, walk.detail, walk.expected / 2, walk.repeats};
+  const Result<void> left = ask_compare(view, parts.first(half), list, halved);
   if (!left) return left;
-  return ask_compare(view, parts.subspan(half), list, slots - slots / 2, detail);
+  return ask_compare(view, parts.subspan(half), list, halved);
 }
 
 Result<void> Initiator::Body::compare_answered(const CompareAsk& ask, Reader in) {
@@ -258,6 +214,9 @@ Result<void> Initiator::Body::compare_answered(const CompareAsk& ask, Reader in)
 
   std::vector<Fetch::Item> items;
   std::vector<BitPath> deeper;
+  std::vector<BitPath> crowded;  // by more differences than were expected; split
+  std::vector<BitPath> dense;    // the same, but not split
+  std::uint32_t capacity = 0;    // of all sketches of the answer
   std::vector<BitPath> listed;
   std::vector<BitPath> copied;
   std::vector<std::uint32_t> ours;
@@ -275,17 +234,19 @@ Result<void> Initiator::Body::compare_answered(const CompareAsk& ask, Reader in)
       if (!taken) return taken;
       continue;
     }
-    if (answer.kind == SlotAnswer::Kind::big) {
-      // Split at least once, so that what is too big gets smaller with every question.
-      if (const std::optional<BitPath> at = view.branch(region.top)) {
-        if (at->size() > region.top.size()) items.push_back({{region.top, *at}, true, {}});
-        for (const bool right : {false, true}) {
-          deeper.push_back(*at);
-          deeper.back().push(right);
-        }
-      } else {
-        (ask.list ? copied : listed).push_back(region.top);
+    // Splits at least once, so that what is too big gets smaller with every question.
+    const auto split_into = [&](std::vector<BitPath>& parts) {
+      const std::optional<BitPath> at = view.branch(region.top);
+      if (!at) return false;
+      if (at->size() > region.top.size()) items.push_back({{region.top, *at}, true, {}});
+      for (const bool right : {false, true}) {
+        parts.push_back(*at);
+        parts.back().push(right);
       }
+      return true;
+    };
+    if (answer.kind == SlotAnswer::Kind::big) {
+      if (!split_into(deeper)) (ask.list ? copied : listed).push_back(region.top);
       continue;
     }
     ours.clear();
@@ -297,7 +258,10 @@ Result<void> Initiator::Body::compare_answered(const CompareAsk& ask, Reader in)
     if (!read) return read;
     std::optional<NumberDifference> differing = difference_of(ours, answer);
     if (!differing) {
-      listed.push_back(region.top);
+      capacity = static_cast<std::uint32_t>(answer.numbers.size());
+      if (ours.size() > kCrowded * capacity && split_into(crowded)) continue;
+      const bool roomy = ours.size() > 2 * kRoomier * capacity && ask.repeats < kMostScans;
+      (roomy ? dense : listed).push_back(region.top);
       continue;
     }
     const Result<void> taken = take_numbers(view, region, differing->only_ours);
@@ -308,11 +272,30 @@ Result<void> Initiator::Body::compare_answered(const CompareAsk& ask, Reader in)
   }
   ask_items(std::move(items));
   ask_copy(copied);
-  const Result<void> further = ask_compare(
-      view, deeper, ask.list, ask.list ? SIZE_MAX : deeper.size() / 2 * budget::kDeeperSlots,
-      ask.list ? UINT64_MAX : budget::detail(looked_for_));
+  const Result<void> closer = ask_again(view, crowded, dense, capacity, ask.repeats + 1);
+  if (!closer) return closer;
+  const Result<void> further = ask.list ? ask_lists(view, deeper)
+                                        : ask_walk(view, deeper,
+                                                   {deeper.size() / 2 * budget::kDeeperSlots,
+                                                    budget::detail(looked_for_), looked_for_});
   if (!further) return further;
-  return ask_compare(view, listed, true, SIZE_MAX, UINT64_MAX);
+  return ask_lists(view, listed);
+}
+
+// Asks for what there is more of than was expected, with so many times the room that one more
+// question mostly does.
+Result<void> Initiator::Body::ask_again(const RangeView& view, std::span<const BitPath> halves,
+                                        std::span<const BitPath> whole, std::uint32_t capacity,
+                                        int repeats) {
+  const double room = static_cast<double>(kRoomier) * capacity;
+  const double split = room * static_cast<double>(halves.size()) / 2;
+  looked_for_ = std::max(looked_for_, split);
+  const Result<void> closer = ask_walk(
+      view, halves, {halves.size() / 2 * budget::kDeeperSlots, budget::detail(looked_for_), split});
+  if (!closer) return closer;
+  return ask_walk(view, whole,
+                  {whole.size(), UINT64_MAX,
+                   static_cast<double>(whole.size()) * budget::mean_of_capacity(room), repeats});
 }
 
 void Initiator::Body::ask_scan(Scan scan, int attempt) {
@@ -340,7 +323,7 @@ Result<void> Initiator::Body::scan_answered(const ScanAsk& ask, Reader in) {
     const auto partition = scan.only.empty() ? static_cast<std::uint32_t>(i) : scan.only[i];
     const std::span<const std::uint32_t> all(*syndromes);
     const Result<std::vector<std::uint32_t>> numbers =
-        SetSketch::decode(all.subspan(i * scan.capacity, scan.capacity));
+        decoded(all.subspan(i * scan.capacity, scan.capacity));
     if (!numbers) {
       failed.push_back(partition);
       continue;
@@ -355,7 +338,7 @@ Result<void> Initiator::Body::scan_answered(const ScanAsk& ask, Reader in) {
       ask_scan({scan.tops, more.partitions, more.capacity, {}}, ask.attempt + 1);
       return {};
     }
-    return ask_compare(view, scan.tops, true, SIZE_MAX, UINT64_MAX);
+    return ask_lists(view, scan.tops);
   }
   // What is here is taken out as it is found; the rest is there.
   EntryDigest digest(index_.secret());

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "semel/core/arithmetic.h"
 #include "semel/store/memory_store.h"
 #include "semel/sync/responder.h"
 #include "tests/support/index.h"
@@ -105,12 +106,87 @@ TEST_F(InitiatorTest, WhatIsNotIndexedIsNotSynced) {
   EXPECT_TRUE(records.contains("key"));
 }
 
-TEST_F(InitiatorTest, WhatFloretsDoNotKnowMakesTheEstimateLessSure) {
-  for (int n = 0; n < 40; ++n) put(there_, key(n), "changed");
+TEST_F(InitiatorTest, AFewChangesThatFloretsDoNotKnowMakeTheEstimateLessSure) {
+  for (int n = 0; n < 8; ++n) put(there_, key(n), "changed");
   const SyncReport report = sync({});
   EXPECT_TRUE(report.proved);
-  EXPECT_EQ(report.changed, 40U);
-  EXPECT_GE(report.estimate.total.error, 40);
+  EXPECT_EQ(report.changed, 8U);
+  EXPECT_GE(report.estimate.total.error, 8);
+}
+
+class LargeStores : public InitiatorTest {
+ protected:
+  static constexpr int kRecords = 60'000;
+
+  void SetUp() override {
+    for (MemoryStore* const store : {&here_, &there_}) {
+      for (int n = 0; n < kRecords; ++n) put(*store, scattered(n), "value");
+    }
+    open({}, {});
+    ASSERT_TRUE(here_index_->view());
+    ASSERT_TRUE(there_index_->view());
+  }
+  static std::string scattered(int n) { return std::to_string(mix(static_cast<std::uint64_t>(n))); }
+
+  // Undone by the sync.
+  void change(int first, int count) {
+    for (int n = first; n < first + count; ++n) {
+      put(there_, scattered(n % kRecords), "value " + std::to_string(first));
+    }
+  }
+  static double overhead(const SyncReport& report) {
+    return static_cast<double>(report.bytes_sent + report.bytes_received - report.payload_bytes);
+  }
+};
+
+TEST_F(LargeStores, ASyncCostsTheThirtiethTimeWhatItCostTheFirst) {
+  double first = 0;
+  for (int round = 0; round < 30; ++round) {
+    change(round * 100, 100);
+    const SyncReport report = sync({});
+    EXPECT_TRUE(report.proved);
+    EXPECT_EQ(report.changed, 100U);
+    if (round == 0) first = overhead(report);
+    EXPECT_LT(overhead(report), 2.5 * first) << round;
+    EXPECT_LE(report.round_trips, 6U) << round;
+    // The estimate is one of this difference, not of all that the florets have not seen.
+    EXPECT_NEAR(report.estimate.total.value, 200, 150) << round;
+  }
+}
+
+// Nothing is known: one slab at each end, as a whole range was told. Few and many differences, and
+// whole clusters of them.
+TEST_F(LargeStores, WithoutAnEstimateTheWayIsNearlyAsGoodAsWithOne) {
+  for (const int count : {1, 30, 300, 3'000, 20'000}) {
+    for (const bool cluster : {false, true}) {
+      const auto differ = [&](std::string_view value) {
+        const Model records = read(there_);
+        auto at = records.begin();
+        for (int n = 0; n < count; ++n) {
+          put(there_, cluster ? (at++)->first : scattered(n), std::string(value));
+        }
+      };
+      SyncSettings settings;
+      settings.purpose = Purpose::diff;
+      differ("one");
+      settings.assumed_difference = 2.0 * count;
+      const double known = overhead(sync(settings));
+      settings.assumed_difference.reset();
+      const double probed = overhead(sync(settings));
+      EXPECT_LT(probed, 2.5 * known + 8000) << count << (cluster ? " in a cluster" : "");
+      for (const double wrong : {0.0, 2.0 * count / 100, 2.0 * count / 10}) {
+        settings.assumed_difference = wrong;
+        const SyncReport report = sync(settings);
+        EXPECT_TRUE(report.proved);
+        EXPECT_EQ(report.changed, static_cast<std::uint64_t>(count));
+        EXPECT_LT(overhead(report), 3 * known + 8000)
+            << count << (cluster ? " in a cluster" : "") << ", assumed " << wrong;
+      }
+      settings = {};
+      settings.resolver.rule = Rule::source;
+      EXPECT_TRUE(sync(settings).proved);
+    }
+  }
 }
 
 TEST_F(InitiatorTest, WhereMoreDiffersThanTheLimitTheRangeIsDoneInStretches) {

@@ -119,7 +119,7 @@ Result<Bytes> Answer::hello(Reader in) {
     return answer;
   }
   const Result<IndexedStore::RangeFloret> ours =
-      index_.floret(*held, scope_.range, IndexedStore::Fresh::as_kept);
+      index_.floret(*held, scope_.range, IndexedStore::Fresh::not_worn);
   if (!ours) return ours.error();
   if (ours->floret.bytes().size() != theirs->bytes().size()) return kOtherFloret;
   const Estimate difference = estimate(*theirs, hello->sum.count, ours->floret, sum->count);

@@ -33,6 +33,9 @@ struct SyncSettings {
   Resolver resolver = {};
   Link link = {};
   std::optional<Way> way = {};  // instead of the plan's choice
+  // The records that differ, at both ends together, instead of an estimate. A wrong number costs
+  // bytes and round trips, nothing else.
+  std::optional<double> assumed_difference = {};
   SyncLimits limits = {};
   std::uint64_t seed = 0;  // picks the bits of shortened digests; another for each sync
   // Told every key that differs, once, in no order. Diff only.
