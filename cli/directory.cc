@@ -9,7 +9,9 @@
 #include <charconv>
 
 #include "cli/commands.h"
+#include "cli/escaped.h"
 #include "cli/files.h"
+#include "cli/sift_report.h"
 #include "semel/store/rocksdb_store.h"
 #include "semel/tally/tally_store.h"
 
@@ -27,6 +29,20 @@ std::string wrong_with(const std::string& path) {
   if (!S_ISDIR(status.st_mode)) return "it is no directory";
   if (::stat((path + "/CURRENT").c_str(), &status) != 0) return "it is no directory of RocksDB";
   return "";
+}
+
+std::string scrub_text(const std::string& path, const IndexedStore::Scrubbed& scrubbed) {
+  std::string text = "the index of " + quoted(path) + " was wrong in " +
+                     grouped(scrubbed.stretches) +
+                     (scrubbed.stretches == 1 ? " stretch of keys, " : " stretches of keys, ") +
+                     "with " + grouped(scrubbed.in_question) + " records:";
+  for (const KeyRange& keys : scrubbed.first) {
+    text += " from '" + escaped(keys.first) + '\'';
+    if (keys.end) text += " to before '" + escaped(*keys.end) + '\'';
+    text += ';';
+  }
+  if (scrubbed.stretches > scrubbed.first.size()) text += " and others;";
+  return text + " records there have changed on the disk, or the index is of another directory";
 }
 
 // Writers lock a file in the directory. Readers do not, but what they read may vanish.
@@ -126,6 +142,19 @@ std::string Directory::build_index(const Secret& secret, std::uint32_t burst_byt
   auto index = IndexedStore::open(*store_, secret, {.burst_bytes = burst_bytes});
   if (!index) return "cannot index " + quoted(path_) + ": " + why(index.error());
   index_ = std::move(*index);
+  return "";
+}
+
+std::string Directory::scrub_index(const std::string& name, bool quiet) {
+  const Result<IndexedStore::Scrubbed> scrubbed = index_->scrub();
+  if (!scrubbed) return "cannot scrub " + quoted(path_) + ": " + why(scrubbed.error());
+  rotten_ = scrubbed->stretches > 0;
+  if (rotten_) {
+    complain(name, scrub_text(path_, *scrubbed));
+  } else if (!quiet) {
+    complain(name, "scrubbed " + quoted(path_) + ": " + grouped(scrubbed->records) + " records, " +
+                       (scrubbed->compared ? "the index is right" : "there was no index"));
+  }
   return "";
 }
 

@@ -53,6 +53,10 @@ class Directory {
   // Reads what has changed since the last checkpoint, or everything. A problem, or nothing.
   std::string build_index(const Secret& secret, std::uint32_t burst_bytes);
   IndexedStore& index() const { return *index_; }  // REQUIRES: it was built
+  // Reads every record and compares it with the index. What is wrong is told on standard error in
+  // the name of a subcommand; what is right too, unless `quiet`. A problem, or nothing.
+  std::string scrub_index(const std::string& name, bool quiet);
+  bool rotten() const { return rotten_; }  // scrub_index() found the index wrong
   // What is behind an error of its store or index.
   std::string why(const Error& error) const;
   // A problem, or nothing.
@@ -67,6 +71,7 @@ class Directory {
   std::string path_;
   std::unique_ptr<RocksStore> store_;
   std::unique_ptr<IndexedStore> index_;
+  bool rotten_ = false;
 };
 
 // True if both are names of one directory.

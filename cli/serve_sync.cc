@@ -77,6 +77,7 @@ Exit serve_on(SyncPipe& pipe, const StopSignal& stop, const Settings& settings,
                                          settings.column_family, settings.places, problem);
   if (!directory) return fail(problem);
   problem = directory->build_index(*secret, static_cast<std::uint32_t>(settings.index.burst_bytes));
+  if (problem.empty() && settings.index.scrub) problem = directory->scrub_index(kName, true);
   if (!problem.empty()) return fail(problem);
 
   const bool read_only = settings.access() != Access::write;
@@ -93,7 +94,7 @@ Exit serve_on(SyncPipe& pipe, const StopSignal& stop, const Settings& settings,
   if (event != SyncPipe::Event::ended) return Exit::failure;
   pipe.send_end();
   (void)pipe.flush();  // a peer that was stopped does not wait for this
-  return Exit::success;
+  return directory->rotten() ? Exit::failure : Exit::success;
 }
 
 Exit serve(const Settings& settings) {
@@ -122,8 +123,8 @@ Command serve_sync_command() {
       "Is run by the command of --via, there, and ends when the other end has, or has been "
       "silent for too long. Standard input and output are the pipe; what goes wrong is "
       "told on standard error.\n"
-      "Exits with 0, with 1 if the directory or the pipe failed, with 2 if an option is "
-      "wrong.",
+      "Exits with 0, with 1 if the directory or the pipe failed, or if --scrub found the index "
+      "wrong, with 2 if an option is wrong.",
       {}};
   append(syntax.options, options_of(settings->range));
   append(syntax.options, {column_family_option(settings->column_family)});

@@ -59,7 +59,10 @@ std::vector<Option> options_of(IndexOptions& to) {
       {"burst", 'B', bytes_value("SIZE", to.burst_bytes, NyeTrie::kLeastBurst, NyeTrie::kMostBurst),
        "of the index: the most bytes of records that it sums up as one (default 4K)"},
       {"frame-bytes", 'M', bytes_value("SIZE", to.frame_bytes, kLeastFrame, kMostFrame),
-       "the most bytes of one message, either way (default 16M)"}};
+       "the most bytes of one message, either way (default 16M)"},
+      {"scrub", 0, flag_value(to.scrub),
+       "read every record, tell where the index that was left in a directory is wrong, and go on "
+       "with what is there"}};
 }
 
 Option column_family_option(std::string& to) {

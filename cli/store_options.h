@@ -33,6 +33,7 @@ struct IndexOptions {
   std::optional<std::string> key_file;
   std::uint64_t burst_bytes = 4096;
   std::uint64_t frame_bytes = SyncLimits{}.frame_bytes;
+  bool scrub = false;
 };
 std::vector<Option> options_of(IndexOptions& to);
 

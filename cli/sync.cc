@@ -166,6 +166,9 @@ class Ends {
       if (!directory) continue;
       const auto burst = static_cast<std::uint32_t>(settings_.index.burst_bytes);
       problem = directory->build_index(*secret, burst);
+      if (problem.empty() && settings_.index.scrub) {
+        problem = directory->scrub_index(settings_.name, settings_.quiet || settings_.json);
+      }
       if (!problem.empty()) return fail(settings_, problem);
     }
     return Exit::success;
@@ -216,6 +219,8 @@ class Ends {
   }
 
   int signal() const { return signal_; }  // that stopped the run, or 0
+  // The index of a directory was wrong.
+  bool rotten() const { return a_->rotten() || (b_ && b_->rotten()); }
 
  private:
   // Runs the command, and speaks with what is at its other end from then on.
@@ -337,12 +342,12 @@ Exit compare(const Settings& settings) {
   }
   if (ends.signal() != 0) die_of(ends.signal());
   if (!closed) return settings.failure;
-  if (settings.purpose == Purpose::plan) return Exit::success;
+  if (settings.purpose == Purpose::plan) return ends.rotten() ? settings.failure : Exit::success;
   if (!end.report.proved) {
     return fail(settings, "what was found does not explain the whole difference; try again");
   }
-  if (settings.writes() || end.report.differences() == 0) return Exit::success;
-  return Exit::different;
+  if (!settings.writes() && end.report.differences() > 0) return Exit::different;
+  return ends.rotten() ? settings.failure : Exit::success;
 }
 
 void append_common(Syntax& syntax, Settings& s) {
@@ -401,18 +406,20 @@ Command command(std::string word, const std::shared_ptr<Settings>& settings, Syn
 
 Command sync_command() {
   auto settings = std::make_shared<Settings>();
-  Syntax syntax{"semel sync",
-                "Makes two RocksDB directories equal, for what their difference costs",
-                "The first DIRECTORY is A, the second, or what --via leads to, is B. A summary on "
-                "standard error tells what was found and written, and what that cost beside what "
-                "was predicted.\n"
-                "Records that one side lacks it gets. Of two values of one key both sides keep, by "
-                "--rule: join, the greater in the order of its bytes; newest, the one with the "
-                "later time in its first eight bytes; source, that of A; destination, each its "
-                "own.\n"
-                "Ctrl-C stops at any time, and tells from where to go on. Exits with 0 if all is "
-                "in sync, with 1 if not, with 2 if an option is wrong.",
-                {}};
+  Syntax syntax{
+      "semel sync",
+      "Makes two RocksDB directories equal, for what their difference costs",
+      "The first DIRECTORY is A, the second, or what --via leads to, is B. A summary on "
+      "standard error tells what was found and written, and what that cost beside what "
+      "was predicted.\n"
+      "Records that one side lacks it gets. Of two values of one key both sides keep, by "
+      "--rule: join, the greater in the order of its bytes; newest, the one with the "
+      "later time in its first eight bytes; source, that of A; destination, each its "
+      "own.\n"
+      "Ctrl-C stops at any time, and tells from where to go on. Exits with 0 if all is "
+      "in sync, with 1 if not, or if --scrub found an index wrong, with 2 if an option is "
+      "wrong.",
+      {}};
   append_common(syntax, *settings);
   append(syntax.options,
          {{"rule", 'r', choice_value("RULE", settings->rule, kRules),
@@ -447,7 +454,7 @@ Command diff_command() {
                 "of different values. Keys come in order; bytes that are no printable ASCII are "
                 "\\xNN.\n"
                 "Exits with 0 if there is no difference, with 1 if there is, with 2 if there was "
-                "trouble.",
+                "trouble, or if --scrub found an index wrong and no difference.",
                 {}};
   append_common(syntax, *settings);
   append(syntax.options,

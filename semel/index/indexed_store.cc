@@ -106,6 +106,23 @@ class IndexedStore::Body final : public ChangeObserver {
     return slabs_.sum(range, source);
   }
 
+  Result<Scrubbed> scrub() {
+    const std::lock_guard lock(gate_);
+    mark_notes();
+    Result<std::unique_ptr<Cursor>> cursor = new_cursor();
+    if (!cursor) return cursor.error();
+    Scrubbed scrubbed;
+    scrubbed.compared = !bulk_;
+    if (const Result<void> refreshed = refresh(**cursor); !refreshed) return refreshed.error();
+    if (scrubbed.compared) {
+      const Result<void> read = rebuild(**cursor, scrubbed);
+      if (!read) return read.error();
+    }
+    scrubbed.records = trie_.total().count;
+    count_bytes();
+    return scrubbed;
+  }
+
   Result<void> checkpoint() {
     const std::lock_guard one(checkpointing_);
     Bytes bytes;
@@ -208,6 +225,23 @@ class IndexedStore::Body final : public ChangeObserver {
     return read;
   }
 
+  // REQUIRES: nothing is marked.
+  Result<void> rebuild(Cursor& cursor, Scrubbed& scrubbed) {
+    NyeTrie fresh = new_trie();
+    FloretSlabs::Reading reading(settings_.slab_bytes, "", floret_key_);
+    Result<void> read = fresh.refresh(cursor, told_to(reading));
+    if (!read) return read;
+    FloretSlabs slabs(settings_.slab_bytes, reading.finish());
+    for (NyeTrie::Unlike& one : trie_.unlike(fresh)) {
+      ++scrubbed.stretches;
+      scrubbed.in_question += one.records;
+      if (scrubbed.first.size() < kMostTold) scrubbed.first.push_back(std::move(one.keys));
+    }
+    trie_ = std::move(fresh);
+    slabs_ = std::move(slabs);
+    return {};
+  }
+
   template <class Records>
   static NyeTrie::Seen told_to(Records& records) {
     return [&records](std::string_view key, std::string_view value, const Digest& entry) {
@@ -275,6 +309,7 @@ Result<std::unique_ptr<IndexedStore>> IndexedStore::open(OrderedStore& store, co
 OrderedStore& IndexedStore::store() const { return body_->store(); }
 IndexedStore::Opened IndexedStore::opened() const { return body_->opened(); }
 Result<IndexedStore::View> IndexedStore::view() { return body_->view(); }
+Result<IndexedStore::Scrubbed> IndexedStore::scrub() { return body_->scrub(); }
 Result<void> IndexedStore::checkpoint() { return body_->checkpoint(); }
 std::size_t IndexedStore::bytes() const { return sizeof *this + body_->bytes(); }
 const Secret& IndexedStore::secret() const { return body_->secret(); }

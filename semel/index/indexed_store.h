@@ -25,6 +25,7 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "semel/core/result.h"
 #include "semel/hash/keyed_digest.h"
@@ -98,6 +99,20 @@ class IndexedStore {
   // Of the records of a range: kept slabs within it are added up, the ends are read.
   // REQUIRES: `view` is of this index.
   Result<RangeFloret> floret(const View& view, const KeyRange& range, Fresh fresh);
+
+  // What a reading of every record has shown of the index.
+  struct Scrubbed {
+    bool compared = false;          // false: there was no index, it was built by this reading
+    std::uint64_t records = 0;      // that were read
+    std::uint64_t stretches = 0;    // of keys, in which the index was wrong
+    std::uint64_t in_question = 0;  // records in these, as they are now
+    std::vector<KeyRange> first;    // kMostTold of these stretches
+  };
+  static constexpr std::size_t kMostTold = 5;
+  // Reads every record, also those that have not changed as far as the store knows, and makes the
+  // index anew of them. Tells where it was wrong: there the disk has changed, or an index was left
+  // in a directory that is not its own. After an error the index is as it was.
+  Result<Scrubbed> scrub();
 
   // Durable when it returns. Taken by itself never; a good time is after a flush of the store.
   Result<void> checkpoint();

@@ -86,6 +86,12 @@ class WatchedStore final : public ForwardingStore {
     observer_ = observer;
     below().observe(observer);
   }
+  // Does something of which the observer does not hear.
+  void silently(const std::function<void()>& change) {
+    below().observe(nullptr);
+    change();
+    below().observe(observer_);
+  }
   // As a store does that knows no better.
   void tell(const KeyRange& range) { observer_->changed(range); }
   Result<Bytes> position() const override {
@@ -364,6 +370,49 @@ TEST(IndexedStore, ReadsWornSlabsAndNoOthers) {
   EXPECT_LE(most, containers);
   EXPECT_GT(most, 0U);
   EXPECT_LT(reads, 500 * 2000 / 20);
+}
+
+// The store is told another story than the observer: a record changes, one goes, one comes.
+TEST(IndexedStore, AScrubTellsWhereTheDiskHasChanged) {
+  WatchedStore store;
+  for (int n = 0; n < 2000; ++n) put(store, numbered_key(n), "value");
+  const auto index = opened(store);
+  const auto fresh = index->scrub();
+  ASSERT_TRUE(fresh);
+  EXPECT_FALSE(fresh->compared);
+  EXPECT_EQ(fresh->records, 2000U);
+  put(store, numbered_key(7), "told");
+  const auto right = index->scrub();
+  ASSERT_TRUE(right);
+  EXPECT_TRUE(right->compared);
+  EXPECT_EQ(right->stretches, 0U);
+
+  store.silently([&] {
+    put(store, numbered_key(100), "rotten");
+    const std::string gone = numbered_key(900);
+    const Write removal{gone, std::nullopt};
+    ASSERT_TRUE(store.write({&removal, 1}));
+    put(store, numbered_key(1500) + "x", "new");
+  });
+  const auto wrong = index->scrub();
+  ASSERT_TRUE(wrong);
+  EXPECT_EQ(wrong->stretches, 3U);
+  EXPECT_EQ(wrong->records, 2000U);
+  EXPECT_LT(wrong->in_question, 200U);
+  ASSERT_EQ(wrong->first.size(), 3U);
+  for (const int n : {100, 900, 1500}) {
+    EXPECT_TRUE(std::ranges::any_of(wrong->first, [&](const KeyRange& keys) {
+      return keys.contains(numbered_key(n));
+    })) << n;
+  }
+  expect_equals_rebuilt(*index);
+  EXPECT_EQ(index->scrub()->stretches, 0U);
+
+  store.silently([&] { put(store, numbered_key(3), "rotten"); });
+  store.fails_at = store.reads + 1000;
+  EXPECT_FALSE(index->scrub());
+  store.fails_at = ~std::uint64_t{0};
+  EXPECT_EQ(index->scrub()->stretches, 1U);
 }
 
 TEST(IndexedStore, ReadsNothingWhenNothingHasChangedSinceTheCheckpoint) {

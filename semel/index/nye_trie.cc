@@ -374,6 +374,39 @@ std::size_t NyeTrie::bytes() const {
   return sizeof *this + blocks_.bytes() + marks_.bytes() + pending_.capacity();
 }
 
+std::vector<NyeTrie::Unlike> NyeTrie::unlike(const NyeTrie& other) const {
+  SEMEL_ASSERT(!marked() && !other.marked());
+  std::vector<Unlike> found;
+  bool open = false;  // the containers before were not the same
+  const auto add = [&](const Walk& at, bool of_other) {
+    KeyRange keys = at.path().range();
+    if (!std::exchange(open, true)) {
+      found.push_back({std::move(keys), 0});
+    } else {
+      std::optional<std::string>& end = found.back().keys.end;
+      if (!keys.end || (end && *end < *keys.end)) end = std::move(keys.end);
+    }
+    if (of_other) found.back().records += at.sum().count;
+  };
+  Walk a = blocks_.at(0);
+  Walk b = other.blocks_.at(0);
+  while (a.valid() || b.valid()) {
+    if (a.valid() && b.valid() && a.container() == b.container()) {
+      open = false;
+      a.next();
+      b.next();
+      continue;
+    }
+    const bool take_a = a.valid() && (!b.valid() || a.path() <= b.path());
+    const bool take_b = b.valid() && (!a.valid() || b.path() <= a.path());
+    if (take_a) add(a, false);
+    if (take_b) add(b, true);
+    if (take_a) a.next();
+    if (take_b) b.next();
+  }
+  return found;
+}
+
 bool NyeTrie::operator==(const NyeTrie& other) const {
   if (marked() || other.marked() || burst_bytes_ != other.burst_bytes_ ||
       digest_.id() != other.digest_.id() || blocks_.measured() != other.blocks_.measured() ||

@@ -92,6 +92,14 @@ class NyeTrie {
   // `measure`, or the other way round. REQUIRES: measures were made by this function.
   static Result<NyeTrie> decode(ByteView in, const EntryDigest& digest, Measure measure = nullptr);
 
+  // Keys of containers that are not the same in both.
+  struct Unlike {
+    KeyRange keys;
+    std::uint64_t records = 0;  // of the other
+  };
+  // Returns where the two differ, in order: neighbours are one. REQUIRES: neither is marked.
+  std::vector<Unlike> unlike(const NyeTrie& other) const;
+
   // Equal containers, measures on both sides or on neither, and no marks.
   bool operator==(const NyeTrie& other) const;
 
