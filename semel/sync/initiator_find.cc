@@ -24,8 +24,9 @@ constexpr Error kNotAsked{Errc::corrupt, "sync: the other end answers what was n
 constexpr std::uint64_t kListSlot = 1024;
 // Slots of a walk are not split below this.
 constexpr std::uint64_t kWalkSlot = 4;
-// A slot of more records than this, for each number that its sketch has room for and does not
-// suffice, is split: its parts and their sketches take half of the bytes of a list at the most.
+// A slot whose sketches do not suffice, for the second time, is split if it has more records than
+// this for each number that the last one had room for: the parts and their sketches take half of the
+// bytes of a list at the most.
 constexpr std::size_t kCrowded = 40;
 // A sketch that does not suffice is followed by one of so many times the room, if that is less than
 // half of a list.
@@ -259,7 +260,8 @@ Result<void> Initiator::Body::compare_answered(const CompareAsk& ask, Reader in)
     std::optional<NumberDifference> differing = difference_of(ours, answer);
     if (!differing) {
       capacity = static_cast<std::uint32_t>(answer.numbers.size());
-      if (ours.size() > kCrowded * capacity && split_into(crowded)) continue;
+      const bool large = ask.repeats > 0 && ours.size() > kCrowded * capacity;
+      if (large && split_into(crowded)) continue;
       const bool roomy = ours.size() > 2 * kRoomier * capacity && ask.repeats < kMostScans;
       (roomy ? dense : listed).push_back(region.top);
       continue;

@@ -179,6 +179,7 @@ TEST_F(LargeStores, WithoutAnEstimateTheWayIsNearlyAsGoodAsWithOne) {
         const SyncReport report = sync(settings);
         EXPECT_TRUE(report.proved);
         EXPECT_EQ(report.changed, static_cast<std::uint64_t>(count));
+        EXPECT_EQ(report.passes, 1U) << count << ", assumed " << wrong;
         EXPECT_LT(overhead(report), 3 * known + 8000)
             << count << (cluster ? " in a cluster" : "") << ", assumed " << wrong;
       }
