@@ -1,5 +1,7 @@
 #include "semel/store/rocksdb_options.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -101,19 +103,18 @@ std::string RocksOptionsText::family_option(std::string_view family, std::string
   return option_under(text_, heading_of(family), name);
 }
 
-bool RocksOptionsText::has_family(std::string_view family) const {
-  return text_.find(heading_of(family)) != std::string::npos;
-}
-
 RocksOptionsText RocksOptionsText::with_families_of(const RocksOptionsText& other,
                                                     const std::set<std::string>& replaced) const {
   std::string joined;
+  std::set<std::string> kept;
   for (const Section& section : sections_of(text_)) {
-    if (!replaced.contains(section.family())) joined += section.text;
+    if (replaced.contains(section.family())) continue;
+    kept.insert(section.family());
+    joined += section.text;
   }
   for (const Section& section : sections_of(other.text_)) {
     const std::string family = section.family();
-    if (family.empty() || (has_family(family) && !replaced.contains(family))) continue;
+    if (family.empty() || kept.contains(family)) continue;
     if (!joined.empty() && !joined.ends_with('\n')) joined += '\n';
     joined += section.text;
   }

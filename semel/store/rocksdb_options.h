@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace semel {
 
@@ -24,7 +25,6 @@ class RocksOptionsText {
   // Returns the value of an option; empty if it is not there, or is nullptr.
   std::string db_option(std::string_view name) const;
   std::string family_option(std::string_view family, std::string_view name) const;
-  bool has_family(std::string_view family) const;
 
   // Returns this text with the sections of column families that only `other` has. For those in
   // `replaced` the sections of `other` take the place of its own.

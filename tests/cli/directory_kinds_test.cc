@@ -104,8 +104,11 @@ class DirectoryKinds : public ::testing::TestWithParam<Kind> {
     words.insert(words.end(), operands.begin(), operands.end());
     return run_semel(words);
   }
-  // The partner has one column family alone, whichever is asked for.
   Outcome with_partner(Words words) const {
+    if (owner_.family == rocksdb::kDefaultColumnFamilyName) {
+      return semel(std::move(words), {place_.directory(), partner()});
+    }
+    // The partner has one column family alone.
     words.insert(words.end(), {"--via", SEMEL_COMMAND " serve-sync " + partner()});
     return semel(std::move(words), {place_.directory()});
   }
