@@ -76,7 +76,7 @@ class RocksFiles::Guard final : public rocksdb::FileSystemWrapper {
     if (own_options_ && !own_options_->empty() && is_options_file(path) &&
         path.ends_with(".dbtmp")) {  // RocksDB asks before it renames it
       RocksOptionsText next;
-      const IOStatus status = next_options(path, next);
+      IOStatus status = next_options(path, next);
       *size = next.text().size();
       return status;
     }
@@ -201,7 +201,7 @@ class RocksFiles::Guard final : public rocksdb::FileSystemWrapper {
   // What the newest OPTIONS are to be, given what RocksDB has written.
   IOStatus next_options(const std::string& written_to, RocksOptionsText& next) const {
     std::string written;
-    const IOStatus status = rocksdb::ReadFileToString(target(), written_to, &written);
+    IOStatus status = rocksdb::ReadFileToString(target(), written_to, &written);
     if (status.ok()) {
       next = own_options_->with_families_of(RocksOptionsText(std::move(written)), replaced_);
     }

@@ -33,7 +33,7 @@ class RocksPlan {
   Result<void> make(std::string& why);
   // Refuses records that wait in the log, or merges, which only the owner can finish. To be called
   // with the opened database if it is open for reading. For writing make() has done it.
-  Result<void> judge_stand_ins(rocksdb::DB& db,
+  Result<void> judge_stand_ins(rocksdb::DB& opened,
                                const std::vector<rocksdb::ColumnFamilyHandle*>& handles,
                                std::string& why) const;
 
@@ -74,7 +74,7 @@ class RocksPlan {
   void settle_the_rest();
   Result<void> refuse_prepared(std::string& why) const;
   Result<void> look(std::string& why) const;
-  Result<void> judge(const StandIn& one, rocksdb::DB& db, rocksdb::ColumnFamilyHandle* handle,
+  Result<void> judge(const StandIn& one, rocksdb::DB& opened, rocksdb::ColumnFamilyHandle* handle,
                      std::string& why) const;
 
   const std::string directory_;
