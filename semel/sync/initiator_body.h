@@ -146,7 +146,6 @@ class Initiator::Body {
   SyncSettings settings_;
   Random salts_;
   Exchange exchange_;
-  State state_ = State::working;
   Error error_{};
   std::string peer_words_;
   SyncReport report_;
@@ -156,15 +155,14 @@ class Initiator::Body {
   std::uint32_t pass_ = 0;
   bool last_stretch_ = false;
   bool all_proved_ = true;
-  KeyTally tally_;  // keys that differed, as storing their records has shown
+  State state_ = State::working;  // of the sync
+  KeyTally tally_;                // keys that differed, as storing their records has shown
   std::uint64_t records_done_ = 0;
   std::uint64_t range_records_ = 0;
 
   // Of the pass.
-  std::uint16_t salt_ = 0;
   Aggregate here_;
   Aggregate there_;
-  std::uint64_t unknown_ = 0;  // changes that this end's floret does not know of
   // Where the two ends differ, as the first exchange shows it.
   struct Question {
     Known known;
@@ -175,16 +173,18 @@ class Initiator::Body {
     std::uint64_t our_records = 0;          // in the regions that are ours alone
   };
   Question question_;
-  std::uint32_t probes_ = 0;
+  Findings findings_;
+  std::uint64_t unknown_ = 0;  // changes that this end's floret does not know of
   std::uint64_t probe_bytes_ = 0;
+  std::uint16_t salt_ = 0;
+  bool settled_ = false;
+  bool escalate_ = false;  // sketches did not do: the next pass takes a list
+  std::uint32_t probes_ = 0;
   Estimate estimate_;
   double looked_for_ = 0;
   Prediction predicted_;
-  Findings findings_;
   std::vector<std::uint64_t> met_there_;  // hashes of our keys that met another value there
   std::uint64_t repaired_ = 0;
-  bool settled_ = false;
-  bool escalate_ = false;  // sketches did not do: the next pass takes a list
 
   // Records that are on their way to the other end.
   Bytes our_records_;

@@ -30,7 +30,7 @@ constexpr std::uint64_t kWalkSlot = 4;
 constexpr std::size_t kCrowded = 40;
 // A sketch that does not suffice is followed by one of so many times the room, if that is less than
 // half of a list.
-constexpr std::uint32_t kRoomier = 4;
+constexpr std::size_t kRoomier = 4;
 // Sketches that did not decode are asked for again so often, with more capacity each time.
 constexpr int kMostScans = 5;
 
