@@ -1,11 +1,42 @@
 #include "semel/tally/operation.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "semel/core/limits.h"
 
 namespace semel::tally {
+namespace {
+
+// Shorter than a version vector elsewhere: every operation has one.
+void encode_known(const VersionVector& known, Writer& out) {
+  out.varint(known.sites().size());
+  for (const VersionVector::Site& log : known.sites()) {
+    out.varint(log.site);
+    out.varint(log.counter);
+  }
+}
+
+bool decode_known(Reader& in, VersionVector& known) {
+  const std::uint64_t logs = in.varint();
+  if (!in.ok() || logs > in.rest() / 2) return false;
+  std::optional<std::uint64_t> last;
+  for (std::uint64_t i = 0; i < logs; ++i) {
+    const std::uint64_t site = in.varint();
+    const std::uint64_t counter = in.varint();
+    const bool ascends = !last || site > *last;
+    if (!in.ok() || !ascends || site > std::numeric_limits<SiteId>::max()) return false;
+    if (counter == 0 || counter > Dot::kLastCounter) return false;
+    known.advance({static_cast<SiteId>(site), counter});
+    last = site;
+  }
+  return true;
+}
+
+}  // namespace
+
 void OperationId::encode(Sink out) const {
   Writer w(out);
   w.u8(static_cast<std::uint8_t>(kind));
@@ -39,8 +70,7 @@ void Operation::encode(Sink out) const {
     observed.encode(out);
   }
   w.u64(static_cast<std::uint64_t>(taken_ms));
-  w.u8(known ? 1 : 0);
-  if (known) known->encode(out);
+  encode_known(known, w);
   w.u64(previous);
 }
 
@@ -76,12 +106,8 @@ Result<Operation> Operation::decode(Dot dot, ByteView in) {
     operation.observed = std::move(*observed);
   }
   operation.taken_ms = static_cast<TimeMs>(r.u64());
-  const std::uint8_t knows = r.u8();
-  if (knows > 1) return Error{Errc::corrupt, "operation: what its site knew"};
-  if (knows == 1) {
-    Result<VersionVector> known = VersionVector::decode(r);
-    if (!known) return known.error();
-    operation.known = std::move(*known);
+  if (!decode_known(r, operation.known)) {
+    return Error{Errc::corrupt, "operation: what its site knew"};
   }
   operation.previous = r.u64();
   if (!r.ok() || r.rest() != 0) return Error{Errc::corrupt, "operation: of another length"};

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -53,10 +52,8 @@ struct Operation {
   std::int64_t delta = 0;       // add
   VersionVector observed = {};  // reset and remove: what they undo
   TimeMs taken_ms = 0;          // by the clock of its site
-  // What its site held of other logs before it. A site leaves it out where it is the same as for the
-  // operation before, but never from the first one that it takes after it was opened.
-  std::optional<VersionVector> known = {};
-  std::uint64_t previous = 0;  // the head of its log before it (log_heads.h)
+  VersionVector known = {};     // what its site held of other logs before it
+  std::uint64_t previous = 0;   // the head of its log before it (log_heads.h)
 
   // Returns the head of its log after it; never 0.
   std::uint64_t head() const;

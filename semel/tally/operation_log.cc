@@ -110,11 +110,9 @@ Dot OperationLog::append(Operation operation, Base& base) {
     // A removal undoes itself: nothing is left of it. A reset leaves a counter of zero.
     if (operation.kind == Operation::Kind::remove) operation.observed.advance(operation.dot);
   }
-  VersionVector others;
   for (const VersionVector::Site& log : held().sites()) {
-    if (log.site != site()) others.advance({log.site, log.counter});
+    if (log.site != site()) operation.known.advance({log.site, log.counter});
   }
-  if (!told_ || *told_ != others) operation.known = told_ = std::move(others);
   operation.previous = state_.heads.at(site());
   const Dot dot = operation.dot;
   arrive(std::move(operation), base);
@@ -145,12 +143,18 @@ bool OperationLog::follows(const Operation& operation) const {
   const SiteId from = operation.dot.site;
   const std::uint64_t here = state_.heads.at(from);
   if (here != 0 && here != operation.previous) return false;
-  const SiteView* said = heard(from);
-  if (said == nullptr || said->held.contains(operation.dot) || !operation.known) return true;
-  const auto logs = said->held.sites();
-  return std::all_of(logs.begin(), logs.end(), [&](const VersionVector::Site& log) {
-    return log.site == from || log.counter <= operation.known->at(log.site);
-  });
+  const auto heard = heard_.find(from);
+  if (heard == heard_.end()) return true;
+  const auto knew = [&](const VersionVector& said) {
+    const auto logs = said.sites();
+    return said.contains(operation.dot) ||
+           std::all_of(logs.begin(), logs.end(), [&](const VersionVector::Site& log) {
+             return log.site == from || log.counter <= operation.known.at(log.site);
+           });
+  };
+  // A twin may have said the last of it; folding relies on what came before, too.
+  const Heard& said = heard->second;
+  return knew(said.latest.held) && knew(said.acknowledged) && (!said.next || knew(said.next->held));
 }
 
 OperationLog::Arrival OperationLog::place(const Operation& operation) const {

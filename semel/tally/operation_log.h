@@ -256,8 +256,7 @@ class OperationLog {
   Limits limits_;
   std::map<SiteId, Heard> heard_;
   std::set<SiteId> forked_;
-  std::optional<VersionVector> told_;  // Operation::known of the last that was appended
-  std::map<Dot, Entry> entries_;       // held; the folded among them still tell of others
+  std::map<Dot, Entry> entries_;  // held; the folded among them still tell of others
   std::uint64_t unfolded_ = 0;
   std::map<Dot, Operation> waiting_;
   Groups groups_;

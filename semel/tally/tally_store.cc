@@ -70,6 +70,9 @@ Bytes encoded(const auto& value) {
   return out;
 }
 
+// The ledger is ahead of the disk then, and says what may never have happened.
+constexpr Error kBroken = {Errc::io, "an earlier write failed: the table must be opened again"};
+
 // Journal records are removed once all of their ids have left the window, in so many steps a window.
 constexpr TimeMs kForgettingSteps = 8;
 
@@ -116,6 +119,7 @@ class TallyStore::Body {
   Result<std::vector<std::optional<std::int64_t>>> many(
       std::span<const std::string_view> counters) const {
     const std::lock_guard lock(mutex_);
+    if (broken_) return kBroken;
     return ledger_.many(counters, batch_);
   }
   Result<void> scan(const NameRange& range, const Counters::Visit& visit) const;
@@ -210,7 +214,7 @@ Result<void> TallyStore::Body::Entries::update(std::span<const std::string_view>
 
 Result<void> TallyStore::Body::ready_to_write() const {
   if (settings_.read_only) return Error{Errc::unsupported, "the table was opened to be read"};
-  if (broken_) return Error{Errc::io, "an earlier write failed: the table must be opened again"};
+  if (broken_) return kBroken;
   return {};
 }
 
@@ -513,6 +517,7 @@ Result<void> TallyStore::Body::begin() {
 
 Result<void> TallyStore::Body::scan(const NameRange& range, const Counters::Visit& visit) const {
   std::unique_lock lock(mutex_);
+  if (broken_) return kBroken;
   const Result<std::unique_ptr<Cursor>> cursor = store_.cursor();
   if (!cursor) return cursor.error();
   OverlayMerge merge(ledger_.log(), range);
@@ -558,6 +563,7 @@ Result<RangeSum> TallyStore::Body::sum(const NameRange& range) {
     const Result<IndexedStore::View> view = (*index)->view();
     if (!view) return view.error();
     const std::lock_guard lock(mutex_);
+    if (broken_) return kBroken;
     // What is folded between the view and now would be missing in both, or in none.
     if (!ledger_.log().alone() && folds != folds_) continue;
     const Result<Aggregate> folded = view->trie().sum(counter_range(range), view->cursor());

@@ -284,6 +284,10 @@ TEST_F(InMemory, AfterAFailedWriteNothingIsAnsweredUntilItIsOpenedAgain) {
     EXPECT_EQ(table->add({"x", 1, id(2)}, kNow).error().code, Errc::io);
     failing.failing = false;
     EXPECT_EQ(table->add({"x", 1, id(2)}, kNow).error().code, Errc::io);
+    EXPECT_EQ(table->get("x").error().code, Errc::io);
+    EXPECT_EQ(table->scan({}, [](std::string_view, int128) { return true; }).error().code,
+              Errc::io);
+    EXPECT_EQ(table->sum({}).error().code, Errc::io);
   }
   const auto table = opened(failing, settings_of());
   EXPECT_EQ(added(*table, "x", 1, id(2)), (Answer{Outcome::applied, 2}));

@@ -152,7 +152,9 @@ Entries believed(const Entries& entries, const tally::OperationLog::State& state
       tally::Operation operation = *tally::Operation::decode(*dot, bytes_of(value));
       if (dot->site == state.site || dot->counter != next.at(dot->site) + 1) continue;
       operation.previous = heads.at(dot->site);
-      operation.known.reset();
+      for (const auto& member : state.members.all()) {
+        operation.known.advance({member.site, Dot::kLastCounter});
+      }
       next.advance(*dot);
       heads.set(dot->site, operation.head());
       believed.emplace_back(key, encoded(operation));
