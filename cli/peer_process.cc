@@ -11,7 +11,6 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <sstream>
 #include <thread>
@@ -51,7 +50,8 @@ struct Relative {
 // anything.
 bool read_stat(const std::filesystem::path& folder, Relative& to) {
   std::ifstream file(folder / "stat");
-  const std::string text(std::istreambuf_iterator<char>(file), {});
+  std::string text;
+  std::getline(file, text, '\0');  // nothing, and no exception, if the process has ended meanwhile
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return false;
   std::istringstream fields(text.substr(name_end + 1));

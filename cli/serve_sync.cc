@@ -110,7 +110,10 @@ Exit serve(const Settings& settings) {
   SyncPipe pipe({STDIN_FILENO, STDOUT_FILENO, PipeRole::answers, settings.limits().frame_bytes,
                  settings.timeout_ms},
                 stop, abandon);
-  return serve_on(pipe, stop, settings, *range);
+  const Exit exit = serve_on(pipe, stop, settings, *range);
+  // A peer that has heard the hello knows that it was this command that failed.
+  if (exit != Exit::success) pipe.linger();
+  return exit;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -102,6 +103,22 @@ void remove_leftovers(const std::string& path) {
       ::unlink(entry->path().c_str());
     }
   }
+}
+
+std::optional<std::string> content_of(const std::string& path) {
+  const int fd = uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
+  if (fd < 0) return std::nullopt;
+  constexpr std::size_t kPiece = 1 << 16;
+  std::string content;
+  ssize_t got = 0;
+  do {
+    const std::size_t size = content.size();
+    content.resize(size + kPiece);
+    got = uninterrupted([&] { return ::read(fd, content.data() + size, kPiece); });
+    content.resize(size + static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  } while (got > 0);
+  ::close(fd);
+  return got == 0 ? std::optional(std::move(content)) : std::nullopt;
 }
 
 std::error_code replace_file(const std::string& path, ByteView bytes) {

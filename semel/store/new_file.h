@@ -10,6 +10,7 @@
 //           name.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -50,6 +51,9 @@ class NewFile {
 // Removes what processes that were killed have left beside `path`.
 // REQUIRES: no other process replaces the file at the same time.
 void remove_leftovers(const std::string& path);
+
+// Returns the bytes of a whole file; nullopt if it cannot be read to its end.
+std::optional<std::string> content_of(const std::string& path);
 
 // Replaces a whole file.
 std::error_code replace_file(const std::string& path, ByteView bytes);

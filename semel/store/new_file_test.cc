@@ -39,6 +39,17 @@ TEST_F(NewFileTest, TakesThePlaceOfTheOldOneAndLeavesNothingElse) {
   }
 }
 
+TEST_F(NewFileTest, IsReadAsAWholeOrNotAtAll) {
+  for (const std::size_t size : {0, 1, 65'535, 65'536, 65'537, 200'000}) {
+    const std::string bytes(size, 'x');
+    EXPECT_FALSE(replace_file(path(), bytes_of(bytes)));
+    EXPECT_EQ(content_of(path()), bytes);
+  }
+  EXPECT_EQ(content_of(path() + "2"), std::nullopt);
+  EXPECT_EQ(content_of(directory_.path()), std::nullopt);  // opens, and cannot be read
+  EXPECT_EQ(content_of("/proc/self/mem"), std::nullopt);
+}
+
 TEST_F(NewFileTest, LeavesTheOldOneIfItIsNotPutInPlace) {
   directory_.write("file", "old");
   {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -51,13 +49,6 @@ std::map<std::uint64_t, std::string> files_of_kind(const std::string& directory,
     if (const auto number = number_in(name, prefix, suffix)) files[*number] = std::move(name);
   }
   return files;
-}
-
-std::optional<std::string> content_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  std::string content{std::istreambuf_iterator<char>(in), {}};
-  return in.bad() ? std::nullopt : std::optional(std::move(content));
 }
 
 // The name of the MANIFEST that counts; empty if CURRENT does not name one.

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <utility>
 #include <vector>
+
+#include "semel/store/new_file.h"
 
 namespace semel {
 namespace {
@@ -91,8 +91,7 @@ std::string newest_options_file(const std::string& directory) {
 RocksOptionsText RocksOptionsText::of_directory(const std::string& directory) {
   const std::string name = newest_options_file(directory);
   if (name.empty()) return {};
-  std::ifstream in(directory + "/" + name, std::ios::binary);
-  return RocksOptionsText({std::istreambuf_iterator<char>(in), {}});
+  return RocksOptionsText(content_of(directory + "/" + name).value_or(""));
 }
 
 std::string RocksOptionsText::db_option(std::string_view name) const {

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <string_view>
+#include <thread>
 
 namespace semel {
 namespace {
@@ -22,7 +24,7 @@ fs::path canonical(const std::string& path) {
 }
 
 // A lease is refused if the file is open. We give it back at once: nobody waits for it.
-bool in_use(const std::string& file, OpenFor use) {
+bool is_open(const std::string& file, OpenFor use) {
   const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return false;
   // Whoever opens the file meanwhile has a signal sent to us. By default it would end the process;
@@ -35,6 +37,18 @@ bool in_use(const std::string& file, OpenFor use) {
   }
   ::close(fd);
   return used;
+}
+
+// A process that was just forked has all files of its parent open until it becomes another program:
+// only what stays open is in use.
+bool in_use(const std::string& file, OpenFor use) {
+  constexpr int kLooks = 25;
+  constexpr std::chrono::milliseconds kBetweenLooks{10};
+  for (int look = 1; is_open(file, use); ++look) {
+    if (look == kLooks) return true;
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+  return false;
 }
 
 // Calls `look` with each name in the directory until it returns true; returns that name.

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <set>
@@ -752,10 +751,9 @@ Result<void> RocksStore::save_checkpoint(ByteView bytes) {
 Result<std::optional<Bytes>> RocksStore::load_checkpoint() const {
   const std::string path = body_->checkpoint_path();
   if (!fs::exists(path)) return std::optional<Bytes>();
-  std::ifstream in(path, std::ios::binary);
-  Bytes bytes{std::istreambuf_iterator<char>(in), {}};
-  if (!in) return Error{Errc::io, "the checkpoint could not be read"};
-  return std::optional(std::move(bytes));
+  const std::optional<std::string> content = content_of(path);
+  if (!content) return Error{Errc::io, "the checkpoint could not be read"};
+  return std::optional(Bytes(content->begin(), content->end()));
 }
 
 Result<void> RocksStore::ingest(const std::vector<std::string>& files) {

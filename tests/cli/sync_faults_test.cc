@@ -101,12 +101,17 @@ class SyncFaults : public ::testing::Test {
 
   std::string at(const std::string& name) const { return directory_.path() / name; }
 
-  // Returns what is wrong, or nothing.
-  std::string try_fault(const Fault& fault, const std::string& place, bool& bitten) const {
+  // Copies both directories. To be done before other threads start processes: these would have the
+  // copied files open for writing, as long as they live.
+  void prepare(const std::string& place) const {
     fs::create_directory(place);
     for (const char* name : {"a", "b"}) {
       fs::copy(at(name), place + '/' + name, fs::copy_options::recursive);
     }
+  }
+
+  // Returns what is wrong, or nothing.
+  std::string try_fault(const Fault& fault, const std::string& place, bool& bitten) const {
     const std::string a = place + "/a";
     const std::string b = place + "/b";
     const std::string pids = place + "/pids";
@@ -186,13 +191,14 @@ TEST_F(SyncFaults, EndBothEndsAndNeverLie) {
   std::atomic<std::uint64_t> bites{0};
   std::mutex mutex;
   std::vector<std::string> wrongs;
+  const auto place = [&](std::uint64_t i) { return at("case-" + std::to_string(i)); };
+  for (std::uint64_t i = 0; i < count; ++i) prepare(place(i));
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&] {
       for (std::uint64_t i = next++; i < count; i = next++) {
         bool bitten = false;
-        const std::string wrong =
-            try_fault(random_fault(i, seed * 1'000'000), at("case-" + std::to_string(i)), bitten);
+        const std::string wrong = try_fault(random_fault(i, seed * 1'000'000), place(i), bitten);
         bites += bitten ? 1 : 0;
         const std::lock_guard lock(mutex);
         if (!wrong.empty()) wrongs.push_back(wrong);
