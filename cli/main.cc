@@ -94,7 +94,9 @@ Exit run(std::span<char* const> arguments) {
   } catch (const std::bad_alloc&) {
     complain(command->syntax.name, "out of memory");
   } catch (const std::system_error& error) {
-    complain(command->syntax.name, cannot("start", "a thread", error.code()));
+    const bool thread = error.code() == std::errc::resource_unavailable_try_again;
+    complain(command->syntax.name,
+             thread ? cannot("start", "a thread", error.code()) : std::string(error.what()));
   }
   return command->failure;
 }

@@ -270,13 +270,21 @@ class Ends {
   int signal_ = 0;
 };
 
+// The text in quotes for a shell. A key may hold a quote, and comes from whoever wrote it: the option
+// takes \x27 for it.
+std::string shell_word(const std::string& text) {
+  std::string word = "'";
+  for (const char one : text) word += one == '\'' ? "\\x27" : std::string(1, one);
+  return word + '\'';
+}
+
 // What to do about the part that is not done.
 void tell_where_to_resume(const Settings& settings, const std::string& resume_from,
                           const KeyRange& range) {
   if (settings.purpose == Purpose::plan) return;
   complain(settings.name, resume_from <= range.first ? "no part of the range is done with"
-                                                     : "for what is left add --resume-from '" +
-                                                           escaped(resume_from) + "'");
+                                                     : "for what is left add --resume-from " +
+                                                           shell_word(escaped(resume_from)));
 }
 
 std::string counts(const Differences& differences) {

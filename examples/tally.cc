@@ -19,12 +19,12 @@ using semel::tally::Table;
 namespace {
 
 // A new site starts from a copy of a member that has admitted it.
-std::optional<Table> joined(Table& member, SiteId site) {
+std::optional<Table> joined(Table& member, SiteId site, TimeMs now) {
   if (!member.admit(site)) return std::nullopt;
   Bytes copy;
   member.encode(copy);
   auto table = Table::decode(copy);
-  if (!table || !table->become(site)) return std::nullopt;
+  if (!table || !table->become(site, now)) return std::nullopt;
   return std::move(*table);
 }
 
@@ -45,7 +45,7 @@ int main() {
   settings.recogniser.hash = hash.id();
   settings.site = 1;
   Table paris = *Table::make(settings, now);
-  auto second_site = joined(paris, 2);
+  auto second_site = joined(paris, 2, now);
   if (!second_site) return 1;
   Table& lima = *second_site;
   send(paris, lima, now);  // lima is ready when all members have said that they know it
@@ -68,7 +68,7 @@ int main() {
   std::printf("sold %lld, not folded %llu\n", static_cast<long long>(**sold),
               static_cast<unsigned long long>(lima.log().unfolded()));
 
-  auto oslo = joined(paris, 3);
+  auto oslo = joined(paris, 3, now + 30);
   if (!oslo) return 1;
   for (int round = 0; round < 3; ++round) {
     for (auto [from, to] : {std::pair{&paris, &lima}, {&lima, &*oslo}, {&*oslo, &paris}}) {

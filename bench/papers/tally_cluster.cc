@@ -139,7 +139,7 @@ Table copy_for(Replica& member, SiteId site) {
   member.table.encode(bytes);
   Result<Table> copy = Table::decode(bytes);
   SEMEL_ASSERT(copy);
-  SEMEL_ASSERT(copy->become(site));
+  SEMEL_ASSERT(copy->become(site, 0));
   return *std::move(copy);
 }
 

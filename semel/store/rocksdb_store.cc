@@ -7,6 +7,7 @@
 #include <rocksdb/slice_transform.h>
 #include <rocksdb/wide_columns.h>
 #include <rocksdb/write_batch.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -282,8 +283,9 @@ class Replay final : public rocksdb::WriteBatch::Handler {
 
 // A directory of this process, for the files of a secondary.
 std::string temporary_directory() {
-  std::string name = (fs::temp_directory_path() / "semel-secondary-XXXXXX").string();
-  return ::mkdtemp(name.data()) == nullptr ? std::string() : name;
+  std::error_code error;
+  std::string name = (fs::temp_directory_path(error) / "semel-secondary-XXXXXX").string();
+  return error || ::mkdtemp(name.data()) == nullptr ? std::string() : name;
 }
 
 }  // namespace
@@ -439,6 +441,9 @@ Status RocksStore::Body::open_as_planned() {
       options.max_open_files = -1;  // files that the owner deletes stay readable
       status = rocksdb::DB::OpenAsSecondary(options, directory, secondary_directory, plan.families,
                                             &handles, &opened);
+      // RocksDB wants it for its log of messages, of which there are none. Whoever ends by a signal
+      // leaves nothing behind.
+      ::rmdir(secondary_directory.c_str());
       break;
     }
   }

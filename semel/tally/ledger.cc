@@ -63,6 +63,7 @@ void Ledger::State::encode(Sink out) const {
   log.folded.encode(out);
   log.heads.encode(out);
   w.u64(log.group);
+  w.u64(static_cast<std::uint64_t>(lag_ms));
 }
 
 Result<Ledger::State> Ledger::State::decode(Reader& in) {
@@ -86,6 +87,8 @@ Result<Ledger::State> Ledger::State::decode(Reader& in) {
   Result<LogHeads> heads = LogHeads::decode(in);
   if (!heads) return heads.error();
   state.log.group = in.u64();
+  state.lag_ms = static_cast<TimeMs>(in.u64());
+  if (state.lag_ms < 0) return Error{Errc::corrupt, "state of a table: lag"};
   if (!in.ok() || !heads->within(*held)) return Error{Errc::corrupt, "state of a table: heads"};
   state.log.heads = std::move(*heads);
   state.log.members = std::move(*members);
@@ -97,8 +100,16 @@ Result<Ledger::State> Ledger::State::decode(Reader& in) {
 Ledger::Ledger(Recogniser recogniser, SiteId site, const OperationLog::Limits& limits)
     : recogniser_(std::move(recogniser)), log_(site, limits) {}
 
-Ledger::Ledger(Recogniser recogniser, OperationLog log, std::uint64_t bound)
-    : recogniser_(std::move(recogniser)), log_(std::move(log)), bound_(bound) {}
+Ledger::Ledger(Recogniser recogniser, OperationLog log, std::uint64_t bound, TimeMs lag_ms)
+    : recogniser_(std::move(recogniser)), log_(std::move(log)), bound_(bound), lag_ms_(lag_ms) {}
+
+Result<void> Ledger::become(SiteId site, TimeMs now_ms) {
+  if (Result<void> became = log_.become(site); !became) return became;
+  TimeMs behind_ms = 0;
+  const bool overflows = __builtin_sub_overflow(now_ms, recogniser_.now(), &behind_ms);
+  lag_ms_ = overflows ? std::numeric_limits<TimeMs>::max() : std::max<TimeMs>(0, behind_ms);
+  return {};
+}
 
 Recogniser::Query Ledger::query(const OperationId& id, Operation::Kind kind,
                                 std::string_view counter, std::int64_t delta) const {
@@ -189,7 +200,7 @@ std::optional<Dot> Ledger::alone(const Addition& addition) const {
 Outcome Ledger::test_alone(const Addition& addition, TimeMs now_ms) const {
   if (addition.id.kind == OperationId::Kind::none) return Outcome::applied;
   return outcome_of(recogniser_.test(
-      query(addition.id, Operation::Kind::add, addition.counter, addition.delta), now_ms));
+      query(addition.id, Operation::Kind::add, addition.counter, addition.delta), time_of(now_ms)));
 }
 
 Outcome Ledger::add_alone(const Addition& addition, Dot dot) {

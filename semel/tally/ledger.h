@@ -8,6 +8,9 @@
 //           until additions bring the value back.
 // Overflow  is found without reading a counter while the sum of all |delta| that ever came is below
 //           2^63. A table beyond that reads each counter before it adds.
+// Time      A table has a time of its own: that of its clock, less its lag. A copy of a member has the
+//           ids of its window by the clock of that member. A new site whose clock is ahead, or that
+//           starts long after the copy was made, would forget them too early: it lags behind instead.
 // Base      The counters themselves are the caller's: in memory (Table) or in a store (TallyStore).
 // Threads   const members may run at once; any other call needs the object to itself.
 #pragma once
@@ -83,6 +86,7 @@ class Ledger {
   struct State {
     OperationLog::State log;
     std::uint64_t bound = 0;  // no counter is further from zero
+    TimeMs lag_ms = 0;        // 0 or more
 
     void encode(Sink out) const;
     static Result<State> decode(Reader& in);
@@ -91,7 +95,7 @@ class Ledger {
   // A new table of one site.
   Ledger(Recogniser recogniser, SiteId site, const OperationLog::Limits& limits);
   // As it was.
-  Ledger(Recogniser recogniser, OperationLog log, std::uint64_t bound);
+  Ledger(Recogniser recogniser, OperationLog log, std::uint64_t bound, TimeMs lag_ms);
 
   // How many additions of a batch are worked on at once: no buffer grows with the batch.
   static constexpr std::size_t kPiece = 256;
@@ -129,7 +133,8 @@ class Ledger {
 
   Result<void> admit(SiteId site) { return log_.admit(site, recogniser_.now()); }
   Result<void> retire(SiteId site, Base& base);
-  Result<void> become(SiteId site) { return log_.become(site); }
+  // REQUIRES: time has not passed since the copy was read.
+  Result<void> become(SiteId site, TimeMs now_ms);
 
   // Values, of counters that exist.
   Result<std::optional<std::int64_t>> get(std::string_view counter, const Base& base) const;
@@ -138,10 +143,12 @@ class Ledger {
   // What the operations that are not folded add to what is folded of a range.
   Result<RangeSum> with_overlays(RangeSum folded, const NameRange& range, const Base& base) const;
 
-  void advance(TimeMs now_ms) { recogniser_.advance(now_ms); }
+  TimeMs time_of(TimeMs now_ms) const { return earlier_by(now_ms, lag_ms_); }
+  TimeMs clock_of(TimeMs time_ms) const { return later_by(time_ms, lag_ms_); }
+  void advance(TimeMs now_ms) { recogniser_.advance(time_of(now_ms)); }
   const Recogniser& recogniser() const { return recogniser_; }
   const OperationLog& log() const { return log_; }
-  State state() const { return {log_.state(), bound_}; }
+  State state() const { return {log_.state(), bound_, lag_ms_}; }
   std::uint64_t bytes() const;  // of memory, nearly
 
  private:
@@ -161,6 +168,7 @@ class Ledger {
   Recogniser recogniser_;
   OperationLog log_;
   std::uint64_t bound_ = 0;
+  TimeMs lag_ms_ = 0;
 };
 
 }  // namespace semel::tally

@@ -137,24 +137,23 @@ bool OperationLog::contradicts(Dot dot, std::uint64_t head) const {
   return here && head != 0 && head != *here;
 }
 
-// Whether its site may have taken it after all that is held of its log here, and after all that it has
-// said before.
+// Whether its site may have taken it after all that is held of its log here. A site takes an operation
+// after all that it has said before, and after all that is folded here: that was folded by its word,
+// and it said so before it took what is not held here. What is folded is remembered for ever; of what
+// a site has said a twin may have said the last.
 bool OperationLog::follows(const Operation& operation) const {
   const SiteId from = operation.dot.site;
   const std::uint64_t here = state_.heads.at(from);
   if (here != 0 && here != operation.previous) return false;
-  const auto heard = heard_.find(from);
-  if (heard == heard_.end()) return true;
-  const auto knew = [&](const VersionVector& said) {
-    const auto logs = said.sites();
-    return said.contains(operation.dot) ||
-           std::all_of(logs.begin(), logs.end(), [&](const VersionVector::Site& log) {
-             return log.site == from || log.counter <= operation.known.at(log.site);
-           });
+  const auto knew = [&](const VersionVector& before) {
+    const auto logs = before.sites();
+    return std::all_of(logs.begin(), logs.end(), [&](const VersionVector::Site& log) {
+      return log.site == from || log.counter <= operation.known.at(log.site);
+    });
   };
-  // A twin may have said the last of it; folding relies on what came before, too.
-  const Heard& said = heard->second;
-  return knew(said.latest.held) && knew(said.acknowledged) && (!said.next || knew(said.next->held));
+  const SiteView* said = heard(from);
+  const bool said_before = said != nullptr && !said->held.contains(operation.dot);
+  return knew(state_.folded) && (!said_before || knew(said->held));
 }
 
 OperationLog::Arrival OperationLog::place(const Operation& operation) const {

@@ -92,7 +92,8 @@ Result<void> remake(const StoreShape& shape, TimeMs now_ms, std::optional<Recogn
 }  // namespace
 
 Result<std::optional<Restart>> Restart::read(const OrderedStore& store,
-                                             const OperationLog::Limits& limits, TimeMs now_ms) {
+                                             const OperationLog::Limits& limits, TimeMs clock_ms,
+                                             Time time) {
   const Result<bool> nothing = empty(store);
   if (!nothing) return nothing.error();
   if (*nothing) return std::optional<Restart>();
@@ -110,6 +111,7 @@ Result<std::optional<Restart>> Restart::read(const OrderedStore& store,
   const Result<Ledger::State> state = Ledger::State::decode(r);
   if (!state) return state.error();
   if (r.rest() != 0) return Error{Errc::corrupt, "state of a table: of another length"};
+  const TimeMs now_ms = earlier_by(clock_ms, state->lag_ms);
   Result<SharedEntries> shared = read_shared(store);
   if (!shared) return shared.error();
 
@@ -124,11 +126,13 @@ Result<std::optional<Restart>> Restart::read(const OrderedStore& store,
   const auto recall = [&](const JournalKey& key, JournalRecord record) -> Result<void> {
     next_number = std::max(next_number, key.number + 1);
     if (!recogniser) {
-      Result<void> made = remake(*shape, std::min(key.at_ms, now_ms), recogniser);
+      const TimeMs begin_ms = time == Time::copied ? key.at_ms : std::min(key.at_ms, now_ms);
+      Result<void> made = remake(*shape, begin_ms, recogniser);
       if (!made) return made;
     }
     recogniser->advance(key.at_ms);
-    const bool inside = !older_than(key.at_ms, shape->recogniser.window_ms, now_ms);
+    const bool inside =
+        time == Time::copied || !older_than(key.at_ms, shape->recogniser.window_ms, now_ms);
     for (const Recogniser::Query& query : record.ids) {
       const Recognised now = recogniser->recall(query, key.at_ms);
       if (now == Recognised::full) return Error{Errc::limit, "no room for the ids of the window"};
@@ -152,16 +156,16 @@ Result<std::optional<Restart>> Restart::read(const OrderedStore& store,
   if (!recogniser) {
     if (const Result<void> made = remake(*shape, now_ms, recogniser); !made) return made.error();
   }
-  recogniser->advance(now_ms);
+  if (time == Time::now) recogniser->advance(now_ms);
   for (const auto& [client, sequence] : forgotten) recogniser->restore_forgotten(client, sequence);
 
   std::vector<Operation>& operations = shared->operations;
   operations.insert(operations.end(), unshared.begin(), unshared.end());
   Result<OperationLog> log = OperationLog::restore(state->log, operations, shared->views, limits);
   if (!log) return log.error();
-  return std::optional(Restart{*shape,
-                               Ledger(std::move(*recogniser), std::move(*log), state->bound),
-                               recalled, next_number, unshared.size(), unshared_since_ms});
+  return std::optional(
+      Restart{*shape, Ledger(std::move(*recogniser), std::move(*log), state->bound, state->lag_ms),
+              recalled, next_number, unshared.size(), unshared_since_ms});
 }
 
 }  // namespace semel::tally

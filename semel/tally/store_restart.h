@@ -19,9 +19,14 @@ struct Restart {
   std::uint64_t unshared = 0;                    // operations that are in the journal alone
   std::optional<TimeMs> unshared_since_ms = {};  // the time of the first of them
 
+  enum class Time : std::uint8_t {
+    now,     // ids that have left the window are forgotten
+    copied,  // of the last record: the store is a copy, whose times are of another clock
+  };
   // nullopt: the store is empty. Errc::corrupt if it holds something else than a table.
   static Result<std::optional<Restart>> read(const OrderedStore& store,
-                                             const OperationLog::Limits& limits, TimeMs now_ms);
+                                             const OperationLog::Limits& limits, TimeMs now_ms,
+                                             Time time = Time::now);
 };
 
 }  // namespace semel::tally

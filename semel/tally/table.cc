@@ -91,7 +91,7 @@ Result<Answer> Table::add(const Addition& addition, Counters::Seek seek, TimeMs 
     ledger.begin(addition);
     counters.approach(seek);
     // Where time stands still, what is refused leaves no trace anyway.
-    const bool stands = now_ms <= ledger.recogniser().now();
+    const bool stands = ledger.time_of(now_ms) <= ledger.recogniser().now();
     Outcome outcome = stands ? Outcome::applied : ledger.test_alone(addition, now_ms);
     if (outcome == Outcome::applied) {
       ledger.advance(now_ms);
@@ -148,7 +148,9 @@ RangeSum Table::sum(const NameRange& range) const {
 
 Result<void> Table::admit(SiteId site) { return body_->ledger.admit(site); }
 Result<void> Table::retire(SiteId site) { return body_->ledger.retire(site, body_->base); }
-Result<void> Table::become(SiteId site) { return body_->ledger.become(site); }
+Result<void> Table::become(SiteId site, TimeMs now_ms) {
+  return body_->ledger.become(site, now_ms);
+}
 
 void Table::entries(const VisitEntry& visit) {
   if (log().superseded()) return;
@@ -184,7 +186,7 @@ Result<bool> Table::take(std::string_view key, ByteView value, TimeMs now_ms) {
 }
 
 void Table::advance(TimeMs now_ms) {
-  if (now_ms > recogniser().now()) body_->ledger.advance(now_ms);
+  if (body_->ledger.time_of(now_ms) > recogniser().now()) body_->ledger.advance(now_ms);
 }
 
 const Recogniser& Table::recogniser() const { return body_->ledger.recogniser(); }
@@ -289,8 +291,8 @@ Result<Table> Table::decode(ByteView in) {
   if (!log) return log.error();
   if (log->state() != state->log) return Error{Errc::corrupt, "table: a state behind its views"};
 
-  auto made =
-      std::make_unique<Body>(Ledger(std::move(*recogniser), std::move(*log), state->bound), limits);
+  auto made = std::make_unique<Body>(
+      Ledger(std::move(*recogniser), std::move(*log), state->bound, state->lag_ms), limits);
   const std::uint64_t counters = r.varint();
   std::string before;
   for (std::uint64_t i = 0; i < counters && r.ok(); ++i) {

@@ -75,8 +75,9 @@ class Table {
   // is of another table. False if there was no room, or something before it is missing: it must come
   // again.
   Result<bool> take(std::string_view key, ByteView value, TimeMs now_ms);
-  // A copy of a member becomes this site, which that member has admitted.
-  Result<void> become(SiteId site);
+  // A copy of a member becomes this site, which that member has admitted. REQUIRES: nothing has been
+  // called since it was decoded.
+  Result<void> become(SiteId site, TimeMs now_ms);
 
   // Nothing happens but that time passes.
   void advance(TimeMs now_ms);

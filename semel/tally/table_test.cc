@@ -317,7 +317,7 @@ struct TwoSites : ::testing::Test {
   TwoSites() {
     EXPECT_TRUE(a.admit(2));
     b = *Table::decode(encoded(a));
-    EXPECT_TRUE(b.become(2));
+    EXPECT_TRUE(b.become(2, kNow));
     exchange();
   }
   void exchange() {
@@ -410,7 +410,7 @@ TEST_F(TwoSites, ACopyOfAMemberBecomesANewSite) {
   added(a, "x", 2, id(2));
   ASSERT_TRUE(a.admit(3));
   Table c = *Table::decode(encoded(a));
-  ASSERT_TRUE(c.become(3));
+  ASSERT_TRUE(c.become(3, kNow));
   EXPECT_EQ(value(c, "x"), 3);
   EXPECT_EQ(c.add({"x", 1, id(9)}, kNow).error().code, Errc::gap);
   for (int i = 0; i < 4; ++i) {
@@ -422,6 +422,35 @@ TEST_F(TwoSites, ACopyOfAMemberBecomesANewSite) {
   }
   EXPECT_EQ(added(c, "x", 2, id(2)).outcome, Outcome::duplicate);
   EXPECT_EQ(added(c, "x", 4, id(3)), (Answer{Outcome::applied, 7}));
+}
+
+// The clock of the new site is ahead by more than the window.
+TEST_F(TwoSites, ACopyRemembersForAWindowByWhateverClock) {
+  added(a, "x", 1, id(1));
+  exchange();
+  ASSERT_TRUE(a.admit(3));
+  const TimeMs ahead = kNow + 1'000'000'000;
+  Table c = *Table::decode(encoded(a));
+  const TimeMs window_ms = c.recogniser().goal().window_ms;
+  ASSERT_TRUE(c.become(3, ahead));
+  const auto meet = [&] {
+    for (int i = 0; i < 4; ++i) {
+      exchange();
+      for (Table* other : {&a, &b}) {
+        send(c, *other);
+        other->entries(
+            [&](std::string_view key, ByteView bytes) { ASSERT_TRUE(c.take(key, bytes, ahead)); });
+      }
+    }
+  };
+  meet();
+  EXPECT_EQ(added(c, "x", 1, id(1), ahead + window_ms / 2).outcome, Outcome::duplicate);
+  EXPECT_EQ(added(c, "x", 1, id(2), ahead + window_ms / 2).outcome, Outcome::applied);
+  c = *Table::decode(encoded(c));
+  EXPECT_EQ(added(c, "x", 1, id(1), ahead + window_ms / 2).outcome, Outcome::duplicate);
+  meet();
+  EXPECT_EQ(added(c, "x", 1, id(2), ahead + window_ms).outcome, Outcome::duplicate);
+  EXPECT_EQ(added(c, "x", 1, id(2), ahead + 3 * window_ms).outcome, Outcome::applied);
 }
 
 // 100,000 counters and a million ids.

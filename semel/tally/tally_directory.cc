@@ -107,7 +107,14 @@ Result<std::unique_ptr<TallyDirectory>> TallyDirectory::open(const std::string& 
   if (!settings.read_only) {
     const Result<bool> there = exists(directory);
     if (!there) return there.error();
-    if (!*there) below.write_buffer_bytes = kWriteBufferBytes;
+    if (!*there) {
+      below.write_buffer_bytes = kWriteBufferBytes;
+      // A table that cannot be must not leave a directory.
+      if (settings.recogniser) {
+        const Result<Recogniser> possible = Recogniser::make(*settings.recogniser, 0);
+        if (!possible) return possible.error();
+      }
+    }
   }
   below.mode = settings.read_only ? RocksStore::Mode::read_only : RocksStore::Mode::read_write;
   below.create = settings.recogniser.has_value() && !settings.read_only;

@@ -70,6 +70,11 @@ Bytes encoded(const auto& value) {
   return out;
 }
 
+Result<void> agree(const TallyStore::Settings& settings, const StoreShape& shape) {
+  if (!settings.recogniser || *settings.recogniser == shape.recogniser) return {};
+  return Error{Errc::mismatch, "the table exists with another shape"};
+}
+
 // The ledger is ahead of the disk then, and says what may never have happened.
 constexpr Error kBroken = {Errc::io, "an earlier write failed: the table must be opened again"};
 
@@ -113,7 +118,7 @@ class TallyStore::Body {
   Result<void> admit(SiteId site);
   Result<void> retire(SiteId site);
   Result<void> copy_to(OrderedStore& other);
-  Result<void> become(SiteId site);
+  Result<void> become(SiteId site, TimeMs now_ms);
   Result<void> begin();  // writes a table that is new
 
   Result<std::vector<std::optional<std::int64_t>>> many(
@@ -401,11 +406,12 @@ Result<void> TallyStore::Body::tick(TimeMs now_ms) {
     if (Result<void> ready = ready_to_write(); !ready) return ready;
     ledger_.advance(now_ms);
     if (Result<void> forgot = forget_journal(); !forgot) return forgot;
+    const TimeMs time_ms = ledger_.time_of(now_ms);
     const bool due = settings_.durability == Durability::periodic && unsynced() &&
-                     now_ms >= later_by(synced_ms_, settings_.period_ms);
+                     time_ms >= later_by(synced_ms_, settings_.period_ms);
     if (!due) return {};
     written = written_;
-    synced_ms_ = now_ms;
+    synced_ms_ = time_ms;
   }
   // Nobody waits for the disk meanwhile. Until it is done, whoever has to know syncs too.
   Result<void> synced = store_.sync();
@@ -500,9 +506,17 @@ Result<void> TallyStore::Body::copy_to(OrderedStore& other) {
   return other.sync();
 }
 
-Result<void> TallyStore::Body::become(SiteId site) {
+Result<void> TallyStore::Body::become(SiteId site, TimeMs now_ms) {
   const std::lock_guard lock(mutex_);
-  if (Result<void> became = ledger_.become(site); !became) return became;
+  const OperationLog& log = ledger_.log();
+  const SiteId member = log.site();
+  if (Result<void> became = ledger_.become(site, now_ms); !became) return became;
+  // A copy that was made file by file may have operations of the member in its journal alone.
+  log.operations_of(member, shared_ + 1, [this](const Operation& operation) {
+    batch_.put(operation_key(operation.dot), encoded(operation));
+  });
+  shared_ = 0;
+  unshared_since_ms_.reset();
   batch_.set_site(site);
   batch_.put(kStateKey, encoded(ledger_.state()));
   return publish_locked();
@@ -575,11 +589,14 @@ Result<RangeSum> TallyStore::Body::sum(const NameRange& range) {
 TallyStore::Info TallyStore::Body::info() const {
   const std::lock_guard lock(mutex_);
   const Recogniser& recogniser = ledger_.recogniser();
+  Promise promise = recogniser.promise();
+  promise.kept_from_ms = ledger_.clock_of(promise.kept_from_ms);
+  promise.forgotten_before_ms = ledger_.clock_of(promise.forgotten_before_ms);
   return {recogniser.goal(),
           ledger_.log().state(),
           ledger_.log().unfolded(),
           ledger_.log().waiting_for(),
-          recogniser.promise(),
+          promise,
           recogniser.counts(),
           recogniser.false_positive_rate(),
           recogniser.expected_undercount(),
@@ -602,9 +619,7 @@ Result<std::unique_ptr<TallyStore>> TallyStore::open(OrderedStore& store, const 
   if (!restart) return restart.error();
   std::unique_ptr<Body> body;
   if (*restart) {
-    if (settings.recogniser && *settings.recogniser != (*restart)->shape.recogniser) {
-      return Error{Errc::mismatch, "the table exists with another shape"};
-    }
+    if (const Result<void> fits = agree(settings, (*restart)->shape); !fits) return fits.error();
     body = std::make_unique<Body>(store, settings, std::move(**restart));
   } else {
     if (!settings.recogniser || settings.read_only) {
@@ -621,10 +636,14 @@ Result<std::unique_ptr<TallyStore>> TallyStore::open(OrderedStore& store, const 
 
 Result<std::unique_ptr<TallyStore>> TallyStore::open_as(OrderedStore& store, SiteId site,
                                                         const Settings& settings, TimeMs now_ms) {
-  Result<std::unique_ptr<TallyStore>> opened = open(store, settings, now_ms);
-  if (!opened) return opened;
-  if (const Result<void> became = (*opened)->body_->become(site); !became) return became.error();
-  return opened;
+  Result<std::optional<Restart>> restart =
+      Restart::read(store, settings.log, now_ms, Restart::Time::copied);
+  if (!restart) return restart.error();
+  if (!*restart) return Error{Errc::invalid, "there is no table"};
+  if (const Result<void> fits = agree(settings, (*restart)->shape); !fits) return fits.error();
+  auto body = std::make_unique<Body>(store, settings, std::move(**restart));
+  if (const Result<void> became = body->become(site, now_ms); !became) return became.error();
+  return std::unique_ptr<TallyStore>(new TallyStore(std::move(body)));
 }
 
 Result<TallyStore::TakenOver> TallyStore::take_over(const TallyStore& superseded, TimeMs now_ms) {

@@ -513,6 +513,86 @@ TEST_F(ThreeSites, ATwinThatHoldsOtherOperationsIsFoundOut) {
   EXPECT_EQ(a->info().forked, std::vector<SiteId>{3});
 }
 
+// The restored site catches up through b, which had not heard of what it lost. Its views are then above
+// the lost ones, and only what is folded at a tells.
+TEST_F(ThreeSites, AForkIsNotForgottenWithARestartOrACopy) {
+  CrashingStore& backup = copy_of(stores[2]);
+  added(*a, "x", 1, id(1));
+  ASSERT_TRUE(a->publish());
+  deliver(*a, *b);
+  deliver(*a, *c);
+  for (TallyStore* site : {b.get(), c.get()}) ASSERT_TRUE(site->publish());
+  deliver(*b, *a);
+  deliver(*c, *a);
+  EXPECT_EQ(a->info().unfolded, 0U);
+  c.reset();
+  c = opened(backup, settings_of(3));
+  EXPECT_EQ(added(*c, "x", 1, id(1)).outcome, Outcome::applied);
+  meet(*c, *b);
+  ASSERT_TRUE(c->publish());
+  deliver(*c, *a, [](std::string_view key) { return site_of_key(key).has_value(); });
+  ASSERT_TRUE(a->admit(4));
+  CrashingStore copied(&TallyStore::merger());
+  ASSERT_TRUE(a->copy_to(copied));
+  const auto d = std::move(*TallyStore::open_as(copied, 4, settings_of(4), kNow));
+  a.reset();
+  a = opened(stores[0], settings_of(1));
+  for (int i = 0; i < 2; ++i) {
+    for (TallyStore* one : {a.get(), d.get()}) {
+      for (TallyStore* other : {b.get(), c.get()}) meet(*one, *other);
+    }
+  }
+  for (TallyStore* site : {a.get(), d.get()}) {
+    EXPECT_EQ(value(*site, "x"), 1);
+    EXPECT_EQ(site->info().forked, std::vector<SiteId>{3});
+  }
+}
+
+// A site with a clock that is ahead by more than the window, and a copy that is older than that.
+TEST_F(ThreeSites, ACopyRemembersForAWindowByWhateverClock) {
+  added(*a, "x", 1, id(1));
+  sync_all();
+  ASSERT_TRUE(a->admit(4));
+  CrashingStore store(&TallyStore::merger());
+  ASSERT_TRUE(a->copy_to(store));
+  const TimeMs ahead = kNow + 20 * kWindow;
+  ManualClock clock(ahead);
+  TallyStore::Settings settings = settings_of(4);
+  settings.clock = &clock;
+  auto d = std::move(*TallyStore::open_as(store, 4, settings, ahead));
+  for (int i = 0; i < 2; ++i) {
+    for (TallyStore* member : {a.get(), b.get(), c.get()}) sync(*member, *d);
+  }
+  EXPECT_EQ(d->info().unfolded, 0U);
+  EXPECT_EQ(added(*d, "x", 1, id(1), ahead + kWindow / 2).outcome, Outcome::duplicate);
+  EXPECT_EQ(added(*d, "x", 1, id(2), ahead + kWindow / 2).outcome, Outcome::applied);
+  d.reset();
+  d = opened(store, settings, ahead + kWindow - 1);
+  EXPECT_EQ(added(*d, "x", 1, id(1), ahead + kWindow - 1).outcome, Outcome::duplicate);
+  EXPECT_GE(d->info().promise.kept_from_ms, kNow + 18 * kWindow);
+  clock.set(ahead + kWindow);
+  for (int i = 0; i < 2; ++i) {
+    for (TallyStore* member : {a.get(), b.get(), c.get()}) sync(*member, *d);
+  }
+  ASSERT_TRUE(d->tick(ahead + 4 * kWindow));
+  EXPECT_EQ(added(*d, "x", 1, id(2), ahead + 4 * kWindow).outcome, Outcome::applied);
+}
+
+// Its files were copied while it had operations that no other site had seen.
+TEST_F(ThreeSites, ACopyOfFilesKeepsWhatItsMemberHadNotShared) {
+  ASSERT_TRUE(a->admit(4));
+  added(*a, "x", 5, id(1));
+  CrashingStore& copy = copy_of(stores[0]);
+  auto d = std::move(*TallyStore::open_as(copy, 4, settings_of(4), kNow));
+  d.reset();
+  d = opened(copy, settings_of(4));
+  EXPECT_EQ(value(*d, "x"), 5);
+  for (int i = 0; i < 3; ++i) {
+    for (TallyStore* member : {a.get(), b.get(), c.get()}) sync(*member, *d);
+  }
+  EXPECT_EQ(added(*d, "x", 1, id(2)), (Answer{Outcome::applied, 6}));
+}
+
 TEST(SitesApart, TablesThatWereMadeApartAreNoSitesOfOne) {
   for (const SiteId other : {2, 1}) {
     CrashingStore one(&TallyStore::merger()), two(&TallyStore::merger());

@@ -114,6 +114,13 @@ constexpr bool older_than(TimeMs time_ms, TimeMs window_ms, TimeMs now_ms) {
   return !__builtin_sub_overflow(now_ms, window_ms, &edge_ms) && time_ms < edge_ms;
 }
 
+// The difference, or the earliest time that there is. REQUIRES: by_ms >= 0.
+constexpr TimeMs earlier_by(TimeMs time_ms, TimeMs by_ms) {
+  TimeMs difference_ms = 0;
+  return __builtin_sub_overflow(time_ms, by_ms, &difference_ms) ? std::numeric_limits<TimeMs>::min()
+                                                                : difference_ms;
+}
+
 // The sum, or the latest time that there is.
 constexpr TimeMs later_by(TimeMs time_ms, TimeMs by_ms) {
   TimeMs sum_ms = 0;

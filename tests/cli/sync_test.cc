@@ -607,6 +607,39 @@ TEST_F(Stopped, SyncTellsFromWhereToGoOn) {
   expect_records("b", numbered(0, 3000));
 }
 
+// Keys come from others, and the hint is there to be pasted into a shell.
+TEST_F(Stopped, TheKeyFromWhereToGoOnIsOneWordForAShell) {
+  const auto odd = [](int first, int last) {
+    Records records;
+    for (const auto& [key, value] : numbered(first, last)) {
+      records.emplace("it's;touch planted;'\\\\" + key, value);
+    }
+    return records;
+  };
+  make("a", odd(0, 2000));
+  make("b", odd(1000, 3000));
+  const Outcome outcome = stop_when_silent(8000, SIGTERM);
+  const std::size_t at = outcome.err.find("--resume-from ");
+  ASSERT_NE(at, std::string::npos) << outcome.err;
+  const std::string hint = outcome.err.substr(at, outcome.err.find('\n', at) - at);
+  const std::string line =
+      std::string(SEMEL_COMMAND " sync -q ") + path("a") + ' ' + path("b") + ' ' + hint;
+  EXPECT_EQ(run({.command = {"sh", "-c", line}}).status, 0) << line;
+  expect_records("a", odd(0, 3000));
+}
+
+TEST_F(Sync, ASecondaryLeavesNothingAndSaysWhyItCannotBe) {
+  make("a", numbered(0, 10));
+  std::filesystem::create_directory(path("temporary"));
+  const std::vector<std::string> command = {SEMEL_COMMAND, "dump", "--secondary", path("a")};
+  EXPECT_EQ(run({.command = command, .environment = {{"TMPDIR", path("temporary")}}}).status, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(path("temporary")));
+  const Outcome refused =
+      run({.command = command, .environment = {{"TMPDIR", path("no such directory")}}});
+  EXPECT_EQ(refused.status, 1);
+  expect_in(refused.err, {"no temporary directory"});
+}
+
 TEST_F(Sync, ShowsItsProgressIfAsked) {
   make("a", numbered(0, 30'000));
   make("b", {});

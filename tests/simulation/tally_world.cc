@@ -767,7 +767,11 @@ class World {
       return;
     }
     member(id).started = true;
+    // What is left of a window at the member is left of it here, whatever the clocks say.
+    const TimeMs ahead_ms =
+        member(id).site->see(agenda_.now_ms()) - from.site->see(agenda_.now_ms());
     member(id).since = from.since;
+    for (auto& [intent, since] : member(id).since) since.site_ms += ahead_ms;
     check_values(member(id));
     start_timers(id);
     // Before anybody else has heard of it, perhaps.
