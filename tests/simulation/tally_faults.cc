@@ -174,7 +174,6 @@ Entries believed(const Entries& entries, const tally::OperationLog::State& state
 
 std::string understated(std::string_view view, SiteId site, std::uint64_t own) {
   tally::SiteView said = *tally::SiteView::decode(bytes_of(view));
-  said.heads.set(site, 0);
   VersionVector held;
   for (const VersionVector::Site& log : said.held.sites()) {
     const std::uint64_t number = log.site == site ? own : log.counter;
