@@ -1,13 +1,16 @@
 // semel: takes its arguments to the subcommand that they name.
+#include <cxxabi.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <string_view>
 #include <system_error>
 
 #include "cli/commands.h"
@@ -102,16 +105,21 @@ Exit run(std::span<char* const> arguments) {
 }
 
 // Where RocksDB gets no thread from the system, or no memory in one of its own, nothing can be caught:
-// what was acknowledged is in its log, as after a kill.
+// what was acknowledged is in its log, as after a kill. Takes no memory: there is none. Several threads
+// may come here at once, and the first one speaks for all.
 [[noreturn]] void end_at_once() {
   try {
-    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+    if (abi::__cxa_current_exception_type() != nullptr) throw;
   } catch (const std::bad_alloc&) {
   } catch (const std::system_error&) {
   } catch (...) {
     std::abort();
   }
-  complain("semel", "out of memory, or of threads");
+  static std::atomic_flag spoken;
+  constexpr std::string_view kWords = "semel: out of memory, or of threads\n";
+  if (!spoken.test_and_set()) {
+    [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kWords.data(), kWords.size());
+  }
   std::_Exit(static_cast<int>(Exit::failure));
 }
 
