@@ -1,5 +1,4 @@
 // semel: takes its arguments to the subcommand that they name.
-#include <cxxabi.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -109,7 +108,7 @@ Exit run(std::span<char* const> arguments) {
 // may come here at once, and the first one speaks for all.
 [[noreturn]] void end_at_once() {
   try {
-    if (abi::__cxa_current_exception_type() != nullptr) throw;
+    if (std::current_exception()) throw;
   } catch (const std::bad_alloc&) {
   } catch (const std::system_error&) {
   } catch (...) {
