@@ -863,9 +863,11 @@ class World {
       require(by.has_value(), "no site is left that works");
       retire(each.site->id(), *by);
     }
+    // A table that is full takes in what others took a window's worth at a time.
+    const int most_rounds = has(Feature::caps) ? 10 * kMostRounds : kMostRounds;
     for (int round = 0; !at_rest(); ++round) {
-      if (round == kMostRounds) tell_states();
-      require(round < kMostRounds, "the sites do not come to rest");
+      if (round == most_rounds) tell_states();
+      require(round < most_rounds, "the sites do not come to rest");
       exchange_all();
       find_void();
       // Where memory is full, there is room when ids have left the window.
