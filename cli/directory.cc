@@ -13,7 +13,7 @@
 #include "cli/files.h"
 #include "cli/sift_report.h"
 #include "semel/store/rocksdb_store.h"
-#include "semel/tally/tally_store.h"
+#include "semel/tally/store/tally_store.h"
 
 namespace semel::cli {
 namespace {

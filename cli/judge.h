@@ -2,7 +2,7 @@
 //
 // Contract  The answers are those of one thread that takes the chunks by their numbers and the records
 //           of each in order, whatever the threads do: output never depends on their number.
-// Slices    Keys are spread over windows of their own (semel/sift/placement.h). With horizontal slices
+// Slices    Keys are spread over windows of their own (semel/slices/placement.h). With horizontal slices
 //           a chunk goes from one to the next while another chunk follows it: as many threads work as
 //           there are slices. Other layouts and trees are taken by one chunk at a time.
 // State     The windows can be written and read, a section each, while no chunk is on its way.
@@ -21,7 +21,7 @@
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/hash/digest.h"
-#include "semel/sift/placement.h"
+#include "semel/slices/placement.h"
 #include "semel/window/window.h"
 
 namespace semel::cli {

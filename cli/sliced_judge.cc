@@ -8,8 +8,8 @@
 #include "cli/serial_judge.h"
 #include "cli/windows.h"
 #include "semel/core/error_rate.h"
-#include "semel/sift/sliced_filter.h"
-#include "semel/sift/window_slice.h"
+#include "semel/slices/sliced_filter.h"
+#include "semel/slices/window_slice.h"
 
 namespace semel::cli {
 namespace {

@@ -16,7 +16,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "semel/hash/hasher.h"
-#include "semel/tally/tally_directory.h"
+#include "semel/tally/store/tally_directory.h"
 
 namespace semel::cli {
 

@@ -15,10 +15,10 @@
 #include "cli/windows.h"
 #include "client/remote_slice.h"
 #include "semel/core/arithmetic.h"
-#include "semel/sift/bloom_tree.h"
-#include "semel/sift/sliced_filter.h"
-#include "semel/sift/sliced_node.h"
-#include "semel/sift/window_slice.h"
+#include "semel/slices/bloom_tree.h"
+#include "semel/slices/sliced_filter.h"
+#include "semel/slices/sliced_node.h"
+#include "semel/slices/window_slice.h"
 
 namespace semel::cli {
 namespace {

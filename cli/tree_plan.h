@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "cli/records.h"
-#include "semel/sift/tree_run.h"
+#include "semel/slices/tree_run.h"
 
 namespace semel::cli {
 

@@ -8,7 +8,7 @@
 
 #include "semel/core/assert.h"
 #include "semel/core/codec.h"
-#include "semel/sift/mailbox.h"
+#include "semel/slices/mailbox.h"
 
 namespace semel::client {
 namespace {

@@ -25,7 +25,7 @@
 
 #include "client/cluster.h"
 #include "client/sift_calls.h"
-#include "semel/sift/slice.h"
+#include "semel/slices/slice.h"
 
 namespace semel::client {
 

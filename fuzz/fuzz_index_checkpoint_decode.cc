@@ -1,5 +1,5 @@
 #include "fuzz/decode.h"
-#include "semel/index/index_checkpoint.h"
+#include "semel/index/internal/index_checkpoint.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   semel::fuzz_decode<semel::IndexCheckpoint>(data, size);

@@ -1,5 +1,5 @@
 #include "fuzz/decode.h"
-#include "semel/tally/recogniser.h"
+#include "semel/tally/internal/recogniser.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   semel::fuzz_decode<semel::tally::Recogniser>(data, size);

@@ -1,7 +1,7 @@
 #include <string>
 
 #include "semel/core/assert.h"
-#include "semel/store/rocksdb_options.h"
+#include "semel/store/internal/rocksdb_options.h"
 
 // An OPTIONS file of any text is searched without harm, and is not changed by sections of its own.
 // The first byte cuts the rest in two: the text of the owner, and what RocksDB has written.

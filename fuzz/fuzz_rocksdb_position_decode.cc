@@ -1,5 +1,5 @@
 #include "fuzz/decode.h"
-#include "semel/store/rocksdb_position.h"
+#include "semel/store/internal/rocksdb_position.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   semel::fuzz_decode<semel::RocksPosition>(data, size);

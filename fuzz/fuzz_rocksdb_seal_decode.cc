@@ -1,6 +1,6 @@
 #include "fuzz/decode.h"
-#include "semel/store/rocksdb_checksum.h"
-#include "semel/store/rocksdb_seal.h"
+#include "semel/store/internal/rocksdb_checksum.h"
+#include "semel/store/internal/rocksdb_seal.h"
 
 // Its checksum is another one than that of the other formats.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

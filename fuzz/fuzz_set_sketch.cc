@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "semel/sync/set_sketch.h"
+#include "semel/sync/internal/set_sketch.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using semel::SetSketch;

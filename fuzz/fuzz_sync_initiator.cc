@@ -7,8 +7,8 @@
 #include <string>
 
 #include "semel/store/memory_store.h"
-#include "semel/sync/frame.h"
 #include "semel/sync/initiator.h"
+#include "semel/sync/internal/frame.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace semel;

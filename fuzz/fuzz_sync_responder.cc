@@ -6,7 +6,7 @@
 #include <string>
 
 #include "semel/store/memory_store.h"
-#include "semel/sync/frame.h"
+#include "semel/sync/internal/frame.h"
 #include "semel/sync/responder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

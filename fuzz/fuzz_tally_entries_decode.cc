@@ -3,12 +3,12 @@
 #include <cstdlib>
 
 #include "fuzz/decode.h"
-#include "semel/tally/counter_state.h"
-#include "semel/tally/entries.h"
-#include "semel/tally/ledger.h"
+#include "semel/tally/counters/internal/counter_state.h"
+#include "semel/tally/internal/entries.h"
+#include "semel/tally/internal/ledger.h"
 #include "semel/tally/operation.h"
-#include "semel/tally/store_batch.h"
-#include "semel/tally/store_shape.h"
+#include "semel/tally/store/internal/store_batch.h"
+#include "semel/tally/store/internal/store_shape.h"
 
 namespace semel::tally {
 namespace {

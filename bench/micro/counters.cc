@@ -1,5 +1,5 @@
 // Counters, beside maps from names to numbers that keep no shards, no order or no sums.
-#include "semel/tally/counters.h"
+#include "semel/tally/counters/internal/counters.h"
 
 #include <absl/container/btree_map.h>
 

@@ -1,5 +1,5 @@
 // Set sketches: numbers that go in, by each kernel that the processor has, and sets that come out.
-#include "semel/sync/set_sketch.h"
+#include "semel/sync/internal/set_sketch.h"
 
 #include <algorithm>
 #include <memory>
@@ -7,7 +7,7 @@
 
 #include "bench/harness.h"
 #include "semel/core/random.h"
-#include "semel/sync/binary_field.h"
+#include "semel/sync/internal/binary_field.h"
 
 namespace semel::bench {
 namespace {

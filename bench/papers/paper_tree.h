@@ -11,8 +11,8 @@
 #include "bench/papers/one_is_enough.h"
 #include "semel/core/assert.h"
 #include "semel/filter/bloom_filter.h"
-#include "semel/sift/slice.h"
-#include "semel/sift/tree_shape.h"
+#include "semel/slices/slice.h"
+#include "semel/slices/tree_shape.h"
 
 namespace semel::bench {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "bench/papers/fbf_runs.h"
-#include "semel/tally/recogniser.h"
+#include "semel/tally/internal/recogniser.h"
 
 namespace semel::bench {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "bench/papers/one_is_enough.h"
 #include "semel/core/assert.h"
-#include "semel/sift/sliced_filter.h"
+#include "semel/slices/sliced_filter.h"
 
 namespace semel::bench {
 

@@ -10,7 +10,7 @@
 #include <cstdio>
 
 #include "bench/papers/slice_bits.h"
-#include "semel/sift/slice_math.h"
+#include "semel/slices/slice_math.h"
 
 namespace semel::bench {
 namespace {

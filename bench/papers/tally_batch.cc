@@ -22,8 +22,8 @@
 #include "bench/keys.h"
 #include "semel/core/assert.h"
 #include "semel/core/random.h"
+#include "semel/tally/store/tally_directory.h"
 #include "semel/tally/table.h"
-#include "semel/tally/tally_directory.h"
 
 namespace semel::bench {
 namespace {

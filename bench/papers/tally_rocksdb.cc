@@ -29,7 +29,7 @@
 #include "semel/core/assert.h"
 #include "semel/core/random.h"
 #include "semel/store/rocksdb_store.h"
-#include "semel/tally/tally_directory.h"
+#include "semel/tally/store/tally_directory.h"
 
 namespace semel::bench {
 namespace {

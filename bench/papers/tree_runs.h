@@ -8,7 +8,7 @@
 
 #include "bench/papers/paper_tree.h"
 #include "bench/papers/web_log.h"
-#include "semel/sift/bloom_tree.h"
+#include "semel/slices/bloom_tree.h"
 
 namespace semel::bench {
 

@@ -18,7 +18,7 @@
 
 #include "semel/core/arithmetic.h"
 #include "semel/core/random.h"
-#include "semel/sift/tree_shape.h"
+#include "semel/slices/tree_shape.h"
 
 namespace semel::bench {
 

@@ -8,9 +8,9 @@
 #include "semel/bits/packed_writer.h"
 #include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
-#include "semel/crdt/entries_in_order.h"
 #include "semel/crdt/entry_codec.h"
-#include "semel/crdt/partial_order.h"
+#include "semel/crdt/internal/entries_in_order.h"
+#include "semel/crdt/internal/partial_order.h"
 #include "semel/hash/seal.h"
 
 namespace semel {

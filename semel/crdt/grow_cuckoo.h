@@ -6,7 +6,7 @@
 //           are equal, in whatever slots their entries came to lie.
 // Merge     Union of entries, an entry being a fingerprint and its pair of buckets: a join.
 //           compare() is its order: less when every entry here is there. A merge never fails for
-//           want of room: what does not fit overflows (crdt/entry_store.h). An add that finds no
+//           want of room: what does not fit overflows (crdt/internal/entry_store.h). An add that finds no
 //           room fails. The add with which few entries become a table may leave some of them beside it.
 // Deltas    An add yields its entry. A delta merges into deltas and into states.
 // Cost      As CuckooFilter. merge of a state: its entries, in the order of the buckets; of a
@@ -24,7 +24,7 @@
 
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
-#include "semel/crdt/entry_store.h"
+#include "semel/crdt/internal/entry_store.h"
 #include "semel/filter/cuckoo_filter.h"
 #include "semel/hash/digest.h"
 #include "semel/hash/hasher.h"

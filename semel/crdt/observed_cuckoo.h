@@ -11,7 +11,7 @@
 // Merge     Entries in both states, in whatever slots, and entries in one that the other has not
 //           seen: a join. compare() is its order: less when all that was seen here was seen there
 //           and all that was removed here is removed there. A merge never fails for want of room.
-// Lives     An add names the site and its life (crdt/lives.h). A state, delta or part in which a site
+// Lives     An add names the site and its life (crdt/internal/lives.h). A state, delta or part in which a site
 //           has used its dots again is refused with Errc::forked, which is about that site.
 //           renamed() gives the dots of one of the two histories to another site, so that both
 //           merge (docs/replicas.md).
@@ -38,8 +38,8 @@
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/crdt/dot.h"
-#include "semel/crdt/entry_store.h"
-#include "semel/crdt/lives.h"
+#include "semel/crdt/internal/entry_store.h"
+#include "semel/crdt/internal/lives.h"
 #include "semel/crdt/version_vector.h"
 #include "semel/filter/cuckoo_filter.h"
 #include "semel/hash/digest.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "semel/core/assert.h"
-#include "semel/crdt/mergeable_filter.h"
-#include "semel/crdt/series_codec.h"
+#include "semel/crdt/internal/mergeable_filter.h"
+#include "semel/crdt/internal/series_codec.h"
 #include "semel/crdt/series_links.h"
 #include "semel/filter/candidates.h"
 

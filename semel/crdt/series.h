@@ -21,7 +21,7 @@
 //           be taken in place of the key's own, and that other key is lost: with a probability of
 //           at most live_fpr(), a bound on the mean, and far less as a rule, because later links
 //           have the longest fingerprints and are looked at first.
-// Shrinking An emptied link frees its table by itself (crdt/entry_store.h). What it has seen stays,
+// Shrinking An emptied link frees its table by itself (crdt/internal/entry_store.h). What it has seen stays,
 //           some bytes for each site: without it, merging an older state would bring back what was
 //           removed. A link that was never used does not exist.
 // Merge     Link by link: a join. compare() is its order. A merge that fails changes nothing.
@@ -48,7 +48,7 @@
 #include "semel/crdt/dot.h"
 #include "semel/crdt/grow_bloom.h"
 #include "semel/crdt/grow_cuckoo.h"
-#include "semel/crdt/link_map.h"
+#include "semel/crdt/internal/link_map.h"
 #include "semel/crdt/observed_cuckoo.h"
 #include "semel/crdt/series_delta.h"
 #include "semel/crdt/series_goal.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "semel/core/assert.h"
-#include "semel/crdt/series_codec.h"
+#include "semel/crdt/internal/series_codec.h"
 #include "semel/crdt/series_links.h"
 
 namespace semel {

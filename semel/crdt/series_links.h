@@ -8,8 +8,8 @@
 #include <type_traits>
 
 #include "semel/core/result.h"
+#include "semel/crdt/internal/series_codec.h"
 #include "semel/crdt/observed_cuckoo.h"
-#include "semel/crdt/series_codec.h"
 #include "semel/crdt/series_goal.h"
 #include "semel/crdt/version_vector.h"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "semel/core/random.h"
-#include "semel/crdt/mergeable_filter.h"
+#include "semel/crdt/internal/mergeable_filter.h"
 #include "semel/crdt/series_links.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"

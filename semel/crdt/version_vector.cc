@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "semel/core/assert.h"
-#include "semel/crdt/partial_order.h"
+#include "semel/crdt/internal/partial_order.h"
 
 namespace semel {
 namespace {

@@ -7,8 +7,8 @@
 #include "semel/core/assert.h"
 #include "semel/core/error_rate.h"
 #include "semel/core/limits.h"
-#include "semel/filter/bloom_block.h"
 #include "semel/filter/bloom_math.h"
+#include "semel/filter/internal/bloom_block.h"
 #include "semel/hash/seal.h"
 
 namespace semel {

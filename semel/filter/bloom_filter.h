@@ -33,7 +33,7 @@
 #include "semel/core/arithmetic.h"
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
-#include "semel/filter/bloom_block.h"
+#include "semel/filter/internal/bloom_block.h"
 #include "semel/hash/digest.h"
 
 namespace semel {

@@ -12,7 +12,7 @@
 
 #include "semel/core/limits.h"
 #include "semel/core/random.h"
-#include "semel/filter/bloom_block.h"
+#include "semel/filter/internal/bloom_block.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/laws/merge_laws.h"

@@ -9,7 +9,7 @@
 //
 // The functions for the blocked layout speak of one line per key. A filter of L lines is L of them
 // side by side that hold the same keys, each with 1/L of the bits and of the probes: its rates are
-// the products of theirs. A line shared by several filters (window/lane_array.h) has fewer bits for
+// the products of theirs. A line shared by several filters (window/internal/lane_array.h) has fewer bits for
 // each: their number is `block_bits`.
 #pragma once
 

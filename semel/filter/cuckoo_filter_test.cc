@@ -10,7 +10,7 @@
 
 #include "semel/core/limits.h"
 #include "semel/core/random.h"
-#include "semel/filter/cuckoo_bucket.h"
+#include "semel/filter/internal/cuckoo_bucket.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/oracle/set_twin.h"

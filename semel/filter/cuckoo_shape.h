@@ -13,7 +13,7 @@
 #include <cstdint>
 
 #include "semel/core/result.h"
-#include "semel/filter/cuckoo_bucket.h"
+#include "semel/filter/internal/cuckoo_bucket.h"
 #include "semel/hash/digest.h"
 
 namespace semel {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "semel/core/assert.h"
-#include "semel/hash/sip_lanes.h"
+#include "semel/hash/internal/sip_lanes.h"
 
 namespace semel {
 namespace {

@@ -4,9 +4,9 @@
 #include <new>
 
 #include "semel/core/assert.h"
-#include "semel/index/change_notes.h"
-#include "semel/index/index_checkpoint.h"
-#include "semel/index/range_cursor.h"
+#include "semel/index/internal/change_notes.h"
+#include "semel/index/internal/index_checkpoint.h"
+#include "semel/index/internal/range_cursor.h"
 
 namespace semel {
 namespace {

@@ -29,7 +29,7 @@
 
 #include "semel/core/result.h"
 #include "semel/hash/keyed_digest.h"
-#include "semel/index/floret_slabs.h"
+#include "semel/index/internal/floret_slabs.h"
 #include "semel/index/nye_trie.h"
 #include "semel/store/ordered_store.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "semel/core/assert.h"
-#include "semel/index/container_builder.h"
+#include "semel/index/internal/container_builder.h"
 
 namespace semel {
 namespace {

@@ -34,10 +34,10 @@
 #include "semel/core/result.h"
 #include "semel/index/aggregate.h"
 #include "semel/index/bit_path.h"
-#include "semel/index/container.h"
-#include "semel/index/container_blocks.h"
 #include "semel/index/entry_digest.h"
-#include "semel/index/key_buffer.h"
+#include "semel/index/internal/container.h"
+#include "semel/index/internal/container_blocks.h"
+#include "semel/index/internal/key_buffer.h"
 #include "semel/store/ordered_store.h"
 
 namespace semel {

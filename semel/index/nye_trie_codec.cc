@@ -4,7 +4,7 @@
 
 #include "semel/core/assert.h"
 #include "semel/hash/seal.h"
-#include "semel/index/container_builder.h"
+#include "semel/index/internal/container_builder.h"
 #include "semel/index/nye_trie.h"
 
 namespace semel {

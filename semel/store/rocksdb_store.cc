@@ -19,12 +19,12 @@
 #include <utility>
 
 #include "semel/core/assert.h"
+#include "semel/store/internal/rocksdb_damage.h"
+#include "semel/store/internal/rocksdb_options.h"
+#include "semel/store/internal/rocksdb_plan.h"
+#include "semel/store/internal/rocksdb_position.h"
+#include "semel/store/internal/rocksdb_status.h"
 #include "semel/store/new_file.h"
-#include "semel/store/rocksdb_damage.h"
-#include "semel/store/rocksdb_options.h"
-#include "semel/store/rocksdb_plan.h"
-#include "semel/store/rocksdb_position.h"
-#include "semel/store/rocksdb_status.h"
 
 namespace semel {
 namespace {

@@ -17,10 +17,10 @@
 #include <set>
 
 #include "semel/core/random.h"
+#include "semel/store/internal/rocksdb_options.h"
+#include "semel/store/internal/rocksdb_places.h"
+#include "semel/store/internal/rocksdb_position.h"
 #include "semel/store/range_set.h"
-#include "semel/store/rocksdb_options.h"
-#include "semel/store/rocksdb_places.h"
-#include "semel/store/rocksdb_position.h"
 #include "tests/cli/process.h"
 #include "tests/cli/temporary_directory.h"
 #include "tests/golden/golden.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "semel/core/assert.h"
-#include "semel/sync/initiator_body.h"
+#include "semel/sync/internal/initiator_body.h"
 
 namespace semel {
 

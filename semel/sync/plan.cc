@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "semel/sync/budget.h"
-#include "semel/sync/frame.h"
-#include "semel/sync/frontier.h"
+#include "semel/sync/internal/budget.h"
+#include "semel/sync/internal/frame.h"
+#include "semel/sync/internal/frontier.h"
 
 namespace semel {
 namespace {

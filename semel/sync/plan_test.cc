@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "semel/sync/budget.h"
+#include "semel/sync/internal/budget.h"
 
 namespace semel {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "semel/core/arithmetic.h"
 #include "semel/hash/keyed_digest.h"
-#include "semel/sync/frame.h"
 #include "semel/sync/initiator.h"
+#include "semel/sync/internal/frame.h"
 
 namespace semel {
 namespace {

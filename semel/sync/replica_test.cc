@@ -16,7 +16,7 @@
 
 #include "semel/core/random.h"
 #include "semel/store/memory_store.h"
-#include "semel/sync/frame.h"
+#include "semel/sync/internal/frame.h"
 #include "tests/support/index.h"
 
 namespace semel {

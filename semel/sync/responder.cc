@@ -5,11 +5,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include "semel/sync/apply.h"
-#include "semel/sync/budget.h"
-#include "semel/sync/frame.h"
-#include "semel/sync/partition_sketch.h"
-#include "semel/sync/set_sketch.h"
+#include "semel/sync/internal/apply.h"
+#include "semel/sync/internal/budget.h"
+#include "semel/sync/internal/frame.h"
+#include "semel/sync/internal/partition_sketch.h"
+#include "semel/sync/internal/set_sketch.h"
 
 namespace semel {
 namespace {

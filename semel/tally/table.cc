@@ -5,8 +5,8 @@
 
 #include "semel/core/assert.h"
 #include "semel/hash/seal.h"
-#include "semel/tally/entries.h"
-#include "semel/tally/overlay_merge.h"
+#include "semel/tally/internal/entries.h"
+#include "semel/tally/internal/overlay_merge.h"
 
 namespace semel::tally {
 namespace {

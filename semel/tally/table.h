@@ -25,7 +25,7 @@
 
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
-#include "semel/tally/ledger.h"
+#include "semel/tally/internal/ledger.h"
 
 namespace semel::tally {
 

@@ -40,8 +40,8 @@
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/hash/digest.h"
-#include "semel/window/generation_time.h"
-#include "semel/window/sequence_set.h"
+#include "semel/window/internal/generation_time.h"
+#include "semel/window/internal/sequence_set.h"
 #include "semel/window/window.h"
 
 namespace semel {

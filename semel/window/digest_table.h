@@ -22,7 +22,7 @@
 #include "semel/core/clock.h"
 #include "semel/hash/digest.h"
 #include "semel/window/digest_order.h"
-#include "semel/window/slot_cursor.h"
+#include "semel/window/internal/slot_cursor.h"
 
 namespace semel {
 

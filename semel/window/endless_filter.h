@@ -19,7 +19,7 @@
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/filter/bloom_series.h"
-#include "semel/window/endless.h"
+#include "semel/window/internal/endless.h"
 #include "semel/window/window.h"
 
 namespace semel {

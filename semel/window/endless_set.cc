@@ -7,8 +7,8 @@
 
 #include "semel/core/assert.h"
 #include "semel/hash/seal.h"
-#include "semel/window/batch.h"
-#include "semel/window/slot_cursor.h"
+#include "semel/window/internal/batch.h"
+#include "semel/window/internal/slot_cursor.h"
 
 namespace semel {
 namespace {

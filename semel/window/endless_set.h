@@ -25,7 +25,7 @@
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/hash/digest.h"
-#include "semel/window/endless.h"
+#include "semel/window/internal/endless.h"
 #include "semel/window/window.h"
 
 namespace semel {

@@ -9,7 +9,7 @@
 #include "semel/core/assert.h"
 #include "semel/core/limits.h"
 #include "semel/hash/seal.h"
-#include "semel/window/batch.h"
+#include "semel/window/internal/batch.h"
 
 namespace semel {
 namespace {

@@ -35,7 +35,7 @@
 #include "semel/core/result.h"
 #include "semel/hash/digest.h"
 #include "semel/window/digest_table.h"
-#include "semel/window/generation_time.h"
+#include "semel/window/internal/generation_time.h"
 #include "semel/window/window.h"
 
 namespace semel {

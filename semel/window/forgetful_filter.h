@@ -6,7 +6,7 @@
 //           window, and within a window after it when lanes are short; promise() says it exactly. A
 //           period is window / past lanes.
 // Lanes     Ids go to the newest lane (spread 1), or to two, as the paper has it (spread 2); a check asks
-//           all of them at once (window/lane_array.h). When a period is over or full, a new lane begins;
+//           all of them at once (window/internal/lane_array.h). When a period is over or full, a new lane begins;
 //           a lane is dropped when all that this forgets is older than the window.
 // Size      `ids` in a window fit the first table of lanes, if they come evenly: silence takes lanes too,
 //           so that a load that comes and goes may need up to twice as many. When more come, a table
@@ -43,7 +43,7 @@
 
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
-#include "semel/window/lane_table.h"
+#include "semel/window/internal/lane_table.h"
 #include "semel/window/window.h"
 
 namespace semel {

@@ -13,7 +13,7 @@
 #include "semel/core/limits.h"
 #include "semel/filter/bloom_math.h"
 #include "semel/hash/seal.h"
-#include "semel/window/batch.h"
+#include "semel/window/internal/batch.h"
 
 namespace semel {
 namespace {

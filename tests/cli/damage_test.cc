@@ -17,7 +17,7 @@
 
 #include "semel/core/random.h"
 #include "semel/store/rocksdb_store.h"
-#include "semel/tally/tally_directory.h"
+#include "semel/tally/store/tally_directory.h"
 #include "tests/cli/command.h"
 #include "tests/cli/temporary_directory.h"
 #include "tests/support/setting.h"

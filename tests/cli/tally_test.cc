@@ -8,7 +8,7 @@
 #include <string>
 
 #include "semel/store/rocksdb_store.h"
-#include "semel/tally/tally_store.h"
+#include "semel/tally/store/tally_store.h"
 #include "tests/cli/command.h"
 #include "tests/cli/temporary_directory.h"
 

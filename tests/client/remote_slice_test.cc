@@ -8,9 +8,9 @@
 #include <thread>
 
 #include "semel/core/random.h"
-#include "semel/sift/placement.h"
-#include "semel/sift/sliced_filter.h"
-#include "semel/sift/window_slice.h"
+#include "semel/slices/placement.h"
+#include "semel/slices/sliced_filter.h"
+#include "semel/slices/window_slice.h"
 #include "semel/window/exact_window.h"
 #include "tests/support/eventually.h"
 #include "tests/support/redis_server.h"

@@ -8,8 +8,8 @@
 #include "semel/core/assert.h"
 #include "semel/core/clock.h"
 #include "semel/core/random.h"
-#include "semel/sift/placement.h"
-#include "semel/sift/sliced_filter.h"
+#include "semel/slices/placement.h"
+#include "semel/slices/sliced_filter.h"
 #include "tests/support/eventually.h"
 
 namespace semel {

@@ -1,6 +1,6 @@
 // What can be told of a damaged RocksDB directory, exhaustively for small logs. What the command
 // makes of it: tests/cli/damage_test.cc.
-#include "semel/store/rocksdb_damage.h"
+#include "semel/store/internal/rocksdb_damage.h"
 
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
@@ -11,8 +11,8 @@
 #include <string>
 
 #include "semel/core/random.h"
-#include "semel/store/rocksdb_log.h"
-#include "semel/store/rocksdb_seal.h"
+#include "semel/store/internal/rocksdb_log.h"
+#include "semel/store/internal/rocksdb_seal.h"
 #include "semel/store/rocksdb_store.h"
 #include "tests/cli/temporary_directory.h"
 #include "tests/golden/golden.h"

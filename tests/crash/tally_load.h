@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "semel/tally/tally_directory.h"
+#include "semel/tally/store/tally_directory.h"
 
 namespace semel::crash {
 

@@ -21,7 +21,7 @@
 #include "semel/filter/cuckoo_filter.h"
 #include "semel/hash/hasher.h"
 #include "semel/sift/any_sifter.h"
-#include "semel/tally/recogniser.h"
+#include "semel/tally/internal/recogniser.h"
 #include "semel/window/forgetful_filter.h"
 #include "semel/window/sliding_filter.h"
 #include "tests/support/keys.h"

@@ -18,7 +18,8 @@ struct Layer {
   std::vector<std::string_view> may_include;  // besides itself
 };
 
-// From the bottom to the top: a folder may include only what stands above it here.
+// From the bottom to the top: a folder may include only folders that stand above it here. A file
+// belongs to the innermost folder that holds it.
 const std::vector<Layer> kLayers = {
     {"semel/core", {}},
     {"semel/hash", {"semel/core"}},
@@ -27,11 +28,18 @@ const std::vector<Layer> kLayers = {
     {"semel/window", {"semel/core", "semel/hash", "semel/bits", "semel/filter"}},
     {"semel/crdt", {"semel/core", "semel/hash", "semel/bits", "semel/filter"}},
     {"semel/sift", {"semel/core", "semel/hash", "semel/bits", "semel/filter", "semel/window"}},
+    {"semel/slices",
+     {"semel/core", "semel/hash", "semel/bits", "semel/filter", "semel/window", "semel/sift"}},
     {"semel/store", {"semel/core"}},
     {"semel/index", {"semel/core", "semel/hash", "semel/store"}},
     {"semel/sync", {"semel/core", "semel/hash", "semel/store", "semel/index"}},
+    {"semel/tally/counters", {"semel/core", "semel/hash", "semel/bits", "semel/crdt"}},
     {"semel/tally",
-     {"semel/core", "semel/hash", "semel/bits", "semel/window", "semel/crdt", "semel/index"}},
+     {"semel/core", "semel/hash", "semel/bits", "semel/window", "semel/crdt", "semel/index",
+      "semel/tally/counters"}},
+    {"semel/tally/store",
+     {"semel/core", "semel/hash", "semel/bits", "semel/window", "semel/crdt", "semel/index",
+      "semel/store", "semel/tally"}},
     {"client", {"semel"}},
     {"module/host", {"semel/core", "semel/hash"}},
     {"module/types", {"semel", "module/host"}},
@@ -45,14 +53,7 @@ struct Exception {
   std::string_view may_include;
 };
 constexpr std::array kExceptions = {
-    Exception{"semel/tally/store_batch.h", "semel/store"},
-    Exception{"semel/tally/store_batch_test.cc", "semel/store"},
-    Exception{"semel/tally/store_restart.h", "semel/store"},
-    Exception{"semel/tally/tally_directory.cc", "semel/store"},
-    Exception{"semel/tally/tally_directory_test.cc", "semel/store"},
-    Exception{"semel/tally/tally_store.cc", "semel/store"},
-    Exception{"semel/tally/tally_store_test.cc", "semel/store"},
-    Exception{"semel/tally/tally_store_test.cc", "semel/sync"},
+    Exception{"semel/tally/store/tally_store_test.cc", "semel/sync"},
 };
 
 // A header of ours that only its own folder may include.
@@ -76,15 +77,15 @@ constexpr std::array kLibraries = {
     Library{"simdjson.h", "cli/json.cc"},
     Library{"zstd.h", "semel/crdt/zstd_frame.cc"},
     Library{"absl", "semel/store/memory_store.cc"},
-    Library{"rocksdb", "semel/store/rocksdb_checksum.cc"},
-    Library{"rocksdb", "semel/store/rocksdb_files.cc"},
-    Library{"rocksdb", "semel/store/rocksdb_log_contents.cc"},
-    Library{"rocksdb", "semel/store/rocksdb_merge.cc"},
-    Library{"rocksdb", "semel/store/rocksdb_plan.cc"},
-    Library{"rocksdb", "semel/store/rocksdb_plan.h"},
-    Library{"rocksdb", "semel/store/rocksdb_stand_in.cc"},
-    Library{"rocksdb", "semel/store/rocksdb_status.cc"},
-    Library{"rocksdb", "semel/store/rocksdb_status.h"},
+    Library{"rocksdb", "semel/store/internal/rocksdb_checksum.cc"},
+    Library{"rocksdb", "semel/store/internal/rocksdb_files.cc"},
+    Library{"rocksdb", "semel/store/internal/rocksdb_log_contents.cc"},
+    Library{"rocksdb", "semel/store/internal/rocksdb_merge.cc"},
+    Library{"rocksdb", "semel/store/internal/rocksdb_plan.cc"},
+    Library{"rocksdb", "semel/store/internal/rocksdb_plan.h"},
+    Library{"rocksdb", "semel/store/internal/rocksdb_stand_in.cc"},
+    Library{"rocksdb", "semel/store/internal/rocksdb_status.cc"},
+    Library{"rocksdb", "semel/store/internal/rocksdb_status.h"},
     Library{"rocksdb", "semel/store/rocksdb_store.cc"},
     Library{"hiredis", "client"},
 };
@@ -208,10 +209,21 @@ bool within_any(std::string_view path, const Places& places) {
                      [&](std::string_view place) { return within(path, place); });
 }
 
+// The innermost folder of the table that holds `path`.
 const Layer* layer_of(std::string_view path) {
-  const auto found = std::find_if(kLayers.begin(), kLayers.end(),
-                                  [&](const Layer& layer) { return within(path, layer.folder); });
-  return found == kLayers.end() ? nullptr : &*found;
+  const Layer* innermost = nullptr;
+  for (const Layer& layer : kLayers) {
+    if (!within(path, layer.folder)) continue;
+    if (innermost == nullptr || layer.folder.size() > innermost->folder.size()) innermost = &layer;
+  }
+  return innermost;
+}
+
+// The room whose internal/ folder holds `header`: two folders deep, so that a room and the rooms
+// inside it share their internals. Empty if the header is public.
+std::string_view room_of_internal(std::string_view header) {
+  if (header.find("/internal/") == std::string_view::npos) return {};
+  return header.substr(0, header.find('/', header.find('/') + 1));
 }
 
 bool is_ours(std::string_view path) {
@@ -242,7 +254,11 @@ std::optional<std::string> fault_of_ours(std::string_view file, const Layer& lay
       return std::string(header) + " may be included only in " + std::string(hidden.seen_in);
     }
   }
-  if (within(header, layer.folder) || within_any(header, layer.may_include)) return std::nullopt;
+  if (const std::string_view room = room_of_internal(header);
+      !room.empty() && !within(file, room)) {
+    return "internal to " + std::string(room);
+  }
+  if (layer_of(header) == &layer || within_any(header, layer.may_include)) return std::nullopt;
   if (is_test(file) && within(header, "tests")) return std::nullopt;
   for (const Exception& exception : kExceptions) {
     if (file == exception.file && within(header, exception.may_include)) return std::nullopt;
@@ -328,8 +344,9 @@ std::string upward_dependency() {
     for (const std::string_view below : layer->may_include) {
       const bool stands_above = std::any_of(
           kLayers.begin(), layer, [&](const Layer& other) { return within(other.folder, below); });
-      const bool stands_below = std::any_of(
-          layer, kLayers.end(), [&](const Layer& other) { return within(other.folder, below); });
+      const bool stands_below =
+          std::any_of(std::next(layer), kLayers.end(),
+                      [&](const Layer& other) { return within(other.folder, below); });
       if (!stands_above || stands_below) return std::string(layer->folder);
     }
   }

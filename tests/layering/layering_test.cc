@@ -49,12 +49,15 @@ TEST(LayeringChecker, AllowsWhatTheTableAllows) {
   EXPECT_TRUE(allows("semel/hash/digest.h", "<xxhash.h>"));
   EXPECT_TRUE(allows("semel/hash/keyed_digest.cc", "<sodium.h>"));
   EXPECT_TRUE(allows("semel/store/memory_store.cc", "<absl/container/btree_map.h>"));
-  EXPECT_TRUE(allows("semel/store/rocksdb_merge.cc", "<rocksdb/merge_operator.h>"));
+  EXPECT_TRUE(allows("semel/store/internal/rocksdb_merge.cc", "<rocksdb/merge_operator.h>"));
   EXPECT_TRUE(allows("semel/store/rocksdb_store.cc", "<rocksdb/db.h>"));
   EXPECT_TRUE(allows("semel/store/rocksdb_store_test.cc", "<rocksdb/db.h>"));
-  EXPECT_TRUE(allows("semel/tally/tally_store.cc", R"("semel/store/ordered_store.h")"));
+  EXPECT_TRUE(allows("semel/tally/store/tally_store.cc", R"("semel/store/ordered_store.h")"));
   EXPECT_TRUE(allows("client/connection.cc", "<hiredis/hiredis.h>"));
-  EXPECT_TRUE(allows("client/connection.cc", R"("semel/sift/slices.h")"));
+  EXPECT_TRUE(allows("client/connection.cc", R"("semel/slices/slice.h")"));
+  EXPECT_TRUE(allows("semel/tally/store/tally_store.cc", R"("semel/tally/table.h")"));
+  EXPECT_TRUE(allows("semel/tally/table.cc", R"("semel/tally/counters/internal/counters.h")"));
+  EXPECT_TRUE(allows("semel/window/internal/lane_table.cc", R"("semel/window/window.h")"));
   EXPECT_TRUE(allows("module/host/call.h", R"("module/host/api.h")"));
   EXPECT_TRUE(allows("module/types/bloom.cc", R"("module/host/value.h")"));
   EXPECT_TRUE(allows("module/commands/sift.cc", R"("module/host/call.h")"));
@@ -70,6 +73,19 @@ TEST(LayeringChecker, RefusesAnIncludeUpwards) {
   EXPECT_FALSE(allows("module/commands/sift.cc", R"("client/connection.h")"));
   EXPECT_FALSE(allows("semel/filter/bloom_filter.cc", R"("tests/laws/merge_laws.h")"));
   EXPECT_FALSE(allows("semel/core/core_test.cc", R"("semel/hash/digest.h")"));
+}
+
+TEST(LayeringChecker, RefusesTheInternalsOfAnotherRoom) {
+  EXPECT_FALSE(allows("semel/sift/sifter.h", R"("semel/window/internal/lane_table.h")"));
+  EXPECT_FALSE(allows("module/types/sift_value.h", R"("semel/window/internal/lane_table.h")"));
+  EXPECT_FALSE(allows("cli/sift.cc", R"("semel/slices/internal/slice_run.h")"));
+  EXPECT_EQ(said_of("client/url.cc", R"("semel/sync/internal/frame.h")"),
+            "client/url.cc:1: semel/sync/internal/frame.h: internal to semel/sync\n");
+}
+
+TEST(LayeringChecker, RefusesAnIncludeOfARoomWithinTheRoom) {
+  EXPECT_FALSE(allows("semel/tally/table.cc", R"("semel/tally/store/tally_store.h")"));
+  EXPECT_FALSE(allows("semel/tally/counters/internal/arena.cc", R"("semel/tally/table.h")"));
 }
 
 TEST(LayeringChecker, RefusesALibraryOutsideItsPlace) {
@@ -120,11 +136,11 @@ TEST(LayeringChecker, FindsABreachDeepInATree) {
   EXPECT_EQ(report.files, 3);
   EXPECT_EQ(printed(report.breaches),
             "cli/main.cc:1: rocksdb/db.h: "
-            "rocksdb may be included only in semel/store/rocksdb_checksum.cc, "
-            "semel/store/rocksdb_files.cc, semel/store/rocksdb_log_contents.cc, "
-            "semel/store/rocksdb_merge.cc, semel/store/rocksdb_plan.cc, "
-            "semel/store/rocksdb_plan.h, semel/store/rocksdb_stand_in.cc, "
-            "semel/store/rocksdb_status.cc, semel/store/rocksdb_status.h, "
+            "rocksdb may be included only in semel/store/internal/rocksdb_checksum.cc, "
+            "semel/store/internal/rocksdb_files.cc, semel/store/internal/rocksdb_log_contents.cc, "
+            "semel/store/internal/rocksdb_merge.cc, semel/store/internal/rocksdb_plan.cc, "
+            "semel/store/internal/rocksdb_plan.h, semel/store/internal/rocksdb_stand_in.cc, "
+            "semel/store/internal/rocksdb_status.cc, semel/store/internal/rocksdb_status.h, "
             "semel/store/rocksdb_store.cc\n"
             "semel/core/deep/broken.cc:2: cli/main.h: "
             "semel/core may include nothing but itself\n");

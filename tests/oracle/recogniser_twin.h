@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "semel/core/arithmetic.h"
-#include "semel/tally/recogniser.h"
+#include "semel/tally/internal/recogniser.h"
 #include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <string_view>
 
-#include "semel/tally/entries.h"
+#include "semel/tally/internal/entries.h"
 
 namespace semel::simulation {
 namespace {

@@ -5,11 +5,11 @@
 #include <optional>
 
 #include "semel/core/codec.h"
-#include "semel/tally/entries.h"
-#include "semel/tally/ledger.h"
-#include "semel/tally/members.h"
+#include "semel/tally/internal/entries.h"
+#include "semel/tally/internal/ledger.h"
+#include "semel/tally/internal/members.h"
 #include "semel/tally/operation.h"
-#include "semel/tally/store_batch.h"
+#include "semel/tally/store/internal/store_batch.h"
 
 namespace semel::simulation {
 

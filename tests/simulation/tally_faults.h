@@ -16,8 +16,8 @@
 #include "semel/crdt/dot.h"
 #include "semel/crdt/version_vector.h"
 #include "semel/store/forwarding_store.h"
-#include "semel/tally/operation_log.h"
-#include "semel/tally/recogniser.h"
+#include "semel/tally/internal/operation_log.h"
+#include "semel/tally/internal/recogniser.h"
 
 namespace semel::simulation {
 

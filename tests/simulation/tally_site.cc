@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "semel/tally/entries.h"
+#include "semel/tally/internal/entries.h"
 
 namespace semel::simulation {
 

@@ -16,7 +16,7 @@
 #include "semel/core/random.h"
 #include "semel/core/result.h"
 #include "semel/crdt/version_vector.h"
-#include "semel/tally/tally_store.h"
+#include "semel/tally/store/tally_store.h"
 #include "tests/simulation/failing_store.h"
 #include "tests/simulation/tally_faults.h"
 #include "tests/support/crashing_store.h"

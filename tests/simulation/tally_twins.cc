@@ -15,7 +15,7 @@
 #include "semel/core/arithmetic.h"
 #include "semel/core/clock.h"
 #include "semel/store/memory_store.h"
-#include "semel/tally/entries.h"
+#include "semel/tally/internal/entries.h"
 #include "tests/simulation/tally_checker.h"
 #include "tests/simulation/tally_digits.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "semel/core/clock.h"
-#include "semel/tally/tally_store.h"
+#include "semel/tally/store/tally_store.h"
 #include "tests/simulation/tally_faults.h"
 
 namespace semel::simulation {

@@ -14,7 +14,7 @@
 #include "semel/core/arithmetic.h"
 #include "semel/index/indexed_store.h"
 #include "semel/sync/responder.h"
-#include "semel/tally/entries.h"
+#include "semel/tally/internal/entries.h"
 #include "tests/simulation/agenda.h"
 #include "tests/simulation/sync_network.h"
 #include "tests/simulation/tally_checker.h"

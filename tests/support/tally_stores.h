@@ -14,8 +14,8 @@
 #include "semel/store/ordered_store.h"
 #include "semel/sync/initiator.h"
 #include "semel/sync/responder.h"
-#include "semel/tally/entries.h"
-#include "semel/tally/tally_store.h"
+#include "semel/tally/internal/entries.h"
+#include "semel/tally/store/tally_store.h"
 #include "tests/support/keys.h"
 
 namespace semel::tally {

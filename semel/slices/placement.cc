@@ -1,0 +1,67 @@
+#include "semel/slices/placement.h"
+
+#include "semel/core/arithmetic.h"
+#include "semel/core/assert.h"
+
+namespace semel {
+namespace {
+
+// Choices of an id: of its horizontal slice or group, of each function, and in each group of v_h.
+constexpr std::uint64_t kWhole = 0;
+constexpr std::uint64_t kFunction = 1;
+constexpr std::uint64_t kGroup = std::uint64_t{1} << 32;
+
+// Both halves of the digest take part, so that a choice tells nothing about what filters below make
+// of either half.
+std::size_t choose(Digest id, std::uint64_t choice, std::uint32_t range) {
+  return scale(mix(id.lo ^ word_of(id.hi, choice + 1)), range);
+}
+
+Digest key_of(Digest id, std::uint32_t function) {
+  return {word_of(id.lo, function + 1), word_of(id.hi, function + 1)};
+}
+
+}  // namespace
+
+Result<Placement> Placement::make(const Shape& shape) {
+  const bool diced = shape.layout == SliceLayout::h_v || shape.layout == SliceLayout::v_h;
+  if (!diced && shape.layout != SliceLayout::horizontal && shape.layout != SliceLayout::vertical) {
+    return Error{Errc::invalid, "slices: unknown layout"};
+  }
+  if (shape.slices == 0 || shape.parts == 0) return Error{Errc::invalid, "slices: none"};
+  if (!diced && shape.parts != 1) {
+    return Error{Errc::invalid, "slices: only diced ones have parts"};
+  }
+  if (shape.spread == 0 || shape.spread > kMostSpread) {
+    return Error{Errc::invalid, "slices: the spread must be 1 to 32"};
+  }
+  if (shape.layout == SliceLayout::horizontal && shape.spread != 1) {
+    return Error{Errc::invalid, "slices: horizontal ones have the spread 1"};
+  }
+  if (std::uint64_t{shape.slices} * shape.parts > kMostSlices) {
+    return Error{Errc::limit, "slices: more than 65536"};
+  }
+  return Placement(shape);
+}
+
+SliceProbe Placement::probe(Digest id, std::uint32_t function) const {
+  SEMEL_ASSERT(function < shape_.spread);
+  switch (shape_.layout) {
+    case SliceLayout::horizontal:
+      return {choose(id, kWhole, shape_.slices), id};
+    case SliceLayout::vertical:
+      return {choose(id, kFunction + function, shape_.slices), key_of(id, function)};
+    case SliceLayout::h_v: {
+      const std::size_t group = choose(id, kWhole, shape_.slices);
+      const std::size_t part = choose(id, kFunction + function, shape_.parts);
+      return {group * shape_.parts + part, key_of(id, function)};
+    }
+    case SliceLayout::v_h:
+      break;
+  }
+  const std::size_t group = choose(id, kFunction + function, shape_.slices);
+  const std::size_t part = choose(id, kGroup + group, shape_.parts);
+  return {group * shape_.parts + part, key_of(id, function)};
+}
+
+}  // namespace semel

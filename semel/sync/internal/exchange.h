@@ -1,0 +1,116 @@
+// Exchange: the questions of a round trip, and which of them still wait for their answers.
+//
+// Contract  Parts are asked for, then travel together in the next round, small ones in one frame. An
+//           answer is taken once, whatever comes twice, late or out of order; what is no answer to
+//           an open question leaves the exchange as it is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "semel/core/codec.h"
+#include "semel/core/result.h"
+#include "semel/sync/internal/frame.h"
+
+namespace semel {
+
+// What the asker has to remember of each part until its answer comes.
+struct HelloAsk {};
+struct CompareAsk {
+  std::vector<Frontier::Slot> slots;
+  bool list;
+  int repeats;  // how often these slots were asked for before, without being split
+};
+struct ProbeAsk {
+  std::vector<Frontier::Slot> slots;
+  std::uint64_t width;  // records of a slot, about; 0: lists
+};
+struct ScanAsk {
+  frame::Scan scan;
+  int attempt;
+};
+struct FetchAsk {
+  frame::Fetch fetch;
+  // All bits of the numbers, for each item; or, for a partition by hash, of all of them together.
+  std::vector<std::vector<std::uint32_t>> numbers;
+  std::unordered_set<std::uint64_t> placed;  // as placed() below
+  bool copy = false;                         // the answer is compared with what is here
+  int barren = 0;                            // answers in a row that brought no record
+};
+struct StoreAsk {
+  // Of the records that this end has found to be its own alone; none under Manner::exact.
+  std::size_t first = 0;
+  std::size_t count = 0;
+};
+using AskContext = std::variant<HelloAsk, CompareAsk, ProbeAsk, ScanAsk, FetchAsk, StoreAsk>;
+
+// A record of a partition by hash.
+inline std::uint64_t placed(std::uint32_t partition, std::uint32_t number) {
+  return std::uint64_t{partition} << 32 | number;
+}
+
+class Exchange {
+ public:
+  // `key` names the secret; frames are numbered from `number` on.
+  Exchange(std::uint32_t key, std::uint32_t number, std::uint32_t frame_bytes)
+      : key_(key), number_(number), frame_bytes_(frame_bytes) {}
+
+  void ask(frame::Topic topic, Bytes body, AskContext context);
+  bool asks() const { return !next_.empty(); }
+
+  // Errc::limit if a part is larger than a frame may be. REQUIRES: round_done().
+  Result<void> begin_round(const frame::Scope& scope);
+  bool round_done() const;
+  std::vector<ByteView> outstanding() const;
+
+  struct Answer {
+    // The other end refuses, or does not answer what was asked; else the parts.
+    std::optional<Error> fatal;
+    std::string words;  // of the other end, if it refuses
+    std::vector<std::pair<std::unique_ptr<AskContext>, ByteView>> parts;
+  };
+  // An error if the frame is no answer to an open question.
+  Result<Answer> take(ByteView bytes);
+
+  void stop();  // no question is open, and none will be asked
+
+  std::uint64_t bytes_sent() const { return bytes_sent_; }
+  std::uint64_t bytes_received() const { return bytes_received_; }
+  std::uint64_t first_bytes() const { return first_bytes_; }  // of the first round
+  std::uint32_t rounds() const { return rounds_; }            // that have begun
+
+ private:
+  struct Draft {
+    frame::Topic topic;
+    Bytes body;
+    std::unique_ptr<AskContext> context;
+  };
+  struct Question {
+    std::uint32_t number;
+    Bytes bytes;
+    std::vector<std::pair<frame::Topic, std::unique_ptr<AskContext>>> parts;
+    bool answered = false;
+  };
+
+  Result<void> send(std::span<Draft> drafts, const frame::Scope& scope);
+
+  std::uint32_t key_;
+  std::uint32_t number_;
+  std::uint32_t frame_bytes_;
+  std::vector<Draft> next_;
+  std::vector<Question> round_;
+  std::uint64_t bytes_sent_ = 0;
+  std::uint64_t bytes_received_ = 0;
+  std::uint64_t first_bytes_ = 0;
+  std::uint32_t rounds_ = 0;
+};
+
+}  // namespace semel

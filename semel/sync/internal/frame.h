@@ -1,0 +1,238 @@
+// Frames: what the two ends of a sync say to each other, and how it is written.
+//
+// Contract  decode() of what encode() wrote gives it back; of anything else an error, and nothing is
+//           allocated on the word of a length that the bytes do not bear out.
+// Format    docs/formats/sync_frames_v1.md.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "semel/core/codec.h"
+#include "semel/core/result.h"
+#include "semel/hash/keyed_digest.h"
+#include "semel/index/aggregate.h"
+#include "semel/store/key_range.h"
+#include "semel/sync/internal/frontier.h"
+#include "semel/sync/internal/region.h"
+#include "semel/sync/resolver.h"
+
+namespace semel::frame {
+
+enum class Kind : std::uint8_t { question = 1, answer = 2, refusal = 3 };
+inline constexpr std::size_t kHeaderBytes = 12;
+inline constexpr std::size_t kChecksumBytes = 4;
+
+struct Header {
+  Kind kind = Kind::refusal;
+  std::uint32_t number = 0;  // an answer has that of its question
+  std::uint32_t key = 0;     // names the secret
+};
+
+// The name of a secret in headers. It reveals nothing of it.
+std::uint32_t key_name(const Secret& secret);
+
+// Writes the header, lets the body be written, and seals the frame.
+class Builder {
+ public:
+  explicit Builder(const Header& header);
+  Writer& body() { return writer_; }
+  std::size_t size() const { return bytes_->size(); }
+  Bytes seal() &&;
+
+ private:
+  std::unique_ptr<Bytes> bytes_;  // so that the writer goes on writing to them after a move
+  Writer writer_;
+};
+
+struct Opened {
+  Header header;
+  ByteView body;
+};
+// What stands where a header would. REQUIRES: frame.size() >= kHeaderBytes.
+Header header_of(ByteView frame);
+// Errc::truncated or corrupt for what is no whole frame, Errc::unsupported for another version.
+Result<Opened> open(ByteView frame);
+
+// Begins the body of every question: what it is about.
+struct Scope {
+  KeyRange range;
+  std::uint16_t salt = 0;
+};
+void encode(const Scope& scope, Writer& out);
+Result<Scope> decode_scope(Reader& in);
+
+// Then come its parts, up to the end of the frame; the answer has one for each, in the same order.
+enum class Topic : std::uint8_t { hello = 1, compare = 2, scan = 3, fetch = 4, store = 5 };
+struct Part {
+  Topic topic;
+  ByteView body;
+};
+inline constexpr std::size_t kMostParts = 64;
+inline constexpr std::size_t kPartBytes = 6;  // beside its body, at most
+void encode_part(Topic topic, ByteView body, Writer& out);
+Result<std::vector<Part>> decode_parts(Reader& in);
+
+void encode(const Aggregate& sum, Writer& out);
+Aggregate decode_aggregate(Reader& in);
+
+// Asks: here is what I have in the range; what have you?
+struct Hello {
+  Aggregate sum;
+  std::uint64_t unknown = 0;  // changes that the floret does not know of
+  ByteView floret;
+};
+void encode(const Hello& hello, Writer& out);
+Result<Hello> decode_hello(Reader& in);
+
+// The answer. Unless the sums are equal, a frontier follows.
+struct HelloReply {
+  Aggregate sum;
+  std::uint64_t unknown = 0;
+  float total = 0;  // records that the two do not share, as estimated here
+  float error = 0;  // its standard error
+  bool reliable = true;
+};
+void encode(const HelloReply& reply, Writer& out);
+Result<HelloReply> decode_hello_reply(Reader& in);
+
+// Asks: where do we differ, and by what? A frontier follows.
+struct Compare {
+  std::uint64_t expected = 0;  // records in question that the two do not share, as estimated
+  std::uint64_t detail = 0;    // slots with more records are not read
+  bool list = false;           // no sketches
+};
+void encode(const Compare& compare, Writer& out);
+Result<Compare> decode_compare(Reader& in);
+
+// The answer: for each slot of the frontier.
+struct SlotAnswer {
+  enum class Kind : std::uint8_t {
+    sketch = 0,
+    list = 1,
+    none = 2,  // nothing here; or, where the asker has nothing, all that is here
+    big = 3,   // too many records to read
+    equal = 4,
+  };
+  Kind kind = Kind::equal;
+  std::vector<std::uint32_t> numbers;  // syndromes, or the record's numbers
+};
+void encode(std::span<const SlotAnswer> answers, std::uint32_t capacity, Writer& out);
+Result<std::vector<SlotAnswer>> decode_answers(Reader& in, std::size_t slots);
+
+// Asks for the sketches of a partition by hash. Answered by the syndromes, one after another.
+struct Scan {
+  std::vector<BitPath> tops;
+  std::uint32_t partitions = 0;
+  std::uint32_t capacity = 0;
+  std::vector<std::uint32_t> only;  // these partitions, in increasing order; empty: all
+  std::uint64_t sketches() const { return only.empty() ? partitions : only.size(); }
+};
+void encode(const Scan& scan, Writer& out);
+Result<Scan> decode_scan(Reader& in);
+
+// Asks for the records with these numbers.
+enum class Content : std::uint8_t { records = 0, keys = 1, digest = 2 };
+struct Fetch {
+  struct Item {
+    Region region;
+    bool all = false;
+    std::vector<std::uint32_t> numbers;  // if not all; in increasing order
+  };
+  struct Part {
+    std::uint32_t partition;
+    std::vector<std::uint32_t> numbers;  // in increasing order
+  };
+  Content content = Content::records;
+  bool wide = false;  // numbers of 32 bits; else their lower halves, which a few more records share
+  std::size_t first_item = 0;  // where to go on,
+  std::string from;            // in this item from this key
+  std::vector<Item> items;
+  // For a partition by hash the items are its tops, and the numbers stand by partition.
+  std::uint32_t partitions = 0;
+  std::vector<Part> parts;
+
+  // A number as it stands above.
+  std::uint32_t named(std::uint32_t number) const { return wide ? number : number & 0xffff; }
+};
+void encode(const Fetch& fetch, Writer& out);
+Result<Fetch> decode_fetch(Reader& in);
+
+// The answer: records follow, up to the end of the part.
+struct FetchReply {
+  bool complete = true;
+  std::size_t next_item = 0;  // if not complete: where to go on
+  std::string from;
+  // For Content::digest alone: how many records were found, and the XOR of their digests.
+  std::uint64_t count = 0;
+  Digest digest = {0, 0};
+};
+void encode(const FetchReply& reply, Content content, Writer& out);
+Result<FetchReply> decode_fetch_reply(Reader& in, Content content);
+
+// Asks to take these records. They follow, up to the end of the part.
+enum class Manner : std::uint8_t {
+  join = 0,
+  newest = 1,
+  overwrite = 2,
+  if_absent = 3,
+  exact = 4,  // each only if what is there now is what its writer saw
+};
+// What was there under the key of a record that came to be stored.
+enum class Met : std::uint8_t { nothing = 0, other = 1, same = 2 };  // other: another value
+struct StoreReply {
+  std::uint64_t written = 0;
+  std::uint64_t removed = 0;
+  std::vector<Met> met;  // of each record, in their order; none under Manner::exact
+};
+// The bytes of a reply, at most, to a question of so many bytes.
+constexpr std::size_t most_store_reply(std::size_t question) { return 32 + question / 4; }
+void encode(const StoreReply& reply, Writer& out);
+// `records` were sent, or none under Manner::exact.
+Result<StoreReply> decode_store_reply(Reader& in, std::size_t records);
+
+// Records one after another; those of equal lengths share the mention of them.
+class RecordWriter {
+ public:
+  explicit RecordWriter(Bytes& out) : out_(out) {}
+  void add(std::string_view key, std::string_view value);
+  std::size_t size() const { return out_.size() + run_.size() + 12; }
+  void finish();
+
+ private:
+  Bytes& out_;
+  Bytes run_;
+  std::uint64_t count_ = 0;
+  std::size_t key_size_ = 0;
+  std::size_t value_size_ = 0;
+};
+
+struct Record {
+  std::string_view key;
+  std::string_view value;
+};
+// Reads to the end of the part. The views are good as long as the frame.
+Result<std::vector<Record>> decode_records(Reader& in);
+
+// What stands in the value of a record under Manner::exact.
+struct Exact {
+  std::optional<Digest> expected;         // of the record that is there; nullopt: none
+  std::optional<std::string_view> value;  // nullopt: remove
+};
+void encode(const Exact& exact, Bytes& value);
+Result<Exact> decode_exact(std::string_view value);
+
+// An answer that refuses.
+struct Refusal {
+  Errc code = Errc::invalid;
+  std::string words;
+};
+Bytes refusal(const Header& question, const Error& error);
+Result<Refusal> decode_refusal(Reader& in);
+
+}  // namespace semel::frame

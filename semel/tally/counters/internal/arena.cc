@@ -1,0 +1,74 @@
+#include "semel/tally/counters/internal/arena.h"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+#include <numeric>
+
+#include "semel/bits/huge_pages.h"
+
+namespace semel::tally {
+namespace {
+
+constexpr std::size_t kLeastPiece = std::size_t{16} << 10, kMostPiece = std::size_t{64} << 20;
+
+constexpr std::align_val_t kOnALine{64};
+
+// The next below, of four for each power of two: sizes that general allocators have.
+std::size_t usual_size(std::size_t size) {
+  const std::size_t step = std::bit_floor(size) / 4;
+  return size / step * step;
+}
+
+}  // namespace
+
+Arena::~Arena() {
+  for (void* const piece : pieces_) ::operator delete(piece, kOnALine);
+}
+
+void Arena::take_piece(std::size_t least) {
+  std::size_t size = std::clamp<std::size_t>(bytes_ / 8, kLeastPiece, kMostPiece);
+  size = std::max(usual_size(size), least) / kLine * kLine;
+  pieces_.reserve(pieces_.size() + 1);
+  void* const memory = ::operator new(size, kOnALine);
+  advise_huge_pages(memory, size);
+  pieces_.push_back(memory);
+  rest_ = static_cast<std::byte*>(memory);
+  rest_size_ = size;
+  bytes_ += size;
+}
+
+void* Arena::allocate(std::size_t size) {
+  if (size > kLargest) {
+    void* const memory = ::operator new(size);
+    bytes_ += allocated(size);
+    return memory;
+  }
+  size = rounded(size);
+  Unused*& unused = unused_[size / kStep];
+  if (unused == nullptr) {
+    const std::size_t cut = std::lcm(size, kLine);
+    if (rest_size_ < cut) take_piece(cut);
+    for (std::size_t at = cut; at > 0;) {
+      at -= size;
+      unused = new (rest_ + at) Unused{unused};
+    }
+    rest_ += cut;
+    rest_size_ -= cut;
+  }
+  void* const memory = unused;
+  unused = unused->next;
+  return memory;
+}
+
+void Arena::release(void* memory, std::size_t size) noexcept {
+  if (size > kLargest) {
+    ::operator delete(memory);
+    bytes_ -= allocated(size);
+    return;
+  }
+  Unused*& unused = unused_[rounded(size) / kStep];
+  unused = new (memory) Unused{unused};
+}
+
+}  // namespace semel::tally

@@ -1,0 +1,73 @@
+// CounterTree: counters in the order of their names, with count and sum of any range.
+//
+// Contract  Owns its counters. Sums are modulo 2^128.
+// Layout    A B+-tree: leaves of up to 64 counters, inner pages of up to 64 pages and the first
+//           counter of each. Every page holds count and sum of what is below it, and knows its
+//           parent, so that an addition walks from the counter to the root. A full page is split in
+//           the middle, but one that is full at its end keeps all but the last: names that ascend
+//           fill their pages. Pages may be left nearly empty by removals; an empty one goes, and so
+//           does a root with one page below.
+//           Of the last few additions the pages have not heard yet: they are told when what they
+//           lie in has come from memory. Whoever asks for a sum is told both.
+// Cost      add: one step for each level, 4 for a million counters. Searches compare 6 names in a
+//           page. before: reads up to 63 pages or counters at each level.
+// Memory    About 13 bytes a counter where names come at random, 9 where they ascend; 576 where all
+//           but one of each leaf have been removed.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "semel/tally/counters/internal/arena.h"
+#include "semel/tally/counters/internal/counter.h"
+#include "semel/tally/counters/internal/counters.h"
+
+namespace semel::tally {
+
+struct TreePage;
+
+class CounterTree {
+ public:
+  explicit CounterTree(Arena& arena) : arena_(&arena) {}  // which outlives it
+  ~CounterTree();
+  CounterTree(const CounterTree&) = delete;
+  CounterTree& operator=(const CounterTree&) = delete;
+
+  RangeSum total() const;
+  Counter* find(std::string_view name) const;
+  // Changes nothing if memory runs out. REQUIRES: there is no counter of that name.
+  Counter* insert(Counter::Owner counter);
+  // REQUIRES: the counter is in the tree, here and below.
+  void remove(Counter* counter) noexcept;
+  void add(Counter& counter, int128 delta) noexcept;
+
+  RangeSum before(std::string_view name) const;  // of all names that are less
+  // In order, until `visit` says false.
+  using Visit = std::function<bool(const Counter&)>;
+  void scan(const NameRange& range, const Visit& visit) const;
+
+ private:
+  class Spares;
+  struct Late {
+    Counter* counter;
+    int128 delta;
+  };
+
+  void settle() noexcept;
+
+  TreeLeaf* leaf_of(std::string_view name) const;
+  TreeLeaf& split_leaf(TreeLeaf& leaf, std::size_t keep, Spares& spares) noexcept;
+  void make_room_above(TreePage& page, Spares& spares) noexcept;
+  void drop_if_empty(TreePage& page) noexcept;
+  void lower_root() noexcept;
+
+  Arena* arena_;
+  TreePage* root_ = nullptr;  // none while there is no counter
+  std::array<Late, 8> late_;  // additions that are in their counter, but not yet in its pages
+  std::size_t late_count_ = 0;
+};
+
+}  // namespace semel::tally

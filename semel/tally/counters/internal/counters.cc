@@ -1,0 +1,219 @@
+#include "semel/tally/counters/internal/counters.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <utility>
+
+#include "semel/core/assert.h"
+#include "semel/tally/counters/internal/arena.h"
+#include "semel/tally/counters/internal/counter.h"
+#include "semel/tally/counters/internal/counter_index.h"
+#include "semel/tally/counters/internal/counter_tree.h"
+
+namespace semel::tally {
+
+class Counters::Body {
+ public:
+  void add(std::span<const Addition> additions, int128* sums) {
+    Group group;
+    look_up(additions, &Addition::counter, group);
+    for (std::size_t i = 0; i < additions.size(); ++i) {
+      const auto& [name, shard] = additions[i];
+      Counter* counter = group.counters[i];
+      // An addition before it in the group may have made it.
+      if (counter == nullptr) counter = find(group.hashes[i], name);
+      if (counter == nullptr) {
+        counter = make(group.hashes[i], name, shard);
+      } else {
+        add_to(*counter, shard);
+      }
+      if (sums != nullptr) sums[i] = counter->sum;
+    }
+  }
+
+  void sums_of(std::span<const std::string_view> names, std::optional<int128>* sums) const {
+    Group group;
+    look_up(names, std::identity(), group);
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const Counter* const counter = group.counters[i];
+      sums[i] = counter == nullptr ? std::nullopt : std::optional(counter->sum);
+    }
+  }
+
+  Seek seek(std::string_view name) const {
+    const CounterIndex::Hash hash = CounterIndex::hash_of(name);
+    index_.touch(hash);
+    return {hash, nullptr};
+  }
+  void approach(Seek& seek) const {
+    seek.found = index_.candidate(seek.hash);
+    if (seek.found != nullptr) seek.found->touch();
+  }
+  Counter* find(const Seek& seek, std::string_view name) const {
+    if (seek.found != nullptr && seek.found->name() == name) return seek.found;
+    return find(seek.hash, name);
+  }
+  void reserve(std::size_t counters, std::size_t name_bytes) {
+    constexpr std::size_t kOfTree = std::size_t{8} << 10;  // the pages that one may need
+    arena_.reserve(counters * (sizeof(Counter) + kOfEach) + name_bytes + kOfTree);
+    index_.reserve();
+  }
+  int128 add(const Seek& seek, std::string_view name, const Shard& shard) {
+    Counter* counter = find(seek, name);
+    if (counter == nullptr) {
+      counter = make(seek.hash, name, shard);
+    } else {
+      add_to(*counter, shard);
+    }
+    return counter->sum;
+  }
+
+  Counter* find(std::string_view name) const { return find(CounterIndex::hash_of(name), name); }
+  Counter* find(CounterIndex::Hash hash, std::string_view name) const {
+    Counter* const found = index_.find(hash, name);
+    return found != nullptr || index_.complete() ? found : tree_.find(name);
+  }
+
+  bool remove(std::string_view name) {
+    const CounterIndex::Hash hash = CounterIndex::hash_of(name);
+    Counter* const counter = find(hash, name);
+    if (counter == nullptr) return false;
+    state_bytes_ -= counter->state_bytes();
+    index_.erase(hash, counter);
+    tree_.remove(counter);
+    return true;
+  }
+
+  const CounterTree& tree() const { return tree_; }
+
+  std::uint64_t bytes() const {
+    return allocated(sizeof *this) + arena_.bytes() + index_.bytes() + state_bytes_;
+  }
+
+  // As many misses of the cache as the processor keeps under way, several times over.
+  static constexpr std::size_t kGroup = 64;
+  // What a counter takes beside itself, at most: its places in index and tree, and what rounding adds.
+  static constexpr std::size_t kOfEach = 64;
+
+ private:
+  struct Group {
+    std::array<CounterIndex::Hash, kGroup> hashes;
+    std::array<Counter*, kGroup> counters;
+  };
+
+  // Finds the counters of a group, nullptr where there is none: for all of them one step after the
+  // other, so that each step finds in the cache what the one before asked for.
+  template <class Item, class NameOf>
+  void look_up(std::span<Item> items, NameOf name_of, Group& group) const {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      group.hashes[i] = CounterIndex::hash_of(std::invoke(name_of, items[i]));
+      index_.touch(group.hashes[i]);
+    }
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      group.counters[i] = index_.candidate(group.hashes[i]);
+      if (group.counters[i] != nullptr) group.counters[i]->touch();
+    }
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const std::string_view name = std::invoke(name_of, items[i]);
+      Counter*& counter = group.counters[i];
+      if (counter == nullptr ? !index_.complete() : counter->name() != name) {
+        counter = find(group.hashes[i], name);
+      }
+    }
+  }
+
+  Counter* make(CounterIndex::Hash hash, std::string_view name, const Shard& shard) {
+    Counter::Owner made = Counter::make(name, shard, arena_);
+    index_.make_room(hash);
+    Counter* const counter = tree_.insert(std::move(made));
+    index_.put(hash, counter);  // last, because it cannot fail
+    return counter;
+  }
+
+  void add_to(Counter& counter, const Shard& shard) {
+    const std::uint64_t before = counter.state_bytes();
+    counter.add(shard);
+    state_bytes_ += counter.state_bytes() - before;
+    tree_.add(counter, shard.sum);
+  }
+
+  Arena arena_;  // first, because the others live in it
+  CounterIndex index_{arena_};
+  CounterTree tree_{arena_};
+  std::uint64_t state_bytes_ = 0;
+};
+
+Counters::Counters() : body_(std::make_unique<Body>()) {}
+Counters::~Counters() = default;
+Counters::Counters(Counters&&) noexcept = default;
+Counters& Counters::operator=(Counters&&) noexcept = default;
+
+void Counters::add(std::span<const Addition> additions, std::span<int128> sums) {
+  SEMEL_ASSERT(sums.empty() || sums.size() == additions.size());
+  for (std::size_t first = 0; first < additions.size(); first += Body::kGroup) {
+    const std::size_t size = std::min(Body::kGroup, additions.size() - first);
+    body_->add(additions.subspan(first, size), sums.empty() ? nullptr : &sums[first]);
+  }
+}
+
+void Counters::reserve(std::size_t counters, std::size_t name_bytes) {
+  body_->reserve(counters, name_bytes);
+}
+
+Counters::Seek Counters::seek(std::string_view counter) const { return body_->seek(counter); }
+void Counters::approach(Seek& seek) const { body_->approach(seek); }
+int128 Counters::add(const Addition& addition, const Seek& seek) {
+  return body_->add(seek, addition.counter, addition.shard);
+}
+
+std::optional<int128> Counters::sum_of(std::string_view counter, const Seek& seek) const {
+  const Counter* const found = body_->find(seek, counter);
+  return found == nullptr ? std::nullopt : std::optional(found->sum);
+}
+
+std::optional<int128> Counters::sum_of(std::string_view counter) const {
+  const Counter* const found = body_->find(counter);
+  return found == nullptr ? std::nullopt : std::optional(found->sum);
+}
+
+void Counters::sums_of(std::span<const std::string_view> counters,
+                       std::span<std::optional<int128>> sums) const {
+  SEMEL_ASSERT(sums.size() == counters.size());
+  for (std::size_t first = 0; first < counters.size(); first += Body::kGroup) {
+    const std::size_t size = std::min(Body::kGroup, counters.size() - first);
+    body_->sums_of(counters.subspan(first, size), &sums[first]);
+  }
+}
+
+std::optional<CounterState> Counters::find(std::string_view counter) const {
+  const Counter* const found = body_->find(counter);
+  return found == nullptr ? std::nullopt : std::optional(found->state());
+}
+
+bool Counters::remove(std::string_view counter) { return body_->remove(counter); }
+
+std::uint64_t Counters::size() const { return body_->tree().total().count; }
+
+RangeSum Counters::sum(const NameRange& range) const {
+  if (range.end && *range.end <= range.first) return {};
+  const RangeSum to_end = range.end ? body_->tree().before(*range.end) : body_->tree().total();
+  const RangeSum to_first = body_->tree().before(range.first);
+  return {to_end.count - to_first.count, wrapping_subtract(to_end.sum, to_first.sum)};
+}
+
+void Counters::scan(const NameRange& range, const Visit& visit) const {
+  body_->tree().scan(range,
+                     [&](const Counter& counter) { return visit(counter.name(), counter.sum); });
+}
+
+void Counters::scan_states(const NameRange& range, const VisitState& visit) const {
+  body_->tree().scan(range, [&](const Counter& counter) {
+    return counter.with_state(
+        [&](const CounterState& state) { return visit(counter.name(), state); });
+  });
+}
+
+std::uint64_t Counters::bytes() const { return body_->bytes(); }
+
+}  // namespace semel::tally

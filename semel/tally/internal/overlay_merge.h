@@ -1,0 +1,52 @@
+// OverlayMerge: counters in order, out of what is folded of them and what is not.
+//
+// It takes what is not folded when it is made; the log may go on afterwards.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "semel/tally/counters/internal/counters.h"
+#include "semel/tally/internal/operation_log.h"
+
+namespace semel::tally {
+
+class OverlayMerge {
+ public:
+  OverlayMerge(const OperationLog& log, const NameRange& range) {
+    log.overlays(range.first, range.end,
+                 [this](std::string_view counter, const OperationLog::Overlay& overlay) {
+                   overlays_.emplace_back(counter, overlay);
+                   return true;
+                 });
+  }
+
+  // Told the folded counters of the range, in order. False once `visit` says so.
+  bool folded(std::string_view counter, int128 sum, const Counters::Visit& visit) {
+    if (!before(counter, visit)) return false;
+    if (next_ < overlays_.size() && overlays_[next_].first == counter) {
+      sum += overlays_[next_++].second.sum;
+    }
+    return visit(counter, sum);
+  }
+  // After the last of them.
+  bool rest(const Counters::Visit& visit) { return before(std::nullopt, visit); }
+
+ private:
+  bool before(std::optional<std::string_view> counter, const Counters::Visit& visit) {
+    while (next_ < overlays_.size() && (!counter || overlays_[next_].first < *counter)) {
+      const auto& [name, overlay] = overlays_[next_++];
+      if (overlay.live > 0 && !visit(name, overlay.sum)) return false;
+    }
+    return true;
+  }
+
+  std::vector<std::pair<std::string, OperationLog::Overlay>> overlays_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace semel::tally

@@ -1,0 +1,107 @@
+// StoreBatch: the counters of a store as the base of a ledger, and one write of the store to come.
+//
+// What the ledger does is put together here and written as a whole: counters by merges, which read
+// nothing, one for each counter; operations of others as entries; ids, and the operations that this
+// site has taken and not yet shared, as one record of the journal.
+//
+// Merges of one counter are a list until the store makes them one, and whoever reads the counter goes
+// through it: take_heavy() names those for which it has become long.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "semel/core/codec.h"
+#include "semel/store/ordered_store.h"
+#include "semel/tally/internal/ledger.h"
+
+namespace semel::tally {
+
+class StoreBatch final : public Ledger::Base {
+ public:
+  // REQUIRES: the store outlives this.
+  StoreBatch(OrderedStore& store, bool with_content) : store_(store), with_content_(with_content) {}
+
+  void fold(std::string_view counter, const Shard& shard) override;
+  void clear(std::string_view counter) override;
+  void hold(const Operation& operation) override;
+  void keep(const Operation& operation) override;
+  void drop(Dot dot) override;
+  Result<void> sums_of(std::span<const std::string_view> counters,
+                       std::span<std::optional<int128>> sums) const override;
+  void fold_all(std::span<const Counters::Addition> additions, std::span<int128> sums) override;
+  bool tells_sums() const override { return false; }
+  void reserve(std::span<const Addition> /*additions*/) override {}  // it is all in small blocks
+  void remember(const Recogniser::Query& query) override;
+
+  void put(std::string_view key, ByteView value);
+  void remove(std::string_view key);
+
+  // The site whose operations go to the journal until they are shared.
+  void set_site(SiteId site) { site_ = site; }
+
+  bool empty() const { return writes_.empty() && folds_.empty() && !has_journal(); }
+  bool has_journal() const { return ids_ != 0 || operations_ != 0; }
+  bool has_operations() const { return operations_ != 0; }  // in the journal
+  bool folded() const { return folded_; }  // something went into or out of a counter
+  // Adds the record of the journal under this key, if there is anything for it.
+  void close_journal(std::string_view key);
+  // One write. Empty afterwards, whatever happens.
+  Result<void> write();
+  // Counters that have had kHeavy merges, as far as is known. Counted anew from now on.
+  std::vector<std::string> take_heavy() { return std::exchange(heavy_, {}); }
+  static constexpr std::uint8_t kHeavy = 128;
+
+ private:
+  struct Piece {
+    std::size_t key, key_size;
+    std::size_t value, value_size;
+    bool removes, merges;
+  };
+  // A place for many counters, in which the one that is merged most stays: another one takes a merge
+  // from its count, and the place when there is none left (the vote of Boyer and Moore). A counter
+  // that never gets its place has not many merges before the store flushes.
+  struct Merges {
+    std::uint32_t tag = 0;
+    std::uint8_t count = 0;
+  };
+  static constexpr std::size_t kPlaces = 4096;
+
+  void count_merge(const std::string& counter);
+  void append(std::string_view prefix, std::string_view key, ByteView value, bool removes,
+              bool merges);
+
+  OrderedStore& store_;
+  bool with_content_;
+  SiteId site_ = 0;
+  std::string text_;  // keys and values, one behind the other
+  std::vector<Piece> writes_;
+  std::vector<Write> views_;
+  std::map<std::string, CounterState, std::less<>> folds_;     // behind all writes
+  std::vector<Merges> merges_ = std::vector<Merges>(kPlaces);  // by a hash of the name
+  std::vector<std::string> heavy_;
+  Bytes value_;
+  Bytes journal_ids_;
+  Bytes journal_operations_;
+  std::uint64_t ids_ = 0;
+  std::uint64_t operations_ = 0;
+  bool folded_ = false;
+};
+
+// One record of the journal.
+struct JournalRecord {
+  std::vector<Recogniser::Query> ids;
+  std::vector<Operation> operations;
+
+  // Reads what fills `in` exactly.
+  static Result<JournalRecord> decode(ByteView in, bool with_content);
+};
+
+}  // namespace semel::tally

@@ -1,0 +1,32 @@
+// What a table in a store was when its process ended, in whatever way.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "semel/core/result.h"
+#include "semel/store/ordered_store.h"
+#include "semel/tally/internal/ledger.h"
+#include "semel/tally/store/internal/store_shape.h"
+
+namespace semel::tally {
+
+struct Restart {
+  StoreShape shape;
+  Ledger ledger;
+  std::uint64_t recalled = 0;                    // ids of the window that the recogniser has again
+  std::uint64_t next_number = 0;                 // of a record of the journal
+  std::uint64_t unshared = 0;                    // operations that are in the journal alone
+  std::optional<TimeMs> unshared_since_ms = {};  // the time of the first of them
+
+  enum class Time : std::uint8_t {
+    now,     // ids that have left the window are forgotten
+    copied,  // of the last record: the store is a copy, whose times are of another clock
+  };
+  // nullopt: the store is empty. Errc::corrupt if it holds something else than a table.
+  static Result<std::optional<Restart>> read(const OrderedStore& store,
+                                             const OperationLog::Limits& limits, TimeMs now_ms,
+                                             Time time = Time::now);
+};
+
+}  // namespace semel::tally

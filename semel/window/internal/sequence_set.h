@@ -1,0 +1,73 @@
+// SequenceSet: a set of 64-bit numbers that mostly follow each other.
+//
+// Contract  Exact, for numbers of any kind and in any order. One set has one form: equal sets have
+//           equal pieces and take equal memory.
+// Layout    Pieces of 16 bytes, ascending. A chunk of 64 numbers is a bitmap; full chunks next to each
+//           other are one run.
+//
+//             numbers 0 to 199, and 1000      run 0, 3 chunks | bitmap 192: 8 bits | bitmap 960: 1 bit
+//
+// Cost      contains: a binary search. insert: the same, and for a new piece in the middle up to 2048
+//           pieces that are moved, and one of each 2048 behind them (tiered_vector.h). Nothing is
+//           moved if numbers ascend.
+// Memory    32 bytes however many numbers follow each other; 16 for one that stands alone, and up to a
+//           quarter more while there are few.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "semel/core/arithmetic.h"
+#include "semel/window/internal/tiered_vector.h"
+
+namespace semel {
+
+class SequenceSet {
+ public:
+  static constexpr std::uint64_t kChunk = 64;
+  static constexpr std::uint64_t kFull = ~std::uint64_t{0};
+
+  // A chunk: its first number, and a bit for each. A run: its first number plus 1, and its chunks.
+  struct Piece {
+    std::uint64_t head;
+    std::uint64_t body;
+
+    bool run() const { return head % kChunk == 1; }
+    std::uint64_t chunk() const { return head / kChunk; }
+    std::uint64_t chunks() const { return run() ? body : 1; }
+    std::uint64_t end() const { return chunk() + chunks(); }  // the chunk after it
+    bool operator==(const Piece&) const = default;
+  };
+
+  using Pieces = TieredVector<Piece, 2048>;
+
+  bool contains(std::uint64_t number) const;
+  void insert(std::uint64_t number);
+  void insert(const SequenceSet& other);
+
+  // Bytes of memory; and what the set would take with this number.
+  std::uint64_t bytes() const { return Pieces::bytes_for(pieces_.size()); }
+  std::uint64_t bytes_with(std::uint64_t number) const;
+  // How many numbers; no more than 2^64 - 1.
+  std::uint64_t size() const;
+  // REQUIRES: the set is not empty.
+  std::uint64_t highest() const;
+
+  const Pieces& pieces() const { return pieces_; }
+  // Appends a piece. False if no set has these two next to each other, or the piece at all.
+  [[nodiscard]] bool append(Piece piece);
+  // Allocates at once what few appended pieces take. REQUIRES: the set is empty.
+  void reserve(std::uint64_t pieces) { pieces_.reserve(pieces); }
+
+  bool operator==(const SequenceSet& other) const { return pieces_ == other.pieces_; }
+
+ private:
+  static constexpr std::uint64_t kChunks = std::uint64_t{1} << 58;  // there are
+
+  std::size_t at_or_before(std::uint64_t chunk) const;
+  void join_runs(std::size_t at);
+
+  Pieces pieces_;
+};
+
+}  // namespace semel
