@@ -26,7 +26,7 @@ inline std::string_view text_of(ByteView bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Read and write eight bytes anywhere in memory as a little-endian number.
+// Reads or writes eight bytes anywhere in memory as a little-endian number.
 inline std::uint64_t load_u64(const std::uint8_t* from) {
   std::uint64_t value = 0;
   std::memcpy(&value, from, sizeof value);

@@ -102,7 +102,7 @@ class BloomFilter {
     semel::prefetch(array_.words().data() + at);
   }
 
-  // Add or look up many keys, in order. This is faster from about a dozen keys on, and several
+  // Adds or looks up many keys, in order. This is faster from about a dozen keys on, and several
   // times as fast on a filter larger than the cache. REQUIRES: the spans are of equal size.
   void add(std::span<const Digest> keys, std::span<bool> added);
   void contains(std::span<const Digest> keys, std::span<bool> found) const;

@@ -51,8 +51,8 @@ class BloomSeries {
   Result<bool> add(Digest key);
   bool contains(Digest key) const;
 
-  // Add or look up many keys, in order. Equal keys in a batch are recognised. After Errc::limit the
-  // keys that still had room stay added. REQUIRES: the spans are of equal size.
+  // Adds or looks up many keys, in order. Equal keys in a batch are recognised. After Errc::limit
+  // the keys that still had room stay added. REQUIRES: the spans are of equal size.
   Result<void> add(std::span<const Digest> keys, std::span<bool> added);
   void contains(std::span<const Digest> keys, std::span<bool> found) const;
 
