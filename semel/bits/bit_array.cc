@@ -14,8 +14,9 @@ std::uint64_t BitArray::count() const {
   return ones;
 }
 
-// Loads a page ahead, because the processor's own prefetching ends with a page, and into the
-// first-level cache, where a stream is soon used: together a sixth faster.
+// Prefetches one page ahead, because the processor's own prefetching stops at the end of a page.
+// Prefetches into the first-level cache, because a stream uses its lines soon. Together they make
+// this a sixth faster.
 bool BitArray::unite(const BitArray& other) {
   SEMEL_ASSERT(size() == other.size());
   constexpr std::size_t kLineWords = kLineBytes / 8, kAheadWords = 4096 / 8;

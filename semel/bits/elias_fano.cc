@@ -19,16 +19,17 @@ PackedArray high_parts(const Layout& layout) {
 }  // namespace
 
 Layout layout_of(std::uint64_t n, std::uint64_t last) {
-  const uint128 distance =
-      (static_cast<uint128>(last) + 1) / n;  // rounded down, which k is as well
-  // 2^64 has 65 bits, of which the highest is not seen here; k stays below 64, so that shifts do.
+  const uint128 distance = (static_cast<uint128>(last) + 1) / n;  // rounded down, like k
+  // A distance of 2^64 has 65 bits, and the cap hides the highest. So k stays below 64, and the
+  // shifts stay valid.
   const auto seen = static_cast<std::uint64_t>(std::min<uint128>(distance, ~std::uint64_t{0}));
   const auto width = static_cast<std::uint32_t>(std::bit_width(seen));
   const std::uint32_t low_bits = width == 0 ? 0 : width - 1;
   return {low_bits, static_cast<uint128>(n) + (last >> low_bits)};
 }
 
-// At most 2^62 + 2^61: n * k is largest for k = 1 or 2, and there are at most 2^65 high bits.
+// Returns at most 2^62 + 2^61: n * k is largest for k = 1 or 2, and there are at most 2^65 high
+// bits.
 std::uint64_t byte_size(std::uint64_t n, std::uint64_t last) {
   if (n == 0) return 0;
   const Layout layout = layout_of(n, last);

@@ -1,15 +1,16 @@
-// Elias-Fano: the code of ascending numbers, near to the fewest bits that they can take.
+// Elias-Fano: a code for ascending numbers that is close to the fewest bits possible.
 //
-// Contract  n numbers, each at most `last`, equal neighbours allowed, take about log2(last / n) + 2
-//           bits each, wherever they lie. The same numbers give the same bytes.
-// Layout    The lower k bits of each number as they are, where 2^k is about the mean distance
-//           between two of them. What is above ascends slowly, and is written in unary: for number
-//           i a one at place (number >> k) + i, the rest zeros.
+// Contract  A sequence has n numbers, each at most `last`. Equal neighbours are allowed. Each
+//           number takes about log2(last / n) + 2 bits, however the numbers are spread. Equal
+//           sequences give equal bytes.
+// Layout    The lower k bits of each number are stored as they are. 2^k is about the mean distance
+//           between neighbours. The upper parts ascend slowly and are stored in unary: number i
+//           sets the bit at place (number >> k) + i, and all other bits are zero.
 //
-//             5, 6, 10, 15 of at most 15:   k = 2   low 01 10 10 11   high 0 1 2 3 -> ones at 1 2 4 6
+//             5, 6, 10, 15 with last = 15:  k = 2  low 01 10 10 11  high 1 1 2 3 -> ones at 1 2 4 6
 //
-// Cost      Some nanoseconds for each number.
-// Format    A part of other formats: docs/formats/README.md, ascending numbers.
+// Cost      A few nanoseconds per number.
+// Format    Other formats contain it: docs/formats/README.md, ascending numbers.
 // Source    Elias, JACM 21(2), 1974; Fano, MIT Computation Structures Group memo 61, 1971.
 #pragma once
 
@@ -24,20 +25,21 @@
 
 namespace semel::elias_fano {
 
-// Bytes of the code of n numbers up to `last`. Right for any n: it may be a claim of outside bytes.
+// Returns the size of the code of n numbers up to `last`, in bytes. The result is correct for every
+// n, so n may be an unchecked count from untrusted input.
 std::uint64_t byte_size(std::uint64_t n, std::uint64_t last);
 
-// How the numbers are laid out.
+// The widths of the two halves of the code.
 struct Layout {
   std::uint32_t low_bits;  // k
-  uint128 high_bits;       // of all numbers
+  uint128 high_bits;       // in all, not per number
 };
 // REQUIRES: n > 0.
 Layout layout_of(std::uint64_t n, std::uint64_t last);
 
-// Appends the code of n numbers, in the memory of one. numbers(visit) calls visit(number) for each,
-// ascending; it is called twice at most. REQUIRES: they ascend (equal neighbours allowed), and none
-// exceeds `last`.
+// Appends the code of n numbers and needs the memory of only one. numbers(visit) must call
+// visit(number) for each number in ascending order; encode() calls it at most twice. REQUIRES: the
+// numbers ascend (equal neighbours allowed), and none exceeds `last`.
 template <class Numbers>
 void encode(Sink out, std::uint64_t n, std::uint64_t last, Numbers numbers) {
   if (n == 0 || out.only_measures(byte_size(n, last))) return;
@@ -60,11 +62,12 @@ void encode(Sink out, std::uint64_t n, std::uint64_t last, Numbers numbers) {
   bits.zeros((last >> low_bits) - (before >> low_bits));
   bits.finish();
 }
-// The same of numbers that lie side by side.
+// Appends the code of numbers that lie in one array.
 void encode(Sink out, std::span<const std::uint64_t> values, std::uint64_t last);
 
-// Fills `values` with n numbers. False, and `values` is of no use, unless the bytes are the code of
-// n such numbers, bit for bit. REQUIRES: in.rest() >= byte_size(n, last), which checks the claim n.
+// Fills `values` with n numbers. Returns false unless the bytes are exactly the code of n such
+// numbers; `values` is then unusable. REQUIRES: in.rest() >= byte_size(n, last). The caller's
+// check of this also catches a forged n.
 [[nodiscard]] bool decode(Reader& in, std::uint64_t n, std::uint64_t last,
                           std::vector<std::uint64_t>& values);
 

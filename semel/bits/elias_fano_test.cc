@@ -1,4 +1,4 @@
-// Elias-Fano: round trips of every kind of sequence, its size, and bits that are no code.
+// Elias-Fano: round trips of every kind of sequence, the size of the code, and invalid bits.
 #include "semel/bits/elias_fano.h"
 
 #include <gtest/gtest.h>
@@ -23,10 +23,10 @@ Bytes encoded(const Numbers& values, std::uint64_t last) {
   return bytes;
 }
 
-// REQUIRES: as many bytes as n numbers take. Checks that all of them are read.
+// Checks that decode() reads all bytes. REQUIRES: `bytes` has the size of a code of n numbers.
 std::optional<Numbers> decoded(ByteView bytes, std::uint64_t n, std::uint64_t last) {
   Reader reader(bytes);
-  Numbers values = {1, 2, 3};  // what was there before is of no matter
+  Numbers values = {1, 2, 3};  // decode() ignores the old contents
   if (!elias_fano::decode(reader, n, last, values)) return std::nullopt;
   EXPECT_TRUE(reader.ok());
   EXPECT_EQ(reader.rest(), 0u);
@@ -60,8 +60,8 @@ RC_GTEST_PROP(EliasFano, DecodesWhatItEncoded, (Numbers values, std::uint64_t ro
   }
 }
 
-// Every sequence there is, and every string of bits that is none: for each size as many strings are
-// accepted as there are sequences, and each gives the bytes that it was read from.
+// Tries every sequence and every string of bits. For each size, as many strings are accepted as
+// there are sequences, and each accepted string encodes to itself again.
 TEST(EliasFano, IsABijectionOfSequencesAndTheBytesThatItAccepts) {
   for (std::uint64_t last = 0; last <= 9; ++last) {
     for (std::uint64_t n = 0; n <= 4; ++n) {
@@ -102,7 +102,8 @@ TEST(EliasFano, TakesNumbersAtTheEndsOfTheirRange) {
 
 TEST(EliasFano, TakesTwoBitsMoreThanTheDistanceNeeds) {
   EXPECT_EQ(elias_fano::byte_size(0, kGreatest), 0u);
-  // 2^20 numbers of 2^30: k = 10; 10 bits each, one each, and at most 2^20 zeros.
+  // 2^20 numbers below 2^30 have k = 10: 10 low bits each, one high bit each, and at most 2^20
+  // zeros.
   EXPECT_EQ(elias_fano::byte_size(1 << 20, (1 << 30) - 1), ((12u << 20) - 1 + 7) / 8);
   for (std::uint64_t n = 1; n < 5000; n += 7) {
     const auto last = std::uint64_t{1} << 24;
@@ -112,7 +113,7 @@ TEST(EliasFano, TakesTwoBitsMoreThanTheDistanceNeeds) {
   }
 }
 
-// A claim of 2^64 - 1 numbers is not to look small.
+// A claim of 2^64 - 1 numbers must not look small.
 TEST(EliasFano, SizeDoesNotOverflow) {
   EXPECT_EQ(elias_fano::byte_size(kGreatest, 0), std::uint64_t{1} << 61);
   EXPECT_EQ(elias_fano::byte_size(kGreatest, kGreatest), std::uint64_t{1} << 62);
@@ -138,7 +139,7 @@ TEST(EliasFano, RefusesEveryBitThatIsTooManyOrTooFew) {
 }
 
 TEST(EliasFano, RefusesANumberAboveTheLast) {
-  // 8 to 15 differ in their low parts alone.
+  // 8 to 15 differ only in their low parts.
   const Bytes bytes = encoded({11}, 11);
   EXPECT_EQ(elias_fano::byte_size(1, 8), elias_fano::byte_size(1, 11));
   EXPECT_EQ(decoded(bytes, 1, 11), Numbers{11});

@@ -14,7 +14,7 @@ constinit std::atomic<bool> huge_pages_allowed = true;
 
 void allow_huge_pages(bool allowed) { huge_pages_allowed = allowed; }
 
-// What is before the first whole page and beyond the last may belong to somebody else.
+// Leaves out the parts before the first whole page and after the last: they may belong to others.
 void advise_huge_pages(void* memory, std::size_t bytes) {
   if (!huge_pages_allowed) return;
   const std::size_t skip = -reinterpret_cast<std::uintptr_t>(memory) & (kHugePageBytes - 1);

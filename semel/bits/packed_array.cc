@@ -18,7 +18,7 @@ void PackedArray::encode(Sink out) const { out.append({bytes_.data(), byte_size(
 bool PackedArray::decode(Reader& in) {
   SEMEL_ASSERT(in.rest() >= byte_size());
   in.bytes({bytes_.data(), byte_size()});
-  const std::uint32_t used = size_ * width_ % 8;  // bits of the last byte
+  const std::uint32_t used = size_ * width_ % 8;  // used bits of the last byte
   return used == 0 || bytes_[byte_size() - 1] >> used == 0;
 }
 

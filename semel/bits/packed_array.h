@@ -1,10 +1,11 @@
 // PackedArray: a fixed number of unsigned integers of 0 to 64 bits each, without gaps.
 //
-// Contract  Entry i holds bits [i * width, (i + 1) * width) of the array, low bit first; bit b of the
-//           array is bit b % 8 of byte b / 8. New entries are zero, and so are the bits past the last.
+// Contract  Entry i holds bits [i * width, (i + 1) * width) of the array, low bit first. Bit b of
+//           the array is bit b % 8 of byte b / 8. New entries are zero, and so are the bits past
+//           the last entry.
 // Cost      get, set: one or two unaligned loads, no division.
-// Memory    size * width / 8 bytes, rounded up, and kSlack bytes so that wide loads stay inside.
-// Format    The bytes, without the slack and without a header: a part of other formats.
+// Memory    size * width / 8 bytes, rounded up, plus kSlack bytes that keep wide loads inside.
+// Format    The bytes without the slack and without a header. Other formats contain it.
 #pragma once
 
 #include <cstdint>
@@ -36,10 +37,10 @@ class PackedArray {
     return value & mask_;
   }
 
-  // Calls visit(i, entry) for all.
+  // Calls visit(i, entry) for every entry.
   template <class Visit>
   void for_each(Visit visit) const {
-    if (width_ == 64) {  // without the shifts
+    if (width_ == 64) {  // no shifts needed
       for (std::uint64_t i = 0; i < size_; ++i) visit(i, load_u64(bytes_.data() + 8 * i));
     } else {
       for (std::uint64_t i = 0; i < size_; ++i) visit(i, get(i));
@@ -51,7 +52,7 @@ class PackedArray {
     SEMEL_ASSERT(value <= mask_);
     const std::uint64_t bit = i * width_;
     std::uint8_t* at = bytes_.data() + bit / 8;
-    if (width_ == 64) return store_u64(at, value);  // without a load, which could miss the cache
+    if (width_ == 64) return store_u64(at, value);  // no load, which could miss the cache
     const std::uint32_t shift = bit % 8;
     store_u64(at, (load_u64(at) & ~(mask_ << shift)) | value << shift);
     if (shift > 64 - width_) {
@@ -60,20 +61,21 @@ class PackedArray {
     }
   }
 
-  // kSlack bytes beyond the last entry may be read.
+  // The caller may read kSlack bytes beyond the last entry.
   const std::uint8_t* data() const { return bytes_.data(); }
-  // Without the slack.
+  // Returns the size without the slack.
   std::uint64_t byte_size() const { return bytes_.size() - kSlack; }
 
   void encode(Sink out) const;
-  // False if the bits past the last entry are not zero. REQUIRES: `in` holds byte_size() bytes.
+  // Returns false if the bits past the last entry are not zero. REQUIRES: `in` holds byte_size()
+  // bytes.
   [[nodiscard]] bool decode(Reader& in);
 
   bool operator==(const PackedArray&) const = default;
 
  private:
   std::uint64_t size_;
-  std::uint64_t mask_;  // width_ ones
+  std::uint64_t mask_;  // a mask of width_ ones
   std::uint32_t width_;
   LineArray<std::uint8_t> bytes_;
 };

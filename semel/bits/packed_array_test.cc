@@ -12,7 +12,7 @@ std::uint64_t cut(std::uint64_t value, std::uint32_t width) {
   return width == 64 ? value : value & ((std::uint64_t{1} << width) - 1);
 }
 
-// Every width, with writes that must leave the neighbours alone.
+// Covers every width. A write must not change the neighbouring entries.
 TEST(PackedArray, AgreesWithAVectorAtEveryWidth) {
   for (std::uint32_t width = 0; width <= 64; ++width) {
     EXPECT_TRUE(rc::check([width](

@@ -1,7 +1,7 @@
-// PackedWriter: numbers of a few bits each, without gaps, written one after another.
+// PackedWriter: writes numbers of a few bits each, one after another, without gaps.
 //
-// Contract  The bytes are those of a PackedArray of the same numbers, low bit first. They need no
-//           memory but that of the sink.
+// Contract  The bytes equal those of a PackedArray of the same numbers, low bit first. The writer
+//           needs no memory beyond its sink.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class PackedWriter {
     for (; count >= 64; count -= 64) put(0, 64);
     put(0, static_cast<std::uint32_t>(count));
   }
-  // Fills the last byte with zeros; the next number begins a byte.
+  // Fills the last byte with zeros. The next number begins a new byte.
   void finish() {
     out_.low_bytes(static_cast<std::uint64_t>(pending_), divide_up(bits_, 8));
     pending_ = 0;
@@ -40,7 +40,7 @@ class PackedWriter {
  private:
   Writer out_;
   uint128 pending_ = 0;
-  std::uint32_t bits_ = 0;  // of it, below 64
+  std::uint32_t bits_ = 0;  // bits used in pending_, fewer than 64
 };
 
 }  // namespace semel

@@ -1,11 +1,11 @@
-// AscendingWindow: the least items of a collection that has no order, a window of them at a time.
+// AscendingWindow: visits an unordered collection in ascending order, one window at a time.
 //
-// A collection that is written in order need not be copied and sorted for that: each window takes
-// one pass over the collection, and as much memory as the window has room for.
+// The collection need not be copied and sorted. Each window takes one pass over the collection, and
+// its memory is that of the window alone.
 //
-// Cost      A pass compares each item once or twice; those of the window are sorted.
-// Memory    That of the room (ScratchRoom): a mebibyte, and more for many items, so that the passes
-//           do not become too many. Less where there is no more.
+// Cost      A pass compares each item once or twice. It sorts only the items of the window.
+// Memory    That of the ScratchRoom: a mebibyte, or more for many items, so that few passes are
+//           needed. It takes less if memory is short.
 #pragma once
 
 #include <algorithm>
@@ -21,14 +21,15 @@
 
 namespace semel {
 
-// Memory for items that nobody keeps.
+// Scratch memory for the items of a window.
 template <class Item>
 class ScratchRoom {
   static_assert(std::is_trivially_copyable_v<Item>);
 
  public:
-  // For windows of a collection of so many items: one pass where a mebibyte is enough, and as few
-  // as `most_bytes` allow where that is more. Throws only if there is no memory for kLeast items.
+  // Makes room for windows of a collection of `items` items. A mebibyte is used where that allows a
+  // single pass. Otherwise the room grows up to `most_bytes`, to need as few passes as possible.
+  // Throws only if there is no memory for kLeast items.
   ScratchRoom(std::uint64_t items, std::uint64_t most_bytes) : size_(wanted(items, most_bytes)) {
     for (; size_ > kLeast; size_ /= 2) {
       room_.reset(new (std::nothrow) Item[size_]);
@@ -43,7 +44,8 @@ class ScratchRoom {
   static constexpr std::size_t kLeast = 1024;
   static constexpr std::uint64_t kUsualBytes = std::uint64_t{1} << 20;
 
-  // One more than there are, so that a small collection is one window; but no fewer than two.
+  // Asks for one item more than there are, so that a small collection fits in one window. Never
+  // asks for fewer than two.
   static std::size_t wanted(std::uint64_t items, std::uint64_t most_bytes) {
     return std::min(std::max(kUsualBytes, most_bytes) / sizeof(Item), items + 2);
   }
@@ -55,13 +57,13 @@ class ScratchRoom {
 template <class Item, class Less>
 class AscendingWindow {
  public:
-  // REQUIRES: room for two items or more, which outlives the window.
+  // REQUIRES: `room` holds at least two items and outlives the window.
   explicit AscendingWindow(std::span<Item> room, Less less = {}) : room_(room), less_(less) {
     SEMEL_ASSERT(room.size() >= 2);
   }
 
-  // scan(offer) calls offer(item) for every item of the collection, in any order; it may leave out
-  // those that !offer.wants(item). The window is the least of those that come after `after`.
+  // Loads the least items that come after `after`. scan(offer) must call offer(item) for every item
+  // of the collection, in any order. It may skip an item for which offer.wants(item) is false.
   // REQUIRES: no two items are equal.
   template <class Scan>
   void load(const std::optional<Item>& after, Scan scan) {
@@ -73,7 +75,7 @@ class AscendingWindow {
   }
 
   std::span<const Item> items() const { return room_.first(size_); }
-  bool more() const { return more_; }  // there are items after those of the window
+  bool more() const { return more_; }  // Returns true if more items follow.
 
  private:
   struct Offer {
@@ -88,7 +90,7 @@ class AscendingWindow {
     if (more_ && less_(greatest_, item)) return false;
     return !after_ || less_(*after_, item);
   }
-  // Drops the greater half where there is no room left.
+  // Adds an item. Drops the greater half of the items when the room is full.
   void take(const Item& item) {
     room_[size_++] = item;
     if (size_ < room_.size()) return;
@@ -104,10 +106,10 @@ class AscendingWindow {
   std::size_t size_ = 0;
   std::optional<Item> after_;
   bool more_ = false;
-  Item greatest_{};  // that the window may still take, if more_
+  Item greatest_{};  // valid if more_: the greatest item that may still enter
 };
 
-// Calls visit(item) for every item of the collection, ascending. `scan` as in load().
+// Calls visit(item) for every item of the collection in ascending order. load() describes `scan`.
 template <class Item, class Less, class Scan, class Visit>
 void for_each_ascending(std::span<Item> room, Less less, Scan scan, Visit visit) {
   AscendingWindow<Item, Less> window(room, less);

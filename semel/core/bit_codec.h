@@ -1,7 +1,7 @@
 // BitWriter and BitReader: fields of a few bits, the highest bit of a byte first.
 //
-// Like Reader, a BitReader fails once and for all: after the first short read every later one gives
-// zero, and ok() is asked before anything is trusted.
+// Like a Reader, a BitReader fails once and for all: after the first short read every later read
+// returns zero. Ask ok() before you trust any value.
 #pragma once
 
 #include <bit>
@@ -16,7 +16,7 @@ class BitWriter {
  public:
   explicit BitWriter(Bytes& out) : out_(out) {}
 
-  // The lowest `width` bits of `value`. REQUIRES: width <= 64.
+  // Writes the lowest `width` bits of `value`. REQUIRES: width <= 64.
   void put(std::uint64_t value, int width) {
     for (int i = width - 1; i >= 0; --i) put_bit((value >> i & 1) != 0);
   }
@@ -28,7 +28,8 @@ class BitWriter {
     --free_;
     if (bit) out_.back() = static_cast<std::uint8_t>(out_.back() | 1U << free_);
   }
-  // Elias' gamma code: one bit for 1, three for 2 and 3, and so on. REQUIRES: value > 0.
+  // Writes Elias' gamma code: one bit for 1, three bits for 2 and 3, and so on.
+  // REQUIRES: value > 0.
   void gamma(std::uint64_t value) {
     const auto width = static_cast<int>(std::bit_width(value));
     put(0, width - 1);
@@ -37,7 +38,7 @@ class BitWriter {
 
  private:
   Bytes& out_;
-  int free_ = 0;  // bits of the last byte that are not yet used
+  int free_ = 0;  // unused bits of the last byte
 };
 
 class BitReader {
@@ -66,7 +67,7 @@ class BitReader {
   }
 
   bool ok() const { return ok_; }
-  // True if no byte is left unread, and the unread bits of the last one are zero.
+  // Returns true if every byte has been read and the unread bits of the last byte are zero.
   bool at_end() const {
     if (at_ / 8 + (at_ % 8 != 0 ? 1 : 0) != in_.size()) return false;
     return at_ % 8 == 0 || (in_.back() & ((1U << (8 - at_ % 8)) - 1)) == 0;

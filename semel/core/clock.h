@@ -1,5 +1,5 @@
-// Clock: where time comes from. Structures and protocols do not read the time: it is handed in. The
-// command, the module and directories on disk (TallyDirectory) have a Clock.
+// Clock: the source of time. Structures and protocols never read a clock: their callers hand the
+// time in. The command, the module and directories on disk (TallyDirectory) hold a Clock.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,8 @@
 
 namespace semel {
 
-// Milliseconds since the Unix epoch. May step backwards: whoever needs order clamps, and counts.
+// Milliseconds since the Unix epoch. The time may step backwards; code that needs order clamps it
+// and counts how often.
 using TimeMs = std::int64_t;
 
 class Clock {
@@ -26,7 +27,7 @@ class SystemClock final : public Clock {
   }
 };
 
-// Time that moves when it is told to: for tests and simulations.
+// A clock that moves only when told to, for tests and simulations.
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(TimeMs start_ms) : now_ms_(start_ms) {}

@@ -1,6 +1,6 @@
 // Reader and Writer: little-endian bytes in and out.
 //
-// A Reader fails once and for all: after the first short read every later read returns zero, so a
+// A Reader fails once and for all: after the first short read every later read returns zero. So a
 // decoder reads its fields in a straight line and asks ok() once, before it trusts any of them.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace semel {
 
 static_assert(sizeof(std::size_t) == 8, "sizes come from 64-bit fields");
 
-// The same bytes, as the other kind of view.
+// These two convert between the two kinds of view of the same bytes.
 inline ByteView bytes_of(std::string_view text) {
   return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
@@ -26,7 +26,7 @@ inline std::string_view text_of(ByteView bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Eight bytes anywhere in memory, as a little-endian number.
+// Reads or writes eight bytes anywhere in memory as a little-endian number.
 inline std::uint64_t load_u64(const std::uint8_t* from) {
   std::uint64_t value = 0;
   std::memcpy(&value, from, sizeof value);
@@ -46,15 +46,16 @@ class Reader {
   std::uint16_t u16() { return static_cast<std::uint16_t>(take(2)); }
   std::uint32_t u32() { return static_cast<std::uint32_t>(take(4)); }
   std::uint64_t u64() { return take(8); }
-  // Seven bits a byte, the lowest first; the highest bit of a byte says that another follows. Fails
-  // on what no Writer writes: more bytes than needed, or than 64 bits have.
+  // Reads seven bits from each byte, the lowest first. The highest bit of a byte says that another
+  // byte follows. Fails on bytes that no Writer writes: longer than needed, or more than 64 bits.
   std::uint64_t varint() { return take_varint<std::uint64_t>(); }
-  // The same of a number with a sign, of up to 128 bits: 0, -1, 1, -2, ... are 0, 1, 2, 3, ...
+  // Reads a varint of up to 128 bits that stands for a signed number: 0, 1, 2, 3, ... mean 0, -1,
+  // 1, -2, ...
   int128 signed_varint() {
     const auto folded = take_varint<uint128>();
     return static_cast<int128>(folded >> 1 ^ (0 - (folded & 1)));
   }
-  // Fills `out`, which was sized by a length that is already checked.
+  // Fills `out`. The caller sized it by a length that is already checked.
   void bytes(std::span<std::uint8_t> out) {
     if (rest_.size() < out.size()) ok_ = false;
     if (!ok_ || out.empty()) return;
@@ -65,7 +66,7 @@ class Reader {
     if (rest_.size() < size) ok_ = false;
     if (ok_) rest_ = rest_.subspan(size);
   }
-  // The next `size` bytes, where they lie; none if there are not so many.
+  // Returns a view of the next `size` bytes, or an empty view if fewer are left.
   ByteView view(std::size_t size) {
     if (rest_.size() < size) ok_ = false;
     if (!ok_) return {};
@@ -73,7 +74,7 @@ class Reader {
     rest_ = rest_.subspan(size);
     return taken;
   }
-  // What Writer::text() wrote, where it lies.
+  // Returns a view of what Writer::text() wrote.
   std::string_view text() { return text_of(view(varint())); }
   bool ok() const { return ok_; }
   std::size_t rest() const { return rest_.size(); }
@@ -118,9 +119,9 @@ class Writer {
     put_varint(static_cast<uint128>(value) << 1 ^ static_cast<uint128>(value >> 127));
   }
   void bytes(ByteView in) { out_.append(in); }
-  // The lower bytes of a number, 8 at most.
+  // Writes the `width` lowest bytes of a number. REQUIRES: width <= 8.
   void low_bytes(std::uint64_t value, std::size_t width) { put(value, width); }
-  // Eight bytes for each.
+  // Writes eight bytes for each word.
   void words(std::span<const std::uint64_t> in) {
     if constexpr (std::endian::native == std::endian::little) {
       out_.append({reinterpret_cast<const std::uint8_t*>(in.data()), in.size_bytes()});
@@ -128,7 +129,7 @@ class Writer {
       for (const std::uint64_t word : in) u64(word);
     }
   }
-  // Its length as a varint, and its bytes.
+  // Writes the length as a varint, then the bytes.
   void text(std::string_view value) {
     varint(value.size());
     bytes(bytes_of(value));

@@ -1,4 +1,4 @@
-// The base: results, bytes, numbers, time.
+// The core: results, bytes, numbers, time.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -146,7 +146,7 @@ TEST(Codec, FailsOnceAndForAll) {
   Reader r(bytes);
   EXPECT_EQ(r.u32(), 0u);
   EXPECT_FALSE(r.ok());
-  EXPECT_EQ(r.u8(), 0u);  // though a byte is left
+  EXPECT_EQ(r.u8(), 0u);  // although a byte is left
   Bytes into = {9};
   r.bytes(into);
   EXPECT_EQ(into, Bytes{9});
@@ -166,7 +166,7 @@ TEST(Arithmetic, ScalesToTheWholeRangeAndNoFurther) {
   EXPECT_EQ(divide_up(~0ull, 2), 1ull << 63);
 }
 
-// Seeds name runs and test data: the sequence may never change.
+// Seeds name runs and test data, so the sequence must never change.
 TEST(Random, IsFrozen) {
   Random random(1);
   EXPECT_EQ(random(), 0x910a2dec89025cc1);

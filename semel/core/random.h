@@ -1,8 +1,8 @@
 // Random: reproducible random numbers, handed in wherever chance is needed.
 //
 // Contract  The same seed gives the same sequence on every machine, for ever: simulations and test
-//           data are named by their seed. Not for secrets: those come from libsodium.
-// Cost      One multiplication chain for a number; 8 bytes of state.
+//           data are named by their seed. Do not use it for secrets; those come from libsodium.
+// Cost      One multiplication chain per number; 8 bytes of state.
 // Source    splitmix64: Steele, Lea and Flood, 'Fast splittable pseudorandom number generators',
 //           OOPSLA 2014.
 #pragma once
@@ -17,7 +17,7 @@ namespace semel {
 
 class Random {
  public:
-  using result_type = std::uint64_t;  // with min(), max() and (): a UniformRandomBitGenerator
+  using result_type = std::uint64_t;  // makes this a UniformRandomBitGenerator
 
   explicit constexpr Random(std::uint64_t seed) : state_(seed) {}
 
@@ -25,13 +25,14 @@ class Random {
   static constexpr std::uint64_t min() { return 0; }
   static constexpr std::uint64_t max() { return std::numeric_limits<std::uint64_t>::max(); }
 
-  // Uniform in [0, bound), with a bias of at most bound / 2^64. REQUIRES: bound > 0.
+  // Returns a uniform number in [0, bound), with a bias of at most bound / 2^64.
+  // REQUIRES: bound > 0.
   constexpr std::uint64_t below(std::uint64_t bound) {
     SEMEL_ASSERT(bound > 0);
     return scale((*this)(), bound);
   }
 
-  // Uniform in [0, 1), in steps of 2^-53.
+  // Returns a uniform number in [0, 1), in steps of 2^-53.
   constexpr double unit() { return static_cast<double>((*this)() >> 11) * 0x1p-53; }
 
  private:

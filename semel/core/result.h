@@ -1,12 +1,12 @@
 // Result<T>: a value, or the reason there is none.
 //
-// Three kinds of failure, three means:
+// There are three kinds of failure:
 //   * bytes, peers and disks that misbehave   -> Result, never an exception;
 //   * a caller that breaks a REQUIRES clause  -> SEMEL_ASSERT, in every build;
 //   * memory that runs out                    -> std::bad_alloc, passed through.
 //
-// The interface is the part of std::expected<T, Error> we use, so this can become an alias once
-// every compiler we support has it (g++ 12: only with -std=c++23; clang 14: not at all).
+// The interface is the part of std::expected<T, Error> that we use. So Result can become an alias
+// once every compiler that we support has it (g++ 12: only with -std=c++23; clang 14: not at all).
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@
 namespace semel {
 
 enum class Errc : std::uint8_t {
-  invalid,      // parameters that describe no possible object
+  invalid,      // the parameters describe no possible object
   truncated,    // the input ends too early
-  corrupt,      // magic, checksum or an invariant does not hold
-  unsupported,  // well formed, but of a version or kind this build does not know
+  corrupt,      // the magic, the checksum or an invariant does not hold
+  unsupported,  // well formed, but this build does not know the version or the kind
   limit,        // well formed, but larger than the caller allows
-  mismatch,     // two sound objects that cannot be combined
-  gap,          // well formed, but something that came before it is missing here
+  mismatch,     // two sound objects cannot be combined
+  gap,          // well formed, but something that must come before it is missing
   full,         // no room; the object is unchanged
   io,           // the store or the socket below failed
-  busy,         // another process holds what is asked for
-  outside,      // a key that this store does not answer for, or a path that is not its own
+  busy,         // another process holds the resource
+  outside,      // the key or path does not belong to this store
   forked,       // one site has two histories: it was restored from a backup, or two use its id
 };
 

@@ -1,10 +1,10 @@
-// Sink: where an encoder writes to: a block of memory, or pieces of a fixed size.
+// Sink: the destination of an encoder, either a block of memory or pieces of a fixed size.
 //
 // Contract  encode() appends the same bytes to any sink. A piece is handed on as soon as it is
-//           full, so that an encoding of any size needs the memory of one piece.
-// Sizes     Where the size of a part stands before the part, encoded_size() runs the encoder once
-//           more, into a sink that keeps nothing. Encoders of much data know its size beforehand,
-//           and ask only_measures(): then such a run costs next to nothing.
+//           full, so an encoding of any size needs the memory of one piece only.
+// Sizes     Where a format has the size of a part before the part, encoded_size() runs the encoder
+//           once more, into a sink that keeps nothing. An encoder of large data knows its size
+//           beforehand and calls only_measures(), so this extra run costs almost nothing.
 // Checksums See hash/seal.h.
 // Example   class ToFile final : public Pieces { void take(ByteView piece) override { ... } };
 //           ToFile file(buffer);
@@ -27,7 +27,8 @@ using ByteView = std::span<const std::uint8_t>;
 
 class Pieces {
  public:
-  // Sees all the bytes that are written while it lives, in pieces. Those made later go first.
+  // Sees all the bytes that are written during its lifetime, in pieces. The newest Watch sees them
+  // first.
   class Watch {
    public:
     explicit Watch(Pieces& pieces) : pieces_(pieces), from_(pieces.used_), before_(pieces.watch_) {
@@ -39,23 +40,24 @@ class Pieces {
    protected:
     virtual ~Watch() { pieces_.watch_ = before_; }
     virtual void see(ByteView bytes) = 0;
-    // Sees what was written and is not handed on yet.
+    // Sees the bytes that are written but not yet handed on.
     void catch_up() { look(ByteView(pieces_.buffer_).first(pieces_.used_), pieces_.used_); }
 
    private:
     friend class Pieces;
-    // The beginning of `bytes` has been seen; afterwards so many of the buffer have.
+    // Shows see() the part of `bytes` that it has not seen yet. Then counts the first `seen` bytes
+    // of the buffer as seen.
     void look(ByteView bytes, std::size_t seen) {
       see(bytes.subspan(from_));
       from_ = seen;
     }
 
     Pieces& pieces_;
-    std::size_t from_;  // of the buffer
+    std::size_t from_;  // bytes of the buffer already seen
     Watch* before_;
   };
 
-  // Pieces are as large as the buffer, which outlives the object. REQUIRES: it is not empty.
+  // Pieces are as large as the buffer. REQUIRES: the buffer is not empty and outlives the object.
   explicit Pieces(std::span<std::uint8_t> buffer) : buffer_(buffer) {
     SEMEL_ASSERT(!buffer.empty());
   }
@@ -68,20 +70,20 @@ class Pieces {
     if (!bytes.empty()) std::memcpy(buffer_.data() + used_, bytes.data(), bytes.size());
     used_ += bytes.size();
   }
-  // Hands on what is left, if anything: a piece that is shorter than the others.
+  // Hands on the remaining bytes, if any, as a last and shorter piece.
   void finish() {
     if (used_ > 0) hand_on(ByteView(buffer_).first(used_));
   }
 
  protected:
   virtual void take(ByteView piece) = 0;
-  // True if only the number of bytes matters: so many more count as written.
+  // Returns true if only the number of bytes matters. `bytes` more then count as written.
   virtual bool skips(std::uint64_t /*bytes*/) { return false; }
 
  private:
   friend class Sink;
 
-  // Fills the piece that was begun; from then on whole pieces go on from where they lie.
+  // Fills the current piece. Then hands on whole pieces straight from `bytes`, without a copy.
   void append_across(ByteView bytes) {
     if (skips(bytes.size())) return;
     while (bytes.size() >= buffer_.size() - used_) {
@@ -104,10 +106,10 @@ class Pieces {
 
   std::span<std::uint8_t> buffer_;
   std::size_t used_ = 0;
-  Watch* watch_ = nullptr;  // the last one made
+  Watch* watch_ = nullptr;  // the newest
 };
 
-// A view of either: cheap to copy, and made of what an encoder is called with.
+// A view of a block or of pieces. It is cheap to copy and converts from either.
 class Sink {
  public:
   Sink(Bytes& block) : block_(&block) {}      // NOLINT(google-explicit-constructor)
@@ -118,17 +120,18 @@ class Sink {
     if (bytes.size() == 1) return block_->push_back(bytes.front());  // most varints
     block_->insert(block_->end(), bytes.begin(), bytes.end());
   }
-  // True if only the size of the encoding is asked for: then so many bytes more count as written.
+  // Returns true if the caller wants only the size of the encoding. `bytes` more then count as
+  // written.
   bool only_measures(std::uint64_t bytes) const {
     return pieces_ != nullptr && pieces_->skips(bytes);
   }
 
-  // Makes room for so many bytes more at once, where that is of use.
+  // Makes room for `bytes` more bytes at once, where that helps.
   void reserve(std::uint64_t bytes) const {
     if (block_ != nullptr) block_->reserve(block_->size() + bytes);
   }
 
-  // One of them; the other is null.
+  // One of these two is null.
   Bytes* block() const { return block_; }
   Pieces* pieces() const { return pieces_; }
 
@@ -137,7 +140,7 @@ class Sink {
   Pieces* pieces_ = nullptr;
 };
 
-// How many bytes `encode` appends to the sink that it is called with.
+// Returns the number of bytes that `encode` appends to its sink.
 template <class Encode>
 std::uint64_t measured(Encode encode) {
   class Measure final : public Pieces {
@@ -159,7 +162,7 @@ std::uint64_t measured(Encode encode) {
   return measure.total;
 }
 
-// The size of what object.encode() appends.
+// Returns the number of bytes that object.encode() appends.
 template <class Type>
 std::uint64_t encoded_size(const Type& object) {
   return measured([&](Sink out) { object.encode(out); });

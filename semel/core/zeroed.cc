@@ -7,8 +7,9 @@
 
 namespace semel {
 
-// The C library knows what it has fresh from the system, and aligns nothing: a large block begins
-// somewhere before what is handed out, and its address stands in the word before that.
+// calloc() knows which memory is fresh from the system, but it cannot align. So a large block
+// begins before the address that is returned. The word before that address holds the start of the
+// block.
 void* allocate_zeroed(std::size_t bytes, std::size_t align) {
   if (bytes < kZeroedBySystem) {
     return std::memset(::operator new (bytes, std::align_val_t{align}), 0, bytes);

@@ -1,22 +1,23 @@
-// Memory of zeros, for tables of any size.
+// Zeroed memory, for tables of any size.
 //
-// What is large is not written to when it is allocated: the system hands out its zeros page by page, as
-// they are first used. So a table of gigabytes is made at once, and costs what is used of it.
+// A large block is not written to when it is allocated: the system supplies zeroed pages as they
+// are first used. So a table of gigabytes is made at once, and costs only the memory that is used.
 //
-// A host with an allocator of its own defines these functions itself (module/host/allocator.cc). They
-// have a file to themselves, so that the linker takes those of the host in their place.
+// A host with its own allocator defines these functions itself (module/host/allocator.cc). They
+// have their own source file so that the linker can take the host's versions instead.
 #pragma once
 
 #include <cstddef>
 
 namespace semel {
 
-// REQUIRES: `align` is a power of two, no less than that of a pointer.
+// Returns `bytes` bytes of zeros. REQUIRES: `align` is a power of two, and at least the alignment
+// of a pointer.
 void* allocate_zeroed(std::size_t bytes, std::size_t align);
-// REQUIRES: what allocate_zeroed() was asked for.
+// REQUIRES: the arguments of the call to allocate_zeroed() that returned `memory`.
 void release_zeroed(void* memory, std::size_t bytes, std::size_t align) noexcept;
 
-// Below this it is faster to write zeros than to ask the system for them.
+// Below this size, writing zeros is faster than asking the system for them.
 inline constexpr std::size_t kZeroedBySystem = std::size_t{1} << 20;
 
 }  // namespace semel

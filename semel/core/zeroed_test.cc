@@ -10,7 +10,8 @@
 namespace semel {
 namespace {
 
-// What others had before is handed out again, on both sides of every way to get it.
+// Memory that was used and released is handed out again. The sizes lie on both sides of each limit
+// between two ways to allocate.
 TEST(Zeroed, IsOfZerosWhateverWasThereBefore) {
   constexpr std::size_t kMiB = std::size_t{1} << 20;
   for (const std::size_t align : {std::size_t{64}, 2 * kMiB}) {

@@ -19,7 +19,8 @@ VersionVector seen(const std::vector<Dot>& last) {
   return vector;
 }
 
-// Figure 3.4: e4 and e5 are added at one site each and reach both; then each site removes one.
+// Figure 3.4: e4 and e5 are added at one site each and reach both sites. Then each site removes
+// one.
 std::vector<Operation> figure(Digest removed_at_1, Digest removed_at_2) {
   const VersionVector both = seen({{1, 1}, {2, 1}});
   return {{kE4, false, {1, 1}, seen({})},
@@ -60,7 +61,7 @@ TEST(CausallySafe, IsTheFirstOfTwoInARowAndNotTheSecond) {
   EXPECT_FALSE(causally_safe(history, 3));
 }
 
-// A history with the edges of its happens-before written out, and followed one by one.
+// A history whose happens-before edges are written out and followed one by one.
 struct Graph {
   std::vector<Operation> history;
   std::vector<std::vector<bool>> before;  // before[a][b]: a happened before b

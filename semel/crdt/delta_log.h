@@ -1,23 +1,23 @@
-// DeltaLog: the changes that peers may not have yet, so that each is sent what it lacks and no
-// more.
+// DeltaLog: keeps the changes that peers may still lack, so that each peer is sent exactly what it
+// lacks.
 //
-// Contract  Changes are recorded in the order in which the state took them, and numbered. A peer
-//           gets the join of all that it has not acknowledged, the delta-interval. It gets the
-//           state instead if the log does not reach back to what it acknowledged. A peer that
-//           merges what it gets, and acknowledges that when it has, ends up with everything,
-//           whatever messages are lost, doubled or late; and a delta never meets a state that lacks
-//           what came before it.
-// Relay     Changes that came from a peer are recorded too, so that they travel on where sites do
-//           not all meet; they are not sent back to that peer. A state that came from a peer is no
-//           delta: after it the log is cut, and peers get the state in their turn, if it changed
-//           anything.
-// Numbers   A log that begins anew numbers anew. Its epoch, part of every number, tells its numbers
-//           from those of a log before; the caller hands in one that this site never used.
-// Bound     Of what some peer has not acknowledged, at most `most_bytes` are kept: beyond, the
-//           oldest changes go, and peers that lacked them get the state. Changes that all peers
-//           have are dropped. A peer is known from the first interval_for until forget.
+// Contract  Changes are recorded and numbered in the order in which the state took them. A peer
+//           gets the join of all changes that it has not acknowledged: the delta-interval. If the
+//           log does not reach back that far, the peer gets the state instead. A peer that merges
+//           what it gets, and then acknowledges it, ends up with everything, whatever messages are
+//           lost, doubled or late. A delta never meets a state that lacks what came before it.
+//           Changes that came from a peer are recorded too, so that they travel on where sites do
+//           not all meet. They are not sent back to that peer. A state that came from a peer is not
+//           a delta. If it changes anything, the log is cut after it, and other peers get the state
+//           in their turn.
+//           A log that begins anew numbers its changes anew. Its epoch, part of every number,
+//           distinguishes them from the numbers of an earlier log. The caller provides an epoch
+//           that this site never used.
+// Memory    At most `most_bytes` of changes that some peer has not acknowledged. Beyond that the
+//           oldest changes are dropped, and peers that lack them get the state. Changes that all
+//           peers have are dropped. A peer is known from its first interval_for() until forget().
 // Cost      record, acknowledge: O(log peers) and what is dropped. interval_for: O(n log k) for k
-//           deltas of n elements together.
+//           deltas with n elements in all.
 // Threads   Every call needs the object to itself.
 // Source    Almeida, Shoker & Baquero, 'Delta state replicated data types', JPDC 111, 2018,
 //           algorithm 2.
@@ -36,50 +36,50 @@
 
 namespace semel {
 
-// Names a peer, as the caller likes. One that lost state is another peer when it comes back.
+// Names a peer, as the caller likes. A peer that lost its state comes back under another name.
 using PeerId = std::uint64_t;
 
 struct LogNumber {
   std::uint64_t epoch = 0;
-  std::uint64_t number = 0;  // of the last change: all up to it are meant
+  std::uint64_t number = 0;  // the last change; it stands for all changes up to it
   bool operator==(const LogNumber&) const = default;
 };
 
 template <class Delta>
 class DeltaLog {
  public:
-  // What the state held when the log began.
+  // The content of the state when the log began.
   enum class Start : std::uint8_t { empty, something };
 
   struct Interval {
     enum class Kind : std::uint8_t { nothing, delta, state };
     Kind kind;
     std::optional<Delta> delta;  // if kind is delta
-    LogNumber upto;              // what the peer acknowledges when it has merged this
+    LogNumber upto;              // the number to acknowledge once this is merged
   };
 
   DeltaLog(std::uint64_t epoch, std::uint64_t most_bytes, Start start)
       : epoch_(epoch), most_bytes_(most_bytes), last_(start == Start::empty ? 0 : 1), cut_(last_) {}
 
-  // A change that the state has just taken: made here, or merged and new here.
-  // REQUIRES: it merges with all others that were recorded.
+  // Records a change that the state has just taken: one made here, or one that was merged and is
+  // new here. REQUIRES: it merges with all other recorded changes.
   void record(Delta delta) { append(std::move(delta), std::nullopt); }
   void record(Delta delta, PeerId from) { append(std::move(delta), from); }
-  // The state has changed by something that is no delta.
+  // Says that the state has changed by something that is not a delta.
   void cut() {
     changes_.clear();
     bytes_ = 0;
     cut_ = ++last_;
   }
 
-  // What to send to this peer now.
+  // Returns what to send to this peer now.
   Interval interval_for(PeerId peer);
 
-  // The peer has merged everything up to this number. What was not sent to it, or was by another
-  // log, is no matter.
+  // Says that the peer has merged everything up to this number. Numbers that were not sent to it,
+  // or that belong to another log, are ignored.
   void acknowledge(PeerId peer, LogNumber upto);
 
-  // The peer will not ask again, or begins anew: it counts no more for what has to be kept.
+  // Says that the peer will not ask again, or begins anew. Nothing is kept for it any longer.
   void forget(PeerId peer) {
     peers_.erase(peer);
     drop_acknowledged();
@@ -98,14 +98,14 @@ class DeltaLog {
   struct Peer {
     std::uint64_t acknowledged = 0;
     std::uint64_t sent = 0;
-    std::uint64_t state = 0;  // the first that was sent and may still be acknowledged; 0: none
+    std::uint64_t state = 0;  // the first state sent that may still be acknowledged; 0: none
   };
 
   void append(Delta delta, std::optional<PeerId> from);
   void drop_oldest();
   void drop_acknowledged();
-  // The join of the changes first to last that did not come from this peer, by halves: so that no
-  // element is copied more often than the logarithm of their number.
+  // Returns the join of the changes first to last that did not come from this peer. It joins by
+  // halves, so that no element is copied more often than the logarithm of the number of changes.
   std::optional<Delta> joined(std::uint64_t first, std::uint64_t last, PeerId peer) const;
   const Change& change(std::uint64_t number) const { return changes_[number - cut_ - 1]; }
 
@@ -168,7 +168,7 @@ void DeltaLog<Delta>::drop_acknowledged() {
   if (peers_.empty()) return;
   std::uint64_t by_all = last_;
   for (const auto& [id, peer] : peers_) {
-    // A peer that was sent a state will go on from there.
+    // A peer that was sent a state goes on from there.
     const std::uint64_t from = std::max(peer.acknowledged, peer.state);
     if (from >= cut_) by_all = std::min(by_all, from);
   }

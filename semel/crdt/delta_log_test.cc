@@ -58,12 +58,12 @@ TEST(DeltaLog, TakesNoHarmFromAcknowledgementsThatAreLateOrDoubledOrOfNothing) {
   ListLog log(2, kRoomy, ListLog::Start::empty);
   log.acknowledge(7, {2, 0});
   for (int n = 1; n <= 4; ++n) log.record({{n}});
-  log.acknowledge(7, {2, 4});  // a peer not known
+  log.acknowledge(7, {2, 4});  // an unknown peer
   EXPECT_EQ(numbers_for(log, 7), (std::vector<int>{1, 2, 3, 4}));
   log.record({{5}});
   log.acknowledge(7, {2, 5});  // not sent yet
   log.acknowledge(7, {2, 6});  // not recorded yet
-  log.acknowledge(7, {1, 4});  // by a log before
+  log.acknowledge(7, {1, 4});  // from an earlier log
   log.acknowledge(7, {3, 4});
   EXPECT_EQ(numbers_for(log, 7), (std::vector<int>{1, 2, 3, 4, 5}));
   for (const std::uint64_t number : {4, 2, 4, 0}) log.acknowledge(7, {2, number});
@@ -91,7 +91,7 @@ TEST(DeltaLog, KeepsWhatFollowsAStateUntilThatIsAcknowledged) {
   const LogNumber first = log.interval_for(7).upto;
   for (int n = 1; n <= 3; ++n) {
     log.record({{n}});
-    EXPECT_EQ(log.interval_for(7).kind, Kind::state);  // nothing was heard of it yet
+    EXPECT_EQ(log.interval_for(7).kind, Kind::state);  // not acknowledged yet
     EXPECT_EQ(numbers_for(log, 8), (std::vector<int>{n}));
     log.acknowledge(8, log.last());
   }
@@ -134,7 +134,7 @@ TEST(DeltaLog, DoesNotSendBackWhatCameFromAPeer) {
   EXPECT_EQ(log.size(), 0u);
 }
 
-// A network of sites, each with a state and a log, and messages as bytes that are lost, doubled and
+// A network of sites, each with a state and a log. Messages are bytes that are lost, doubled and
 // reordered as the test says.
 template <class Type>
 class Network {
@@ -169,7 +169,7 @@ class Network {
     if (!delta.empty()) site.log.record(delta);
   }
 
-  // The log is gone, the state is there.
+  // Loses the log but keeps the state.
   void crash(SiteId at) {
     Site& site = sites_[at];
     site.log = Log(++site.epoch, most_bytes_, Log::Start::something);
@@ -258,7 +258,7 @@ class Network {
     } else {
       const typename Type::Delta delta = *Type::Delta::decode(message.content);
       const Result<bool> changed = site.state.merge(delta);
-      ASSERT_TRUE(changed) << changed.error().what;  // never a gap
+      ASSERT_TRUE(changed) << changed.error().what;  // there is never a gap
       if (*changed) site.log.record(delta, message.from);
     }
     post({message.to, message.from, message.upto, {}, true, false}, faults);
@@ -291,7 +291,7 @@ TYPED_TEST(DeltaLogNetwork, NeverSendsAStateWhileNoMessageIsLost) {
       SCOPED_TRACE(std::to_string(sites) + (ring ? " sites in a ring" : " sites"));
       Network<TypeParam> network(sites, ring, 1 << 24, sites);
       const typename Network<TypeParam>::Faults faults{0, 0.2, true};
-      network.send_all(faults);  // so that the logs know their peers
+      network.send_all(faults);  // now the logs know their peers
       Random random(sites);
       for (int step = 0; step < 300; ++step) {
         network.update(static_cast<SiteId>(random.below(sites)));

@@ -1,8 +1,8 @@
-// Dot: the name of one event, given out once by the site where it happened.
+// Dot: the name of one event. The site where the event happened gives each dot out once.
 //
 // The events of a site are numbered 1, 2, 3, ... in each structure. A dot packs into 64 bits: 16
-// for the site, 48 for the number. 2^48 adds at a million a second last for nine years; then the
-// site needs another id, and until it has one every add is refused: numbers never wrap.
+// for the site, 48 for the number. 2^48 adds last for nine years at a million a second. Then the
+// site needs a new id, and every add is refused until it has one: numbers never wrap.
 #pragma once
 
 #include <compare>
@@ -22,15 +22,15 @@ struct Dot {
 
   auto operator<=>(const Dot&) const = default;
 
-  // In the order of the dots.
+  // Packed dots have the order of the dots.
   std::uint64_t packed() const { return std::uint64_t{site} << kCounterBits | counter; }
   static Dot unpacked(std::uint64_t packed) {
     return {static_cast<SiteId>(packed >> kCounterBits), packed & kLastCounter};
   }
 };
 
-// Who adds: a site, and which of its lives. A life is a random number that is drawn by whoever opens
-// a state to add to it: at the first start, after a restart, after a restore (docs/replicas.md).
+// A site and one of its lives. A life is a random number. Whoever opens a state to add to it draws
+// one: at the first start, after a restart, after a restore (docs/replicas.md).
 struct SiteLife {
   SiteId site = 0;
   std::uint64_t life = 0;

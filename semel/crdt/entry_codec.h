@@ -1,4 +1,4 @@
-// What the formats of the cuckoo filters have in common (docs/formats/grow_cuckoo_v1.md).
+// The common parts of the formats of the cuckoo filters (docs/formats/grow_cuckoo_v1.md).
 #pragma once
 
 #include <array>
@@ -13,21 +13,21 @@ namespace semel::entry_codec {
 
 inline constexpr std::size_t kTrailerSize = 8;
 
-// Kind of hash, bucket size, fingerprint bits, a zero, buckets, seed: 20 bytes. The payload bits go
-// without saying.
+// Writes 20 bytes: kind of hash, bucket size, fingerprint bits, a zero, buckets, seed. The payload
+// bits are implied by the format.
 void write_shape(Writer& out, const CuckooShape& shape);
-// A shape that is not valid() if the bytes describe none, or are too few.
+// Returns a shape. It is not valid() if the bytes describe no shape or are too few.
 CuckooShape read_shape(Reader& in, std::uint32_t payload_bits);
 
-// The bits that a number of a pair takes.
+// Returns the number of bits that a pair number takes.
 std::uint32_t pair_bits(const CuckooShape& shape);
 
-// Pairs and fingerprints of the entries, in their order, packed: blocks of kBlockEntries, and in
-// each first the pairs. A full block is whole bytes.
+// The pairs and fingerprints of the entries, in their order, packed in blocks of kBlockEntries. In
+// each block the pairs come first. A full block takes whole bytes.
 inline constexpr std::size_t kBlockEntries = 4096;
 std::uint64_t places_size(const CuckooShape& shape, std::uint64_t entries);
 
-// Writes them one after another, in the memory of a block.
+// Writes entries one after another, with the memory of one block.
 class PlacesWriter {
  public:
   PlacesWriter(Sink out, const CuckooShape& shape)
@@ -43,13 +43,13 @@ class PlacesWriter {
  private:
   PackedWriter bits_;
   std::uint32_t pair_bits_, fingerprint_bits_;
-  std::array<std::uint64_t, kBlockEntries> fingerprints_;  // of the block, which follow its pairs
+  std::array<std::uint64_t, kBlockEntries> fingerprints_;  // of the block; they follow its pairs
   std::size_t size_ = 0;
 };
 
 void encode_places(Sink out, const CuckooShape& shape, std::span<const CuckooEntry> entries);
-// Fills the pairs and fingerprints. False if one of them cannot be. REQUIRES: `in` holds
-// places_size(entries.size()) bytes.
+// Fills in the pairs and fingerprints. Returns false if one of them is impossible. REQUIRES: `in`
+// holds places_size(entries.size()) bytes.
 [[nodiscard]] bool decode_places(Reader& in, const CuckooShape& shape,
                                  std::span<CuckooEntry> entries);
 

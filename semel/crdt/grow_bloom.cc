@@ -13,7 +13,7 @@
 namespace semel {
 namespace {
 
-// docs/formats/bloom_delta_v1.md. All integers little-endian.
+// docs/formats/bloom_delta_v1.md. All integers are little-endian.
 //
 //    OFFSET     SIZE  FIELD
 //         0        4  magic, the bytes "SBD1"
@@ -34,7 +34,7 @@ std::string_view as_text(ByteView bytes) {
 
 BloomDelta::BloomDelta(const BloomShape& shape) : shape_(shape) { SEMEL_ASSERT(shape.valid()); }
 
-// Bits are put in order when they have doubled: each is moved a few times in all.
+// Sorts the bits when their number has doubled, so that each bit is moved only a few times in all.
 void BloomDelta::add(std::uint64_t bit) {
   constexpr std::size_t kFewest = 64;
   bits_.push_back(bit);
@@ -84,7 +84,7 @@ Result<BloomDelta> BloomDelta::decode(ByteView in) {
   if (magic != kMagic) return Error{Errc::unsupported, "Bloom delta: magic"};
   if (!shape.valid()) return Error{Errc::corrupt, "Bloom delta: shape"};
   if (r.rest() < kTrailerSize) return Error{Errc::truncated, "Bloom delta: bits"};
-  // Length before allocation: until here `bits` is only a claim.
+  // Check the length before allocating: `bits` is only a claim until then.
   const std::uint64_t last = shape.bits - 1;
   if (bits > shape.bits || r.rest() - kTrailerSize != elias_fano::byte_size(bits, last)) {
     return Error{Errc::corrupt, "Bloom delta: size"};
@@ -108,7 +108,7 @@ bool BloomDelta::operator==(const BloomDelta& other) const {
 }
 
 Result<GrowBloom::Shape> GrowBloom::shape_for(std::uint64_t keys, double fpr, HashId hash) {
-  const bool possible = fpr > 0 && fpr < 1;  // if not, for_goal says so
+  const bool possible = fpr > 0 && fpr < 1;  // otherwise for_goal returns the error
   const BloomLayout layout = possible ? BloomShape::blocked_for(fpr) : BloomLayout::plain;
   return BloomShape::for_goal({keys, fpr, layout, hash});
 }
@@ -169,7 +169,7 @@ Result<void> GrowBloom::admits(const Delta& delta) const {
 
 Result<std::partial_ordering> GrowBloom::compare(const GrowBloom& other) const {
   if (shape() != other.shape()) return kOtherShape;
-  constexpr std::size_t kWordsAtOnce = 512;  // without a branch between them
+  constexpr std::size_t kWordsAtOnce = 512;  // no branch between them
   const std::span<const std::uint64_t> here = filter_.words(), there = other.filter_.words();
   std::uint64_t only_here = 0, only_there = 0;
   for (std::size_t start = 0; start < here.size(); start += kWordsAtOnce) {
@@ -201,7 +201,7 @@ std::uint64_t GrowBloom::keys() {
   return keys_;
 }
 
-// The digest of the shape, and those of the blocks that hold something, each with its number.
+// XORs the digest of the shape with those of the blocks that hold something, each with its number.
 Digest GrowBloom::digest(const Hasher& hasher) const {
   Bytes encoded_shape;
   shape().encode(encoded_shape);
@@ -215,7 +215,7 @@ Digest GrowBloom::digest(const Hasher& hasher) const {
     if (std::all_of(block.begin(), block.end(), [](std::uint64_t word) { return word == 0; })) {
       continue;
     }
-    numbered.fill(0);  // where the last block is short
+    numbered.fill(0);  // for a short last block
     store_u64(numbered.data(), start / kBlockWords);
     for (std::size_t i = 0; i < block.size(); ++i) store_u64(&numbered[8 + 8 * i], block[i]);
     const Digest digest = hasher(as_text(numbered));

@@ -1,13 +1,13 @@
-// GrowBloom: a Bloom filter to which every site adds on its own, and which all sites agree on.
+// GrowBloom: a Bloom filter to which every site adds independently, and on which all sites agree.
 //
-// Contract  What BloomFilter promises, and: states and deltas merge in any order, any number of
-//           times, and sites that have merged the same are equal. A key added anywhere is found
-//           wherever its addition has arrived.
-// Merge     Union of bits: a join. compare() is its order: less when every bit here is set there.
-// Deltas    An add yields the bits that it set, and not those that were set before: a key is found
-//           where all deltas up to its own have arrived. A delta merges into deltas and into
-//           states, and states that merged the deltas are equal to those that merged the states.
-// Cost      As BloomFilter. merge of a state: one pass at memory speed; of a delta: its bits.
+// Contract  Everything that BloomFilter promises. In addition, states and deltas merge in any
+//           order, any number of times, and sites that have merged the same changes are equal. A
+//           key added anywhere is found wherever its addition has arrived.
+// Merge     Union of bits: a join. compare() is its order: less if every bit here is set there.
+//           An add yields a delta: the bits that it set, without those that were set before. So a
+//           key is found where all deltas up to its own have arrived. A delta merges into deltas
+//           and into states. States that merged the deltas equal those that merged the states.
+// Cost      As BloomFilter. Merging a state: one pass at memory speed. Merging a delta: its bits.
 //           compare, digest: one pass.
 // Memory    bits / 8 bytes. A delta: 8 bytes for each bit, up to twice that while single keys are
 //           added.
@@ -30,10 +30,10 @@
 
 namespace semel {
 
-// Bits that were set.
+// The bits that were set.
 class BloomDelta {
  public:
-  // Nothing yet. REQUIRES: shape.valid().
+  // Makes an empty delta. REQUIRES: shape.valid().
   explicit BloomDelta(const BloomShape& shape);
 
   // Errc::mismatch, and no change, if the shapes differ.
@@ -43,9 +43,9 @@ class BloomDelta {
   bool empty() const { return bits_.empty(); }
   std::uint64_t bytes() const { return bits_.size() * sizeof(std::uint64_t); }
 
-  // Equal deltas give equal bytes.
+  // Appends the encoding. Equal deltas give equal bytes.
   void encode(Sink out) const;
-  // Reads one delta that fills `in` exactly. `in` may come from an enemy.
+  // Reads one delta that fills `in` exactly. `in` is untrusted.
   static Result<BloomDelta> decode(ByteView in);
 
   bool operator==(const BloomDelta& other) const;
@@ -58,7 +58,8 @@ class BloomDelta {
   std::vector<std::uint64_t> bits_in_order() const;  // ascending, each once
 
   BloomShape shape_;
-  // The first settled_ ascend, each once. Those behind came since, in any order, perhaps again.
+  // The first settled_ bits ascend without repeats. Later bits follow in any order, perhaps
+  // repeated.
   std::vector<std::uint64_t> bits_;
   std::size_t settled_ = 0;
 };
@@ -69,36 +70,36 @@ class GrowBloom {
   using Delta = BloomDelta;
   static constexpr bool kRemoves = false;
 
-  // The shape for so many keys at this error in the layout of BloomShape::blocked_for: few cache
-  // misses for a tenth more bits. Errors as those of BloomShape::for_goal.
+  // Returns the shape for so many keys at this error, in the layout of BloomShape::blocked_for: few
+  // cache misses for a tenth more bits. Fails like BloomShape::for_goal.
   static Result<Shape> shape_for(std::uint64_t keys, double fpr, HashId hash);
 
   // REQUIRES: shape.valid().
   explicit GrowBloom(const Shape& shape) : filter_(shape) {}
 
-  // True if the key was certainly not there before; false, and no change, if it was or seemed to
-  // be. What changed joins `delta`. REQUIRES, of all that take a key: the digest was made by
-  // shape().hash; of all that take a delta: it has the shape of the filter.
+  // Returns true if the key was certainly absent. Returns false, and changes nothing, if it was
+  // present or seemed to be. Adds the change to `delta`. REQUIRES for every key: the digest was
+  // made by shape().hash. REQUIRES for every delta: it has the shape of the filter.
   bool add(Digest key);
   bool add(Digest key, Delta& delta);
-  // The same for many keys, in order. REQUIRES: the spans are of equal size.
+  // Adds many keys, in order. REQUIRES: the spans are of equal size.
   void add(std::span<const Digest> keys, std::span<bool> added);
   void add(std::span<const Digest> keys, std::span<bool> added, Delta& delta);
 
   bool contains(Digest key) const { return filter_.contains(key); }
-  // Brings the line that contains(key) will need first.
+  // Prefetches the line that contains(key) will need first.
   [[gnu::always_inline]] void prefetch(Digest key) const { filter_.prefetch(key); }
   void contains(std::span<const Digest> keys, std::span<bool> found) const {
     filter_.contains(keys, found);
   }
 
-  // True if it changed anything. Errc::mismatch, and no change, if the shapes differ.
+  // Returns true if anything changed. Errc::mismatch, and no change, if the shapes differ.
   Result<bool> merge(const GrowBloom& other);
   Result<bool> merge(const Delta& delta);
-  // Whether merge(delta) would succeed.
+  // Returns an error if merge(delta) would fail.
   Result<void> admits(const Delta& delta) const;
 
-  // A part of a state: words from number `first` on. True if it changed anything.
+  // Merges a part of a state: words from number `first` on. Returns true if anything changed.
   // REQUIRES: first + words.size() <= words().size().
   bool merge(std::uint64_t first, std::span<const std::uint64_t> words);
   std::span<const std::uint64_t> words() const { return filter_.words(); }
@@ -108,24 +109,26 @@ class GrowBloom {
 
   const Shape& shape() const { return filter_.shape(); }
   double cardinality() const { return filter_.cardinality(); }  // an estimate of the distinct keys
-  std::uint64_t capacity() const;  // keys at which, in the mean, half of the bits are set
-  double live_fpr() const { return filter_.live_fpr(); }  // of a key never added, now
+  std::uint64_t capacity() const;  // keys that set half of the bits, on average
+  double live_fpr() const { return filter_.live_fpr(); }  // for a key never added
   std::uint64_t bytes() const { return filter_.bytes(); }
 
-  // How many keys are inside, in constant time as a rule: those added here since the last count, on
-  // top of an estimate of what was there then. Counts again after a merge that changed something.
+  // Returns the number of keys inside, usually in constant time: the keys added here since the last
+  // count, plus an estimate of the keys inside at that time. A merge that changes anything makes it
+  // count again.
   std::uint64_t keys();
-  // For whoever has kept the number beside the bytes, or knows better: keys() counts on from here.
+  // Sets the number from which keys() counts on, for a caller who stored it beside the bytes or
+  // knows it better.
   void set_keys(std::uint64_t keys) {
     keys_ = keys;
     counted_ = true;
   }
 
-  // Depends on the state alone; a keyed hasher makes it unforgeable.
+  // The digest depends on the state alone. A keyed hasher makes it unforgeable.
   Digest digest(const Hasher& hasher) const;
 
   void encode(Sink out) const { filter_.encode(out); }  // equal states give equal bytes
-  static Result<GrowBloom> decode(ByteView in);         // `in` may come from an enemy
+  static Result<GrowBloom> decode(ByteView in);         // `in` is untrusted
 
   bool operator==(const GrowBloom& other) const { return filter_ == other.filter_; }
 
@@ -134,7 +137,7 @@ class GrowBloom {
 
   BloomFilter filter_;
   std::uint64_t keys_ = 0;
-  bool counted_ = true;  // whether keys_ holds
+  bool counted_ = true;  // whether keys_ is valid
 };
 
 }  // namespace semel

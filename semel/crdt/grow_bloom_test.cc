@@ -25,7 +25,7 @@ namespace {
 
 using enum BloomLayout;
 
-// Ten words: full after some keys, and with a short last block where it is plain.
+// Ten words: full after a few keys, and with a short last block in the plain layout.
 const BloomShape kTiny = {plain, 2, 640, kTestHash};
 
 GrowBloom filter_of(const BloomShape& shape, std::uint64_t first, std::uint64_t last) {
@@ -58,7 +58,7 @@ template <BloomLayout kLayout>
 struct DeltaCase {
   using Type = BloomDelta;
   static constexpr std::size_t kHeaderSize = 32;
-  static constexpr std::size_t kMostGrowth = 32;  // eight bytes for a bit, read from two bits
+  static constexpr std::size_t kMostGrowth = 32;  // two bits become eight bytes
   static Type make(int replica) {
     return delta_of(shape_for(10'000, 0.01, kLayout), 1000 * replica, 1000 * replica + 1500);
   }
@@ -79,9 +79,9 @@ INSTANTIATE_TYPED_TEST_SUITE_P(GrowBloom, MergeLaws, Cases);
 INSTANTIATE_TYPED_TEST_SUITE_P(GrowBloom, HostileBytes, Cases);
 INSTANTIATE_TYPED_TEST_SUITE_P(BloomDelta, Golden, GoldenDelta);
 
-// Random histories. Messages are deltas since the last message, or states; each may arrive at any
-// site, several times, in any order, or never. One site is told everything by states and one by
-// deltas.
+// Random histories. A message is the delta since the last message, or a state. Each message may
+// arrive at any site, several times, in any order, or never. One site learns everything from
+// states, another from deltas.
 RC_GTEST_PROP(GrowBloom, AgreesWhereverDeltasOrStatesOfTheSameAddsArrive,
               (std::vector<std::pair<std::uint16_t, std::uint8_t>> steps)) {
   const auto site_count = *rc::gen::inRange<std::size_t>(2, 6);
@@ -131,7 +131,7 @@ RC_GTEST_PROP(GrowBloom, AgreesWhereverDeltasOrStatesOfTheSameAddsArrive,
   }
 }
 
-// The join is the least upper bound of the order, over all sets of a few bits.
+// The join is the least upper bound of the order, checked over all sets of a few bits.
 TEST(GrowBloom, MergesToTheLeastThatIsNotLessThanEither) {
   const BloomShape shape{plain, 1, 64, kTestHash};
   std::vector<GrowBloom> all;
@@ -218,7 +218,7 @@ TEST(GrowBloom, PutsIntoADeltaOnlyWhatWasNotThere) {
   EXPECT_EQ(rest, filter);
 }
 
-// One delta may follow several filters. It holds each bit once, however often that was set.
+// One delta may collect from several filters. It holds each bit once, however often it was set.
 TEST(BloomDelta, DoesNotGrowByWhatItHolds) {
   BloomDelta delta(kTiny);
   for (int round = 0; round < 50; ++round) {
@@ -241,7 +241,7 @@ TEST(BloomDelta, DiffersWhereItsBitsOrItsShapeDo) {
   EXPECT_NE(encoded(BloomDelta(kTiny)), encoded(delta_of(kTiny, 0, 1)));
 }
 
-// Bits that are named twice would be another encoding of the same delta.
+// Naming a bit twice would be another encoding of the same delta.
 TEST(BloomDelta, RefusesABitThatIsNamedTwice) {
   const BloomShape shape{plain, 1, 64, kTestHash};
   Bytes bytes = encoded(delta_of(shape, 0, 2));
@@ -288,7 +288,7 @@ TEST(GrowBloom, RefusesAnotherShapeAndStaysAsItWas) {
   EXPECT_TRUE(filter.admits(delta));
 }
 
-// Each block counts with its place: the same bits elsewhere are another state.
+// Each block is hashed with its place: the same bits elsewhere are another state.
 TEST(GrowBloom, DigestTellsEveryBitFromEveryOther) {
   const Secret secret(std::array<std::uint8_t, Secret::kSize>{1, 2, 3});
   for (const Hasher& hasher :
@@ -299,11 +299,11 @@ TEST(GrowBloom, DigestTellsEveryBitFromEveryOther) {
       const Digest digest = filter_of(shape, n, n + 1).digest(hasher);
       seen.emplace(digest.lo, digest.hi);
     }
-    EXPECT_EQ(seen.size(), 640u);  // as many as there are bits
+    EXPECT_EQ(seen.size(), 640u);  // one for each bit
   }
 }
 
-// Digests of states without a common block combine by XOR, the last block being short here.
+// Digests of states without a common block combine by XOR. The last block is short here.
 TEST(GrowBloom, DigestOfABlockDoesNotDependOnTheOthers) {
   const Hasher hasher = Hasher::fast(3);
   const Digest empty = GrowBloom(kTiny).digest(hasher);
@@ -337,7 +337,7 @@ TEST(GrowBloom, CountsItsKeysAsTheyAreAddedAndEstimatesWhatWasMerged) {
   filter.add(key(0));
   EXPECT_EQ(filter.keys(), added);
   EXPECT_FALSE(*filter.merge(filter_of(shape, 0, 100)));
-  EXPECT_EQ(filter.keys(), added);  // nothing changed, nothing to count
+  EXPECT_EQ(filter.keys(), added);  // no change, so no new count
 
   ASSERT_TRUE(*filter.merge(filter_of(shape, 2000, 6000)));
   EXPECT_EQ(filter.keys(), static_cast<std::uint64_t>(std::llround(filter.cardinality())));
@@ -363,7 +363,7 @@ TEST(GrowBloom, HasHalfOfItsBitsSetAtItsCapacity) {
       filter.add(some, added.span());
       Result<BloomFilter> twin = BloomFilter::decode(encoded(filter));
       const auto bits = static_cast<double>(filter.shape().bits);
-      // Bits of one filter repel each other, so that they deviate by less than coins would.
+      // Bits of one filter repel each other, so they deviate less than independent bits.
       EXPECT_NEAR(twin->fill() * bits, bits / 2, five_deviations(bits, 0.5))
           << static_cast<int>(layout) << " " << fpr;
     }

@@ -16,18 +16,18 @@
 namespace semel {
 namespace {
 
-// docs/formats/grow_cuckoo_v1.md. All integers little-endian.
+// docs/formats/grow_cuckoo_v1.md. All integers are little-endian.
 //
 //    OFFSET     SIZE  FIELD
 //         0        4  magic, the bytes "SGC1"; a new layout takes a new magic
 //         4       20  shape (crdt/entry_codec.h)
 //        24        8  entries
 //        32        E  entries, ascending by pair and fingerprint: their upper bits, Elias-Fano
-//      32+E        R  the bits of their fingerprints that are left, packed; nothing as a rule
+//      32+E        R  the remaining bits of their fingerprints, packed; usually nothing
 //    32+E+R        8  checksum of all the bytes before it
 constexpr std::uint32_t kMagic = 0x31434753;
 
-// Of an entry's bits, the pair and as much of the fingerprint as fits in 64 bits make its number.
+// The number of an entry: its pair, and as many bits of its fingerprint as fit in 64 bits.
 struct Numbering {
   explicit Numbering(const CuckooShape& shape)
       : shared(std::min(shape.fingerprint_bits, 64 - entry_codec::pair_bits(shape))),
@@ -48,12 +48,12 @@ struct Numbering {
   }
 
   std::uint32_t shared;  // bits of the fingerprint in the number
-  std::uint32_t left;    // and beside it
+  std::uint32_t left;    // bits of the fingerprint outside the number
   std::uint64_t last;
 };
 
-// for_each(visit) calls visit(entry) for each of the entries, ascending; it is called three times
-// at most.
+// for_each(visit) must call visit(entry) for each entry in ascending order. It is called at most
+// three times.
 template <class ForEach>
 void encode_entries(Sink out, const CuckooShape& shape, std::uint64_t entries, ForEach for_each) {
   Seal seal(out);
@@ -93,7 +93,7 @@ Result<Decoded> decode_entries(ByteView in) {
   if (!shape.valid()) return Error{Errc::corrupt, "grow-only cuckoo filter: shape"};
   const Numbering numbering(shape);
   const std::size_t body = r.rest() - entry_codec::kTrailerSize;
-  // An entry takes more than a bit: so the sizes below do not overflow.
+  // An entry takes more than a bit, so the sizes below do not overflow.
   if (count / 8 > body || numbering.byte_size(count) != body) {
     return Error{Errc::corrupt, "grow-only cuckoo filter: size"};
   }

@@ -1,19 +1,20 @@
-// GrowCuckoo: a cuckoo filter to which every site adds on its own, and which all sites agree on.
+// GrowCuckoo: a cuckoo filter to which every site adds independently, and on which all sites agree.
 //
-// Contract  A key added anywhere is found wherever its addition has arrived. contains(y) for a key
-//           y never added is true at a rate near live_fpr(), an estimate as in CuckooFilter. States
-//           and deltas merge in any order, any number of times, and sites that have merged the same
-//           are equal, in whatever slots their entries came to lie.
-// Merge     Union of entries, an entry being a fingerprint and its pair of buckets: a join.
-//           compare() is its order: less when every entry here is there. A merge never fails for
-//           want of room: what does not fit overflows (crdt/internal/entry_store.h). An add that finds no
-//           room fails. The add with which few entries become a table may leave some of them beside it.
-// Deltas    An add yields its entry. A delta merges into deltas and into states.
-// Cost      As CuckooFilter. merge of a state: its entries, in the order of the buckets; of a
+// Contract  A key added anywhere is found wherever its addition has arrived. For a key y that was
+//           never added, contains(y) is true at a rate near live_fpr(), an estimate as in
+//           CuckooFilter. States and deltas merge in any order, any number of times, and sites that
+//           have merged the same changes are equal, whatever slots their entries lie in.
+// Merge     Union of entries: a join. An entry is a fingerprint and its pair of buckets. compare()
+//           is its order: less if every entry here is there.
+//           A merge never fails for lack of room: entries that do not fit overflow
+//           (crdt/entry_store.h). An add that finds no room fails. The add that turns few entries
+//           into a table may leave some of them outside the table.
+//           An add yields its entry as a delta. A delta merges into deltas and into states.
+// Cost      As CuckooFilter. Merging a state: its entries, in the order of the buckets. Merging a
 //           delta: its entries.
-// Memory    As CuckooFilter, once an eighth is full; less before. A delta: 56 bytes for each entry.
+// Memory    As CuckooFilter from an eighth full on, less before. A delta: 56 bytes for each entry.
 // Threads   const members may run at once; any other call needs the object to itself.
-// Format    docs/formats/grow_cuckoo_v1.md, of states and deltas alike.
+// Format    docs/formats/grow_cuckoo_v1.md, for states and deltas alike.
 // Source    Specification 3 and algorithm 1 of the thesis (docs/papers.md).
 #pragma once
 
@@ -31,10 +32,10 @@
 
 namespace semel {
 
-// Entries that were added.
+// The entries that were added.
 class CuckooDelta {
  public:
-  // Nothing yet. REQUIRES: shape.valid() and shape.payload_bits == 0.
+  // Makes an empty delta. REQUIRES: shape.valid() and shape.payload_bits == 0.
   explicit CuckooDelta(const CuckooShape& shape);
 
   // Errc::mismatch, and no change, if the shapes differ.
@@ -42,12 +43,11 @@ class CuckooDelta {
 
   const CuckooShape& shape() const { return shape_; }
   bool empty() const { return entries_.empty(); }
-  std::uint64_t bytes() const {
-    return entries_.size() * (sizeof(CuckooEntry) + 32);
-  }  // and its node
+  // Counts 32 bytes for the node of each entry.
+  std::uint64_t bytes() const { return entries_.size() * (sizeof(CuckooEntry) + 32); }
 
   void encode(Sink out) const;                     // equal deltas give equal bytes
-  static Result<CuckooDelta> decode(ByteView in);  // `in` may come from an enemy
+  static Result<CuckooDelta> decode(ByteView in);  // `in` is untrusted
 
   bool operator==(const CuckooDelta&) const = default;
 
@@ -64,34 +64,34 @@ class GrowCuckoo {
   using Delta = CuckooDelta;
   static constexpr bool kRemoves = false;
 
-  // Errors as those of CuckooShape::for_goal.
+  // Fails like CuckooShape::for_goal.
   static Result<Shape> shape_for(std::uint64_t keys, double fpr, HashId hash);
 
   // REQUIRES: shape.valid() and shape.payload_bits == 0.
   explicit GrowCuckoo(const Shape& shape);
 
-  // True if the key was certainly not there before; false, and no change, if it was or seemed to
-  // be. Errc::full, and no change, if there is no room. What changed joins `delta`. REQUIRES, of
-  // all that take a key: the digest was made by shape().hash; of all that take a delta: it has the
-  // shape of the filter.
+  // Returns true if the key was certainly absent. Returns false, and changes nothing, if it was
+  // present or seemed to be. Errc::full, and no change, if there is no room. Adds the change to
+  // `delta`. REQUIRES for every key: the digest was made by shape().hash. REQUIRES for every delta:
+  // it has the shape of the filter.
   Result<bool> add(Digest key);
   Result<bool> add(Digest key, Delta& delta);
-  // The same for many keys, in order, up to the first for which there is no room; how many that
-  // are. REQUIRES: the spans are of equal size.
+  // Adds many keys, in order, up to the first for which there is no room. Returns the number of
+  // keys before that one. REQUIRES: the spans are of equal size.
   std::size_t add(std::span<const Digest> keys, std::span<bool> added);
   std::size_t add(std::span<const Digest> keys, std::span<bool> added, Delta& delta);
 
-  // Takes the memory of a full filter now, and keeps it. The state stays the same.
+  // Allocates the memory of a full filter now, and keeps it. The state stays the same.
   void reserve() { entries_.reserve(); }
   bool contains(Digest key) const { return entries_.contains(key); }
-  // Brings the lines that contains(key) will need first.
+  // Prefetches the lines that contains(key) will need first.
   [[gnu::always_inline]] void prefetch(Digest key) const { entries_.prefetch(key); }
   void contains(std::span<const Digest> keys, std::span<bool> found) const;
 
-  // True if it changed anything. Errc::mismatch, and no change, if the shapes differ.
+  // Returns true if anything changed. Errc::mismatch, and no change, if the shapes differ.
   Result<bool> merge(const GrowCuckoo& other);
   Result<bool> merge(const Delta& delta);
-  // Whether merge(delta) would succeed.
+  // Returns an error if merge(delta) would fail.
   Result<void> admits(const Delta& delta) const;
 
   // Errc::mismatch if the shapes differ.
@@ -103,14 +103,14 @@ class GrowCuckoo {
   std::uint64_t capacity() const { return shape().capacity(); }
   double live_fpr() const { return shape().expected_fpr(entries_.size()); }
   double load() const;                                            // may exceed 1
-  std::uint64_t overflow() const { return entries_.overflow(); }  // entries beside the table
+  std::uint64_t overflow() const { return entries_.overflow(); }  // entries outside the table
   std::uint64_t bytes() const { return entries_.bytes(); }
 
-  // Depends on the state alone; a keyed hasher makes it unforgeable.
+  // The digest depends on the state alone. A keyed hasher makes it unforgeable.
   Digest digest(const Hasher& hasher) const;
 
   void encode(Sink out) const;                    // equal states give equal bytes
-  static Result<GrowCuckoo> decode(ByteView in);  // `in` may come from an enemy
+  static Result<GrowCuckoo> decode(ByteView in);  // `in` is untrusted
 
   bool operator==(const GrowCuckoo& other) const;
 

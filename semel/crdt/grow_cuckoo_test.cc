@@ -1,5 +1,5 @@
-// GrowCuckoo and its deltas: merging beyond the room there is, rates, and bytes from friend and
-// foe. The laws over histories of several sites are in tests/laws.
+// GrowCuckoo and its deltas: merging beyond capacity, rates, and sound and hostile bytes.
+// tests/laws has the laws over histories of several sites.
 #include "semel/crdt/grow_cuckoo.h"
 
 #include <gtest/gtest.h>
@@ -37,8 +37,7 @@ CuckooDelta delta_of(const CuckooShape& shape, std::uint64_t first, std::uint64_
 struct StateCase {
   using Type = GrowCuckoo;
   static constexpr std::size_t kHeaderSize = 32;
-  static constexpr std::size_t kMostGrowth =
-      24;  // entries of a byte become 24 while they are sorted
+  static constexpr std::size_t kMostGrowth = 24;  // one byte becomes 24 while entries are sorted
   static Type make(int replica) { return filter_of(kSmall, 40 * replica, 40 * replica + 40); }
   static bool holds(const Type& filter, int replica) {
     return count_found(filter, keys(40 * replica, 40 * replica + 40)) == 40;
@@ -115,7 +114,7 @@ TEST(GrowCuckoo, MergedToItsCapacityHardlyOverflows) {
   const CuckooShape shape = *GrowCuckoo::shape_for(100'000, 0.001, kTestHash);
   GrowCuckoo a = filter_of(shape, 0, 50'000);
   ASSERT_TRUE(a.merge(filter_of(shape, 50'000, 100'000)));
-  EXPECT_EQ(a.overflow(), 0u);  // in the thesis a sixth of the entries overflow
+  EXPECT_EQ(a.overflow(), 0u);  // in the thesis, a sixth overflows
 }
 
 TEST(GrowCuckoo, ClaimsKeysItNeverSawAtTheRateItSays) {
@@ -152,7 +151,7 @@ TEST(GrowCuckoo, EqualStatesGiveEqualBytesAndDigestsWhateverLedThere) {
 }
 
 TEST(GrowCuckoo, CountsEntriesThatCollideOnceAtEverySite) {
-  // Two keys of equal fingerprint and buckets are one entry.
+  // Two keys with equal fingerprint and buckets are one entry.
   const Digest one = key(1);
   const Digest two = {one.lo + 1, one.hi + 1};
   GrowCuckoo a(kSmall), b(kSmall);

@@ -16,15 +16,15 @@
 namespace semel {
 namespace {
 
-// docs/formats/observed_cuckoo_v2.md and observed_delta_v2.md. All integers little-endian.
+// docs/formats/observed_cuckoo_v2.md and observed_delta_v2.md. All integers are little-endian.
 //
 //    OFFSET     SIZE  FIELD OF A STATE
 //         0        4  magic, the bytes "SOC2"; a new layout takes a new magic
 //         4       20  shape (crdt/entry_codec.h)
 //        24   4+8*S  version vector of S sites
 //             8+16*L  lives, L runs of dots
-//                8*S  entries of each site
-//                  E  for each site the counters of its entries, less 1, Elias-Fano
+//                8*S  number of entries of each site
+//                  E  for each site the counters of its entries, minus 1, Elias-Fano
 //                  P  pairs and fingerprints of all entries, in the order of the dots
 //   end - 8        8  checksum of all the bytes before it
 //
@@ -33,7 +33,8 @@ namespace {
 //         4       20  shape
 //        24        4  sites S
 //             8+32*L  lives, L runs of dots
-//               24*S  for each site the first dot, the distance of the last from it, the changes
+//               24*S  for each site the first dot, the distance of the last from it, the number of
+//                     changes
 //                  E  for each site the distances of the dots from its first one, Elias-Fano
 //                  F  a bit for each change: 1 if removed
 //                  P  pairs and fingerprints of all changes, in the order of the dots
@@ -47,7 +48,7 @@ bool checksum_holds(ByteView in) {
   return checksum(in.first(body)) == load_u64(in.data() + body);
 }
 
-// A version vector that answers at once: a merge asks it twice for each entry.
+// A version vector with constant-time lookups: a merge asks it twice for each entry.
 class Seen {
  public:
   explicit Seen(const VersionVector& context)
@@ -63,7 +64,7 @@ class Seen {
   std::vector<std::uint64_t> counters_;
 };
 
-// The counters of consecutive entries of one site, relative to `from`.
+// Returns the counters of consecutive entries of one site, relative to `from`.
 std::vector<std::uint64_t> distances(std::span<const CuckooEntry> entries, std::uint64_t from) {
   std::vector<std::uint64_t> all;
   all.reserve(entries.size());
@@ -72,7 +73,8 @@ std::vector<std::uint64_t> distances(std::span<const CuckooEntry> entries, std::
   return all;
 }
 
-// The inverse: appends entries with their dots. False unless the distances are sound and distinct.
+// The inverse of distances(). Appends entries with their dots. Returns false unless the distances
+// are sound and distinct.
 bool read_dots(Reader& in, Dot from, std::uint64_t last, std::uint64_t count,
                std::vector<CuckooEntry>& entries) {
   std::vector<std::uint64_t> all;
@@ -84,7 +86,7 @@ bool read_dots(Reader& in, Dot from, std::uint64_t last, std::uint64_t count,
   return true;
 }
 
-// Whether every dot lies in a run, and every run ends with a dot.
+// Returns true if every dot lies in a run and every run ends with a dot.
 bool are_lives_of(const Lives& lives, std::span<const CuckooEntry> entries) {
   auto entry = entries.begin();
   for (const LifeRun& run : lives.runs()) {
@@ -100,7 +102,8 @@ bool are_lives_of(const Lives& lives, std::span<const CuckooEntry> entries) {
 
 bool by_number(const CuckooEntry& a, const CuckooEntry& b) { return a.payload < b.payload; }
 
-// The runs of a site that have dots after number `from` up to number `to`, with numbers for dots.
+// Returns the runs of a site that have dots after number `from` up to number `to`, with numbers
+// instead of dots.
 std::vector<LifeRun> numbered(std::span<const LifeRun> runs, std::uint64_t from, std::uint64_t to) {
   std::vector<LifeRun> some;
   for (LifeRun run : runs) {
@@ -111,7 +114,8 @@ std::vector<LifeRun> numbered(std::span<const LifeRun> runs, std::uint64_t from,
   return some;
 }
 
-// Whether these runs, with numbers for dots, are those of the dots after `from` up to `to`.
+// Returns true if these runs, with numbers instead of dots, are those of the dots after `from` up
+// to `to`.
 bool are_lives_between(std::span<const LifeRun> runs, std::uint64_t from, std::uint64_t to) {
   if (runs.empty() || runs.front().first > from + 1 || runs.back().last != to) return false;
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -136,7 +140,7 @@ Lives lives_of(SiteId site, std::span<const LifeRun> runs) {
   return lives;
 }
 
-// How many of the entries, which ascend by dot, are of the site of the first.
+// Returns how many of the entries, which ascend by dot, belong to the same site as the first.
 std::size_t of_first_site(std::span<const CuckooEntry> entries) {
   const SiteId site = Dot::unpacked(entries.front().payload).site;
   const std::uint64_t end = Dot{site, Dot::kLastCounter}.packed();
@@ -151,8 +155,8 @@ ObservedDelta::ObservedDelta(const CuckooShape& shape) : shape_(shape) {
   SEMEL_ASSERT(shape.valid() && shape.payload_bits == Dot::kBits);
 }
 
-// Lives that are drawn at random find every dot that is used again. That a dot has one entry is
-// looked at where it costs nothing, for those who gave one life to two.
+// Lives drawn at random detect every reused dot. This also checks, where it costs nothing, that a
+// dot has one entry, in case one life was given to two.
 const std::uint64_t* ObservedDelta::dot_of_two(const ObservedDelta& other) const {
   for (const auto& [dot, change] : other.changes_) {
     const auto here = changes_.find(dot);
@@ -172,7 +176,7 @@ Result<void> ObservedDelta::merge(const ObservedDelta& other) {
   return {};
 }
 
-// What is removed in one is removed in both.
+// A dot that is removed in either delta is removed in the result.
 void ObservedDelta::record(std::uint64_t dot, const Change& change, const LifeRun& run) {
   lives_.make_room(1);
   const auto [here, fresh] = changes_.try_emplace(dot, change);
@@ -243,7 +247,7 @@ Result<ObservedDelta> ObservedDelta::decode(ByteView in) {
 
   struct Site {
     Dot first;
-    std::uint64_t last;  // distance
+    std::uint64_t last;  // distance from the first
     std::uint64_t changes;
   };
   std::vector<Site> sites(count);
@@ -289,8 +293,9 @@ Result<ObservedDelta> ObservedDelta::decode(ByteView in) {
   return delta;
 }
 
-// Beside 64 bits of dot the longer fingerprint that buckets of 8 need is cheap, and a bucket's dots
-// are one cache line. Inserts near capacity search several times less than with buckets of 4.
+// Buckets of 8 need longer fingerprints, but that is cheap beside 64 bits of dot, and the dots of a
+// bucket fill one cache line. Inserts near capacity search several times less than with buckets of
+// 4.
 Result<CuckooShape> ObservedCuckoo::shape_for(std::uint64_t keys, double fpr, HashId hash) {
   return CuckooShape::for_goal(
       {.keys = keys, .fpr = fpr, .bucket_size = 8, .payload_bits = Dot::kBits, .hash = hash});
@@ -311,7 +316,8 @@ Result<Dot> ObservedCuckoo::add_to(Digest key, SiteLife site, Delta* delta) {
   entries_.prefetch(spot);  // both buckets and their dots at once
   const Result<Dot> dot = context_.next(site.site);
   if (!dot) return dot.error();
-  if (dot->counter == 1) context_.make_room(1);  // an entry and its dot come together
+  // The entry and its dot must be added together, so allocate first.
+  if (dot->counter == 1) context_.make_room(1);
   lives_.make_room(1);
   if (!entries_.add(spot, dot->packed())) {
     return Error{Errc::full, "the observed-remove cuckoo filter has no room for this key"};
@@ -414,8 +420,8 @@ void ObservedCuckoo::remove_from(std::span<const Digest> keys, std::span<bool> r
       [&](std::size_t i) { removed[i] = remove_from(keys[i], delta).has_value(); });
 }
 
-// The four cases of specification 4: what both have stays, in whatever slots (1 and 4); what one
-// has stays if the other has not seen it (2 and 3).
+// The four cases of specification 4: an entry that both have stays, in whatever slots (1 and 4). An
+// entry that one has stays if the other has not seen it (2 and 3).
 Result<bool> ObservedCuckoo::merge(const ObservedCuckoo& other) {
   if (shape() != other.shape()) {
     return Error{Errc::mismatch, "observed-remove cuckoo filters of different shapes"};
@@ -432,14 +438,15 @@ Result<bool> ObservedCuckoo::merge(const ObservedCuckoo& other) {
   try {
     taken = entries_.take(other.entries_, unseen);
   } catch (const std::bad_alloc&) {
-    entries_.remove_if(unseen);  // they came without their context, and would be taken again
+    // These came without their context, and would be taken again.
+    entries_.remove_if(unseen);
     throw;
   }
   lives_.merge(other.lives_);
   return context_.merge(other.context_) || removed != 0 || taken != 0;
 }
 
-// Dots ascend, so that those of a site that are new here have to count on from the last one seen.
+// Dots ascend, so the new dots of a site must count on from the last one seen.
 Result<void> ObservedCuckoo::admits(const Delta& delta) const {
   if (shape() != delta.shape_) {
     return Error{Errc::mismatch, "a delta of another shape than the observed-remove filter"};
@@ -506,7 +513,7 @@ ObservedPart ObservedCuckoo::part_between(SiteId site, std::uint64_t from, std::
 ObservedPart ObservedCuckoo::part(SiteId site, std::uint64_t from, std::uint64_t most) const {
   SEMEL_ASSERT(most >= kPartStep && from <= context_.at(site));
   ObservedPart part{from, context_.at(site), {}, {}};
-  // Keeps the least numbers: at most twice as many entries as are wanted.
+  // Keeps the least numbers: at most twice as many entries as wanted.
   entries_.for_each([&](const CuckooSpot& spot, std::uint64_t payload) {
     const Dot dot = Dot::unpacked(payload);
     if (dot.site != site || dot.counter <= from || dot.counter > part.last) return;
@@ -568,7 +575,7 @@ Result<bool> ObservedCuckoo::merge(SiteId site, const ObservedPart& part) {
   std::uint64_t quota =
       EntryStore::quota_for(static_cast<std::uint64_t>(part.entries.end() - fresh));
   auto run = lives.runs().begin();
-  const auto see = [&](Dot dot) {  // in order: what is here is a state at any time
+  const auto see = [&](Dot dot) {  // in order, so that this is always a valid state
     context_.advance(dot);
     for (; run->last < dot.packed(); ++run) lives_.insert(*run);
     lives_.insert({run->first, dot.packed(), run->life, run->before});
@@ -626,7 +633,7 @@ ObservedPart ObservedPart::from_one() const {
   return part;
 }
 
-// All that was seen here was seen there, and what was removed here is not there.
+// Returns true if everything seen here was seen there and everything removed here is not there.
 bool ObservedCuckoo::at_most(const ObservedCuckoo& other) const {
   const std::partial_ordering order = context_.compare(other.context_);
   if (order != std::partial_ordering::less && order != std::partial_ordering::equivalent) {
@@ -652,8 +659,8 @@ double ObservedCuckoo::load() const {
   return static_cast<double>(entries_.size()) / static_cast<double>(shape().slots());
 }
 
-// A site of the context gives two numbers and a run of a life four, so that they are not taken for
-// an entry.
+// A site of the context contributes two numbers and a run of a life four, so that they cannot be
+// mistaken for an entry.
 Digest ObservedCuckoo::digest(const Hasher& hasher) const {
   Digest sum = entries_.digest(hasher);
   for (const VersionVector::Site& site : context_.sites()) {
@@ -665,7 +672,7 @@ Digest ObservedCuckoo::digest(const Hasher& hasher) const {
   return sum;
 }
 
-// How many entries each site of the context has.
+// Returns how many entries each site of the context has.
 std::vector<std::uint64_t> ObservedCuckoo::entries_of_sites() const {
   const std::span<const VersionVector::Site> sites = context_.sites();
   if (sites.size() == 1) return {entries_.size()};

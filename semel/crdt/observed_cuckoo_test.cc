@@ -1,5 +1,5 @@
-// ObservedCuckoo and its deltas: what is removed, what is not, gaps, and bytes from friend and foe.
-// The laws over histories of several sites are in tests/laws.
+// ObservedCuckoo and its deltas: what is removed and what is not, gaps, and sound and hostile
+// bytes. tests/laws has the laws over histories of several sites.
 #include "semel/crdt/observed_cuckoo.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr CuckooShape kSmall = {4, 8, 64, 12, kTestHash};
 
-// A site adds these, twenty in each life, and removes every fifth again.
+// A site adds these keys, twenty in each life, and removes every fifth again.
 ObservedCuckoo filter_of(const CuckooShape& shape, SiteId site, std::uint64_t first,
                          std::uint64_t last) {
   ObservedCuckoo filter(shape);
@@ -43,7 +43,7 @@ ObservedCuckoo joined_in(ObservedCuckoo into, const ObservedCuckoo& from) {
 struct StateCase {
   using Type = ObservedCuckoo;
   static constexpr std::size_t kHeaderSize = 28;
-  static constexpr std::size_t kMostGrowth = 32;  // 14 bits become a slot of 72 in a table of eight
+  static constexpr std::size_t kMostGrowth = 32;  // 14 bits become 72 in a table an eighth full
   static Type make(int replica) {
     return filter_of(kSmall, static_cast<SiteId>(100 * replica), 30 * replica, 30 * replica + 30);
   }
@@ -115,8 +115,8 @@ TEST(ObservedCuckoo, RemovesTheEntryOfTheNamedDotAndNoOther) {
   const Dot other = *filter.add(key(2), at(1));
   EXPECT_TRUE(*filter.remove(key(1), second));
   EXPECT_EQ(filter.dots(key(1)), std::vector<Dot>{first});
-  EXPECT_FALSE(*filter.remove(key(1), second));  // already
-  EXPECT_FALSE(*filter.remove(key(1), other));   // of another key
+  EXPECT_FALSE(*filter.remove(key(1), second));  // already removed
+  EXPECT_FALSE(*filter.remove(key(1), other));   // belongs to another key
   EXPECT_TRUE(filter.contains(key(2)));
   const ObservedCuckoo before = filter;
   EXPECT_EQ(filter.remove(key(1), {1, 4}).error().code, Errc::gap);
@@ -159,7 +159,7 @@ TEST(ObservedCuckoo, DisplacedEntriesAreTheSameEntries) {
     ObservedCuckoo origin(kSmall);
     for (std::uint64_t n = 0; n < 20; ++n) ASSERT_TRUE(origin.add(key(n), at(1)));
     ObservedCuckoo a = origin, b = origin;
-    for (std::uint64_t n = 0; n < 24; ++n) {  // pushes entries about, differently in each
+    for (std::uint64_t n = 0; n < 24; ++n) {  // moves entries differently in each
       if (shuffle() % 2 == 0) (void)a.add(key(100 + shuffle() % 50), at(2));
       if (shuffle() % 2 == 0) (void)b.add(key(200 + shuffle() % 50), at(3));
     }
@@ -174,7 +174,7 @@ TEST(ObservedCuckoo, DisplacedEntriesAreTheSameEntries) {
 }
 
 TEST(ObservedCuckoo, ANumberThatIsUsedUpIsAnErrorAndDoesNotWrap) {
-  // A state whose site 9 stands before its last number.
+  // A state whose site 9 is just before its last number.
   Bytes bytes = encoded(ObservedCuckoo(kSmall));
   bytes.resize(bytes.size() - 8 - 8 - 4);
   Writer w(bytes);
@@ -216,7 +216,8 @@ TEST(ObservedCuckoo, TakesADeltaOnlyAfterWhatCameBeforeIt) {
   EXPECT_FALSE(*late.merge(second));
   EXPECT_EQ(late, origin);
 
-  // Joined they fill each other's gaps, in any order; a removal tells of the add that it removes.
+  // Joined deltas fill each other's gaps, in any order. A removal also carries the add that it
+  // removes.
   ObservedDelta joined = third;
   ASSERT_TRUE(joined.merge(second));
   ObservedCuckoo other(kSmall);
@@ -246,7 +247,7 @@ TEST(ObservedCuckoo, RefusesDeltasInWhichOneDotIsOfTwoEntries) {
   EXPECT_EQ(of_a, before);
 }
 
-// Site 1 was restored from a backup of three adds, and added more than the four that were lost.
+// Site 1 was restored from a backup of three adds. It then added more than the four that were lost.
 class Restored : public ::testing::Test {
  protected:
   ObservedCuckoo lost{kSmall}, restored{kSmall};
@@ -282,7 +283,7 @@ TEST_F(Restored, IsFoundOutByStatesPartsAndDeltas) {
   ASSERT_TRUE(restored.add(key(26), {1, 12}, delta));     // after another restart
   EXPECT_EQ(lost.admits(delta).error().code, Errc::gap);  // then the state is sent
   ASSERT_EQ(lost.add(keys(14, 16), {1, 10}), 2u);
-  expect_refused(lost, [&](auto& state) { return state.merge(delta); });  // now it would fit
+  expect_refused(lost, [&](auto& state) { return state.merge(delta); });  // now there is no gap
   ObservedDelta removal(kSmall);
   ASSERT_TRUE(*restored.remove(key(21), {1, 5}, removal));
   expect_refused(lost, [&](auto& state) { return state.merge(removal); });
@@ -304,7 +305,7 @@ TEST_F(Restored, GoesOnUnderANewId) {
   EXPECT_FALSE(*both.merge(*restored.renamed(lost, 1, 3)));  // the same dots again
   EXPECT_EQ(*both.add(key(40), {3, 11}), (Dot{3, 7}));       // its life goes on
 
-  EXPECT_EQ(*branch.renamed(lost, 1, 4), branch);  // no fork any more
+  EXPECT_EQ(*branch.renamed(lost, 1, 4), branch);  // the fork is gone
   EXPECT_EQ(lost.renamed(restored, 1, 2).error().code, Errc::invalid);
   EXPECT_EQ(lost.renamed(restored, 1, 1).error().code, Errc::invalid);
   CuckooShape other = kSmall;
@@ -354,7 +355,7 @@ TEST(ObservedCuckoo, MergesSitesByTheThousand) {
   EXPECT_EQ(*ObservedCuckoo::decode(encoded(all)), all);
 }
 
-// Whichever allocation fails: what is left is a sound state, and merging again completes it.
+// Whichever allocation fails, the result is a sound state, and merging again completes it.
 TEST(ObservedCuckoo, IsSoundWhenMemoryRunsOutInAMerge) {
   for (const std::uint64_t common : {5, 60}) {  // few entries, a table
     const CuckooShape shape = {4, 8, 64, 40, kTestHash};
@@ -452,7 +453,7 @@ TEST(ObservedCuckoo, TakesFewBitsOnTheWire) {
   const CuckooShape shape = {4, 8, 64, 1 << 14, kTestHash};
   ObservedCuckoo filter(shape);
   ASSERT_EQ(filter.add(keys(0, 60'000), at(1)), 60'000u);
-  // 14 bits of a pair, 8 of a fingerprint, 2 of a dot.
+  // 14 bits for a pair, 8 for a fingerprint, 2 for a dot.
   EXPECT_LT(8.0 * static_cast<double>(encoded(filter).size()) / 60'000, 24.1);
   ObservedDelta delta(shape);
   ASSERT_EQ(filter.add(keys(60'000, 61'000), at(1), delta), 1000u);

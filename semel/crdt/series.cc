@@ -29,10 +29,10 @@ bool is_initial(const Filter& filter) {
   }
 }
 
-// Of matching entries the one in the latest link is the likeliest to be the key's own: its
-// fingerprints are the longest. Links of one number have one shape in all chains, and keys that
-// meet in one meet in all of them, so that among these any choice does, if only all sites make the
-// same.
+// Of several matching entries, the one in the latest link most likely belongs to the key, because
+// its fingerprints are the longest. Links with equal numbers have one shape in all chains, so keys
+// that collide in one collide in all. Among these any choice will do if all sites make the same
+// one.
 bool comes_before(const LinkDot& a, const LinkDot& b) {
   return std::tuple(b.link, a.dot, a.chain) < std::tuple(a.link, b.dot, b.chain);
 }
@@ -46,8 +46,8 @@ Result<SeriesBase<Filter>> SeriesBase<Filter>::make_base(const Goal& goal) {
   return SeriesBase(goal);
 }
 
-// The last links of a chain are the largest and know the most. What they need is on its way while
-// others are looked at.
+// The last links of a chain are the largest and hold the most keys. Their lines are prefetched
+// while other links are searched.
 template <class Filter>
 bool SeriesBase<Filter>::contains(Digest key) const {
   constexpr std::size_t kLinksAhead = 6;
@@ -93,7 +93,8 @@ Result<bool> SeriesBase<Filter>::merge(const SeriesBase& other) {
     return one.error();
   }
   spare_.drop();
-  std::map<LinkId, Filter> fresh;  // all of them before any change, for want of memory
+  // All links are copied before any change, in case memory runs out.
+  std::map<LinkId, Filter> fresh;
   for (const auto& [id, filter] : other.links()) {
     if (links_.find(id) == nullptr) fresh.emplace(id, filter);
   }
@@ -102,7 +103,7 @@ Result<bool> SeriesBase<Filter>::merge(const SeriesBase& other) {
     Filter* mine = links_.find(id);
     if (mine == nullptr) continue;
     const Result<bool> merged = mine->merge(filter);
-    SEMEL_ASSERT(merged);  // both have the shape that the goal gives, and one history
+    SEMEL_ASSERT(merged);  // equal shapes by the goal, and one history
     changed |= *merged;
   }
   links_.take(std::move(fresh), goal_);
@@ -130,7 +131,8 @@ template <class Filter>
 Result<bool> SeriesBase<Filter>::merge(const Delta& delta) {
   if (const Result<void> admitted = admits(delta); !admitted) return admitted.error();
   spare_.drop();
-  std::map<LinkId, Filter> fresh;  // all of them before any change, for want of memory
+  // All links are made before any change, in case memory runs out.
+  std::map<LinkId, Filter> fresh;
   for (const auto& [id, part] : delta.parts()) {
     if (links_.find(id) != nullptr) continue;
     Filter& filter = fresh.emplace(id, part.shape()).first->second;
@@ -203,7 +205,7 @@ Result<std::partial_ordering> SeriesBase<Filter>::compare(const SeriesBase& othe
 template <class Filter>
 double SeriesBase<Filter>::fpr() const {
   if (goal_.chains != Chains::apart) return goal_.fpr;
-  // Sites that add to one chain on their own fill its links more than once.
+  // Sites that add to one chain independently fill its links more than once.
   double chains = 0, fill = 0;
   for (auto link = links_.entries().begin(); link != links_.entries().end();) {
     if constexpr (kRemoves) {
@@ -221,7 +223,7 @@ double SeriesBase<Filter>::fpr() const {
 
 template <class Filter>
 double SeriesBase<Filter>::live_fpr() const {
-  double silent = 0;  // the logarithm of the chance that no link claims a key it never saw
+  double silent = 0;  // log of the chance that no link claims an absent key
   for (const auto& [id, filter] : links()) silent += std::log1p(-filter.live_fpr());
   return -std::expm1(silent);
 }
@@ -251,7 +253,7 @@ template <class Filter>
 void SeriesBase<Filter>::reserve(SiteId site) {
   SEMEL_ASSERT(links().empty());
   Result<std::map<LinkId, Filter>> first = next_link(goal_.chain_of(site));
-  SEMEL_ASSERT(first);  // make() has looked at its shape
+  SEMEL_ASSERT(first);  // make() has checked its shape
   if constexpr (requires(Filter & filter) { filter.reserve(); }) first->begin()->second.reserve();
   spare_.put(*std::move(first));
 }
@@ -414,7 +416,8 @@ std::size_t GrowSeries<Filter>::add_all(std::span<const Digest> keys, SiteId sit
   const SiteId chain = this->goal_.chain_of(site);
   Candidates unseen;
   for (std::size_t start = 0; start < keys.size(); start += kChunk) {
-    // Strike out what another link knows, then let the last of the chain decide about the rest.
+    // Other links answer for the keys that they know. The last link of the chain decides about the
+    // rest.
     unseen.take(keys, start);
     const auto* last = last_link(chain);
     for (std::size_t i = links_.entries().size(); i-- > 0 && unseen.size > 0;) {
@@ -469,7 +472,7 @@ template <class Filter>
 Result<LinkDot> ObservedSeries<Filter>::add_one(Digest key, SiteId chain, SiteLife site,
                                                 Delta* delta) {
   const auto mine = links_.chain(chain);
-  if (mine.empty() || this->goal_.shared()) {  // a site with a chain of its own was admitted
+  if (mine.empty() || this->goal_.shared()) {  // a site with its own chain was admitted before
     const SiteId newcomer = this->goal_.shared() ? site.site : chain;
     if (const Result<void> fits = this->admits_site(newcomer); !fits) return fits.error();
   }
@@ -506,9 +509,9 @@ std::size_t ObservedSeries<Filter>::add_all(std::span<const Digest> keys, SiteLi
   if (!this->admits_site(site.site)) return 0;
   const SiteId chain = this->goal_.chain_of(site.site);
   std::size_t done = 0;
-  std::size_t at = 0;  // the link, in the order of the chain
+  std::size_t at = 0;  // the current link of the chain
   while (done < keys.size()) {
-    // Links before this one are full, and stay so.
+    // The links before this one are full and stay so.
     const auto mine = links_.chain(chain);
     while (at < mine.size() && mine[at].room() == 0) ++at;
     if (at < mine.size()) {
@@ -524,7 +527,8 @@ std::size_t ObservedSeries<Filter>::add_all(std::span<const Digest> keys, SiteLi
       }
       if (taken == wanted) continue;
     }
-    // No room here for this key: it goes to a later link, and the next is tried here again.
+    // This link has no room for this key. The key goes to a later link, and the next key tries here
+    // again.
     const Result<LinkDot> one = add_one(keys[done], chain, site, delta);
     if (!one) return done;
     dots[done++] = *one;
@@ -599,8 +603,8 @@ Result<ObservedSeries<Filter>> ObservedSeries<Filter>::renamed(const ObservedSer
   return split;
 }
 
-// Links that may hold a key are found for many keys at once. Removing takes entries out and puts
-// none in, so that later keys need look nowhere else.
+// Finds the links that may hold a key for many keys at once. A removal adds no entries, so later
+// keys need no other links.
 template <class Filter>
 void ObservedSeries<Filter>::remove_all(std::span<const Digest> keys, std::span<bool> removed,
                                         Delta* delta) {

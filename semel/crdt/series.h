@@ -1,38 +1,41 @@
-// Series: a filter for a set whose size nobody knows beforehand, at sites that add on their own.
+// Series: a filter for a set whose size nobody knows beforehand, at sites that add independently.
 //
-// Contract  What its filters promise, and: contains(y) for a key y never added is true with a
-//           probability of at most fpr(), a bound on the mean over random digests, whatever the
-//           number of keys. With Chains::own it holds however seldom the sites merge and however
-//           unevenly they add, because no site fills another's links and each has its share of the
-//           error; with Chains::shared only while they merge often: merged links hold more keys
+// Contract  Everything that its filters promise. In addition, contains(y) for a key y never added
+//           is true with a probability of at most fpr(), whatever the number of keys. This bounds
+//           the mean over random digests.
+//           With Chains::own the bound holds however seldom the sites merge and however unevenly
+//           they add, because no site fills another's links and each has its share of the error.
+//           With Chains::shared it holds only while sites merge often: merged links hold more keys
 //           than they were made for. With Chains::apart each chain adds the fpr of the goal, and
-//           the sum is the bound. live_fpr() is what the links now amount to, in both. Deltas
-//           that arrive out of order can fill a link of an observed series beyond its capacity for
-//           a while: a removal that made room may come last. In the order of a DeltaLog they do
-//           not.
-// Links     A series is a product: a map from (chain, link) to a sub-filter, where an absent one is
-//           in its initial state. A site adds to its own chain, or all sites to chain 0; any site
-//           removes from any. Capacities and errors follow from the goal (crdt/series_goal.h), so
-//           that sites make the same link in the same shape without a word. Grow-only: a key goes
-//           to the last link of the chain, and when that is full to the next. Observed: to the
-//           first link with room, so that the last ones empty under churn.
-// Removal   By key and place (LinkDot), as an add gave it: exact. By key alone: keys that meet in
-//           one link need not meet in another, so that the entry of another key in a later link can
-//           be taken in place of the key's own, and that other key is lost: with a probability of
-//           at most live_fpr(), a bound on the mean, and far less as a rule, because later links
-//           have the longest fingerprints and are looked at first.
-// Shrinking An emptied link frees its table by itself (crdt/internal/entry_store.h). What it has seen stays,
-//           some bytes for each site: without it, merging an older state would bring back what was
-//           removed. A link that was never used does not exist.
-// Merge     Link by link: a join. compare() is its order. A merge that fails changes nothing.
-// Deltas    Every update yields one, the changes of its links. See crdt/series_delta.h.
-// Cost      Every link is looked at: sites * log2(keys / first_keys) lookups for an absent key. The
-//           batch forms ask link by link, with loads ahead, and strike out what is found. bytes,
+//           the sum is the bound. live_fpr() is computed from the links as they are now.
+//           Deltas that arrive out of order can fill a link of an observed series beyond its
+//           capacity for a while, because a removal that made room may come last. In the order of a
+//           DeltaLog they do not.
+// Links     A series is a product: a map from (chain, link) to a sub-filter, where an absent link
+//           is in its initial state. A site adds to its own chain, or all sites add to chain 0. Any
+//           site removes from any chain. Capacities and errors follow from the goal
+//           (crdt/series_goal.h), so sites create the same link in the same shape without
+//           coordination. Grow-only: a key goes to the last link of the chain, or to a new link if
+//           that is full. Observed: a key goes to the first link with room, so that the last links
+//           empty under churn.
+// Removal   A removal by key and place (LinkDot, as add() returned it) is exact. A removal by key
+//           alone may take another key's entry in a later link instead of the key's own, because
+//           keys that collide in one link need not collide in another. That other key is then lost.
+//           The probability is at most live_fpr(), a bound on the mean. It is usually far less,
+//           because later links have the longest fingerprints and are searched first.
+// Merge     Link by link: a join. compare() is its order. A merge that fails changes nothing. Every
+//           update yields a delta, the changes of its links (crdt/series_delta.h).
+// Cost      Every link is searched: sites * log2(keys / first_keys) lookups for an absent key. The
+//           batch forms ask link by link, prefetch, and drop the keys that are found. bytes,
 //           live_fpr, cardinality: those of every link.
-// Memory    As the filters; a quarter of the room of a chain is unused in the mean.
+// Memory    As the filters. A quarter of the room of a chain is unused on average. An emptied link
+//           frees its table (crdt/entry_store.h). It keeps what it has seen, some bytes for each
+//           site. Without that, merging an older state would bring back removed entries. A link
+//           that was never used does not exist.
 // Threads   const members may run at once; any other call needs the object to itself.
 // Format    docs/formats/filter_series_v1.md.
-// Source    Specifications 5 to 8 of the thesis (docs/papers.md), with a budget for each site.
+// Source    Specifications 5 to 8 of the thesis (docs/papers.md), with an error budget for each
+//           site.
 #pragma once
 
 #include <compare>
@@ -57,7 +60,7 @@
 
 namespace semel {
 
-// The place of an entry in an observed series: dots are numbered within a link.
+// The place of an entry in an observed series. Dots are numbered within a link.
 struct LinkDot {
   SiteId chain = 0;
   std::uint8_t link = 0;
@@ -67,7 +70,7 @@ struct LinkDot {
   bool operator==(const LinkDot&) const = default;
 };
 
-// What series of all filters share.
+// The common part of series of all filters.
 template <class Filter>
 class SeriesBase {
  public:
@@ -75,53 +78,54 @@ class SeriesBase {
   using Delta = SeriesDelta<Filter>;
   static constexpr bool kRemoves = Filter::kRemoves;
 
-  // REQUIRES, of all that take a key: the digest was made by the hash of the goal; of all that take
-  // a delta to join: it has the goal of the series; of all that take spans: they are of equal size.
+  // REQUIRES for every key: the digest was made by the hash of the goal. REQUIRES for every delta
+  // to join: it has the goal of the series. REQUIRES for spans: they are of equal size.
   bool contains(Digest key) const;
   void contains(std::span<const Digest> keys, std::span<bool> found) const;
-  // Begins to load what contains() will look at first: for a caller that has other work meanwhile.
+  // Prefetches what contains() will look at first, for a caller that has other work meanwhile.
   void prefetch(std::span<const Digest> keys) const;
 
-  // True if it changed anything. Errc::mismatch if the goals differ; Errc::limit if both together
-  // have more sites than the goal allows; Errc::forked if a site has used its dots again; of a delta
-  // also what the filters say; and no change then.
+  // Returns true if anything changed. Errc::mismatch if the goals differ. Errc::limit if both
+  // together have more sites than the goal allows. Errc::forked if a site has reused its dots. A
+  // delta may also fail with an error of the filters. Nothing changes then.
   Result<bool> merge(const SeriesBase& other);
   Result<bool> merge(const Delta& delta);
-  // Whether merge(delta) would succeed.
+  // Returns an error if merge(delta) would fail.
   Result<void> admits(const Delta& delta) const;
 
-  // Errc::mismatch if the goals differ; Errc::forked if a site has used its dots again.
+  // Errc::mismatch if the goals differ. Errc::forked if a site has reused its dots.
   Result<std::partial_ordering> compare(const SeriesBase& other) const;
 
   const Goal& goal() const { return goal_; }
-  // That of the goal; with Chains::apart for each chain that there is, as often as its links are
-  // filled.
+  // Returns the fpr of the goal. With Chains::apart it is added once for each chain, or as often as
+  // the fullest link of the chain is filled.
   double fpr() const;
   double live_fpr() const;
-  double cardinality() const;      // the sum of what the links say
-  std::uint64_t capacity() const;  // of the links that there are
+  double cardinality() const;      // the sum over the links
+  std::uint64_t capacity() const;  // of all existing links
   std::uint64_t bytes() const;
-  // Takes the memory of the first link of a site's chain before a key comes, and keeps it until keys
-  // come from elsewhere. The state stays the same: what is reserved is neither encoded nor copied.
+  // Allocates the first link of a site's chain before a key comes, and keeps it until keys come
+  // from elsewhere. The state stays the same: the reserved link is neither encoded nor copied.
   // REQUIRES: the series is empty.
   void reserve(SiteId site);
-  std::uint64_t reserved_bytes() const { return spare_.bytes(); }  // those of bytes()
+  std::uint64_t reserved_bytes() const { return spare_.bytes(); }  // part of bytes()
   const std::map<LinkId, Filter>& links() const { return links_.map(); }
 
-  // A part of a link of another state, or of one that came in parts: what Filter::merge takes for
-  // it. True if it changed anything. Errc::limit as for a state, and what Filter::merge says;
-  // Errc::limit or Errc::full if there can be no such link; and no change then. REQUIRES: as
-  // Filter::merge, for the shape that the goal gives to the link.
+  // Merges a part of a link of another state. The arguments are those of Filter::merge for a part.
+  // Returns true if anything changed. Fails with Errc::limit like a merge of states, with the
+  // errors of Filter::merge, and with Errc::limit or Errc::full if such a link is impossible.
+  // Nothing changes then. REQUIRES: as for Filter::merge, with the shape that the goal gives to the
+  // link.
   template <class... Part>
   Result<bool> merge_part(LinkId id, const Part&... part);
-  // Of any link that the goal admits.
+  // Returns the shape of any link that the goal admits.
   Result<typename Filter::Shape> shape_of(std::uint8_t link) const;
-  // How many more keys a site adds, as a rule, before it opens a link; and the shape of that one.
-  // Errc::limit or Errc::full if there can be none.
+  // room() returns how many more keys a site usually adds before it opens a link. next_shape()
+  // returns the shape of that link. Errc::limit or Errc::full if it is impossible.
   std::uint64_t room(SiteId site) const;
   Result<typename Filter::Shape> next_shape(SiteId site) const;
 
-  // Depends on the state alone; a keyed hasher makes it unforgeable.
+  // The digest depends on the state alone. A keyed hasher makes it unforgeable.
   Digest digest(const Hasher& hasher) const;
 
   void encode(Sink out) const;  // equal states give equal bytes
@@ -137,14 +141,15 @@ class SeriesBase {
   using Links = LinkMap<Filter>;
   using Entry = typename Links::Entry;
 
-  // Errc::limit if the site would be one more than the goal allows.
+  // Errc::limit if the site would exceed the number that the goal allows.
   Result<void> admits_site(SiteId site) const;
-  // The number of the next link of a chain. Errc::limit if it has all that it can have.
+  // Returns the number of the next link of a chain. Errc::limit if the chain is at its end.
   Result<std::uint8_t> next_number(SiteId chain) const;
-  // A link that is not in the map yet: the next of the chain.
+  // Makes the next link of the chain, which is not in the map yet.
   Result<std::map<LinkId, Filter>> next_link(SiteId chain);
 
-  // Calls `update` with the part of `delta` for this link, or with nothing if there is no delta.
+  // Calls `update` with the part of `delta` for this link, or without arguments if there is no
+  // delta.
   template <class Update>
   static auto record(Delta* delta, LinkId id, const typename Filter::Shape& shape, Update update) {
     return delta == nullptr ? update() : delta->change(id, shape, update);
@@ -161,17 +166,17 @@ class GrowSeries : public SeriesBase<Filter> {
   using typename SeriesBase<Filter>::Goal;
   using typename SeriesBase<Filter>::Delta;
 
-  // An empty series. Errors as those of SeriesGoal::check, and of the filter's shape_for where the
-  // first link would be impossible.
+  // Makes an empty series. Fails like SeriesGoal::check, or like the filter's shape_for if the
+  // first link is impossible.
   static Result<GrowSeries> make(const Goal& goal);
 
-  // True if the key was certainly not there before; false, and no change, if it was or seemed to
-  // be. Errc::limit, and no change, if the site would be one more than the goal allows, or no
-  // further link is possible. What changed joins `delta`.
+  // Returns true if the key was certainly absent. Returns false, and changes nothing, if it was
+  // present or seemed to be. Errc::limit, and no change, if the site would exceed the number that
+  // the goal allows, or if no further link is possible. Adds the change to `delta`.
   Result<bool> add(Digest key, SiteId site) { return add_one(key, site, nullptr); }
   Result<bool> add(Digest key, SiteId site, Delta& delta) { return add_one(key, site, &delta); }
-  // The same for many keys, in order, up to the first new one for which there is no room; how many
-  // that are: all, as a rule.
+  // Adds many keys, in order, up to the first new one for which there is no room. Returns the
+  // number of keys before that one, usually all.
   std::size_t add(std::span<const Digest> keys, SiteId site, std::span<bool> added) {
     return add_all(keys, site, added, nullptr);
   }
@@ -179,15 +184,15 @@ class GrowSeries : public SeriesBase<Filter> {
     return add_all(keys, site, added, &delta);
   }
 
-  // How many keys were added to each link that there is. A Bloom filter knows it no more when it
-  // has been merged or decoded, and estimates it: whoever has kept the numbers beside the bytes
-  // sets them, so that the next link is opened at the same key as where the numbers come from.
+  // Returns how many keys were added to each existing link. A Bloom filter that was merged or
+  // decoded no longer knows this number and estimates it. A caller who stored the numbers beside
+  // the bytes sets them, so that the next link opens at the same key as at the origin.
   std::map<LinkId, std::uint64_t> link_keys() const;
-  // A cuckoo filter knows better, and stays with what it knows. REQUIRES: there is such a link.
+  // A cuckoo filter knows its number and ignores this. REQUIRES: there is such a link.
   void set_link_keys(LinkId id, std::uint64_t keys);
 
-  // Reads one series that fills `in` exactly. `in` may come from an enemy. Errc::mismatch if a link
-  // has another shape than the goal gives it here; Errc::limit for too many sites.
+  // Reads one series that fills `in` exactly. `in` is untrusted. Errc::mismatch if a link does not
+  // have the shape that the goal gives it here. Errc::limit for too many sites.
   static Result<GrowSeries> decode(ByteView in);
 
  private:
@@ -210,27 +215,28 @@ class ObservedSeries : public SeriesBase<Filter> {
   using typename SeriesBase<Filter>::Goal;
   using typename SeriesBase<Filter>::Delta;
 
-  // An empty series. Errors as those of SeriesGoal::check, and of the filter's shape_for where the
-  // first link would be impossible.
+  // Makes an empty series. Fails like SeriesGoal::check, or like the filter's shape_for if the
+  // first link is impossible.
   static Result<ObservedSeries> make(const Goal& goal);
 
-  // Adds the key once more, as an event of this site, and gives its place. Errc::limit, and no
-  // change, if the site would be one more than the goal allows, or no further link is possible.
-  // What changed joins `delta`. REQUIRES: a life adds to one object: not to a copy of it as well, nor
-  // to one that was decoded (docs/replicas.md).
+  // Adds the key once more, as an event of this site, and returns its place. Errc::limit, and no
+  // change, if the site would exceed the number that the goal allows, or if no further link is
+  // possible. Adds the change to `delta`. REQUIRES: a life adds to one object only, never to a copy
+  // or a decoded one (docs/replicas.md).
   Result<LinkDot> add(Digest key, SiteLife site) {
     return add_one(key, this->goal_.chain_of(site.site), site, nullptr);
   }
   Result<LinkDot> add(Digest key, SiteLife site, Delta& delta) {
     return add_one(key, this->goal_.chain_of(site.site), site, &delta);
   }
-  // The same, to the chain of another site. Sites that add to one chain without merging fill its
-  // links beyond their capacity. REQUIRES: the goal has Chains::apart.
+  // Adds to the chain of another site. Sites that add to one chain without merging fill its links
+  // beyond their capacity. REQUIRES: the goal has Chains::apart.
   Result<LinkDot> add(Digest key, SiteLife site, SiteId chain) {
     SEMEL_ASSERT(this->goal_.chains == Chains::apart);
     return add_one(key, chain, site, nullptr);
   }
-  // The same for many keys, in order, up to the first that fails; how many that are.
+  // Adds many keys, in order, up to the first that fails. Returns the number of keys before that
+  // one.
   std::size_t add(std::span<const Digest> keys, SiteLife site, std::span<LinkDot> dots) {
     return add_all(keys, site, dots, nullptr);
   }
@@ -239,20 +245,21 @@ class ObservedSeries : public SeriesBase<Filter> {
     return add_all(keys, site, dots, &delta);
   }
 
-  // How many entries may be of this key.
+  // Returns how many entries may belong to this key.
   std::uint64_t count(Digest key) const;
 
-  // Removes, of all entries that may be of this key, one in the latest link, and of these the one
-  // with the least dot, then in the least chain; gives its place, or nothing if there is none.
+  // Removes one of the entries that may belong to this key: one in the latest link, among these the
+  // least dot, then the least chain. Returns its place, or nothing if there is no entry.
   std::optional<LinkDot> remove(Digest key) { return remove_one(key, nullptr); }
   std::optional<LinkDot> remove(Digest key, Delta& delta) { return remove_one(key, &delta); }
-  // Removes the entry at this place; false, and no change, if it is not an entry of this key, or
-  // not any more. Errc::gap if it has not been seen here; Errc::invalid if it is none.
+  // Removes the entry at this place. Returns false, and changes nothing, if it is not an entry of
+  // this key or was already removed. Errc::gap if it has not been seen here. Errc::invalid if there
+  // is no such place.
   Result<bool> remove(Digest key, const LinkDot& at) { return remove_at(key, at, nullptr); }
   Result<bool> remove(Digest key, const LinkDot& at, Delta& delta) {
     return remove_at(key, at, &delta);
   }
-  // Removes one entry for each key, chosen in the same way, in order.
+  // Removes one entry for each key, in order, chosen in the same way.
   void remove(std::span<const Digest> keys, std::span<bool> removed) {
     remove_all(keys, removed, nullptr);
   }
@@ -260,13 +267,14 @@ class ObservedSeries : public SeriesBase<Filter> {
     remove_all(keys, removed, &delta);
   }
 
-  // This state, in which the dots that `from` made since it left `trunk` are dots of `to`; it then
-  // merges with `trunk`. Links that merge as they are stay as they are. Errc::mismatch if the goals
-  // differ; Errc::invalid if `to` has dots here. Places that add() gave for these dots are void.
+  // Returns this state, but the dots that `from` made since it left `trunk` become dots of `to`.
+  // The result merges with `trunk`. Links that already merge stay as they are. Places that add()
+  // returned for the renamed dots become invalid. Errc::mismatch if the goals differ. Errc::invalid
+  // if `to` has dots here.
   Result<ObservedSeries> renamed(const ObservedSeries& trunk, SiteId from, SiteId to) const;
 
-  // Reads one series that fills `in` exactly. `in` may come from an enemy. Errc::mismatch if a link
-  // has another shape than the goal gives it here; Errc::limit for too many sites.
+  // Reads one series that fills `in` exactly. `in` is untrusted. Errc::mismatch if a link does not
+  // have the shape that the goal gives it here. Errc::limit for too many sites.
   static Result<ObservedSeries> decode(ByteView in);
 
  private:

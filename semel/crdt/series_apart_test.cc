@@ -1,5 +1,5 @@
 // Series with chains that are apart: the error where the memory is, parts of links, and copies that
-// go on from the middle of a history. What holds of all series is in series_test.cc.
+// continue in the middle of a history. series_test.cc has what holds for all series.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -55,7 +55,7 @@ TEST(SeriesApart, SharesNoMoreThanItsErrorWhateverTheFirstCapacityAndTheGrowth) 
     ASSERT_LE(sum, goal.fpr) << goal.first_keys << " " << goal.growth;
     ASSERT_GE(sum, 0.999 * goal.fpr);
     if (goal.growth > 0) {
-      ASSERT_GE(keys, 0x1p60);  // room for all that can come
+      ASSERT_GE(keys, 0x1p60);  // room for all keys that can come
     }
   }
 }
@@ -126,8 +126,8 @@ TEST(SeriesApart, WithoutGrowthHasOneLinkAndSaysWhenItIsFull) {
   EXPECT_EQ(cuckoo.links().size(), 1u);
 }
 
-// A copy that was encoded and decoded at any point answers and becomes the same as the original. That
-// one has its memory beforehand makes no difference.
+// A copy that is encoded and decoded at any point gives the same answers and stays equal to the
+// original. Memory reserved beforehand makes no difference.
 TEST(SeriesApart, BloomGoesOnFromTheMiddleOfItsHistory) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     Random random(seed);
@@ -227,12 +227,13 @@ TEST(SeriesApart, ComesInPartsOfWordsInAnyOrder) {
   const std::vector<std::uint64_t> nothing(4);
   EXPECT_FALSE(
       *parts.merge_part(LinkId{9, 1}, std::uint64_t{0}, std::span<const std::uint64_t>(nothing)));
-  EXPECT_EQ(parts, series);  // a link in its initial state is none
+  EXPECT_EQ(parts, series);  // a link in its initial state is absent
   EXPECT_FALSE(
       parts.merge_part(LinkId{9, 200}, std::uint64_t{0}, std::span<const std::uint64_t>(nothing)));
 }
 
-// Parts of dots, under another id than at home; what was removed at home goes here too.
+// Parts of dots arrive under another id than at home. Entries that were removed at home go here
+// too.
 TEST(SeriesApart, ComesInPartsOfDotsInOrder) {
   const SeriesGoal goal = apart(0.001, 200'000);
   ObservedCuckooSeries series = *ObservedCuckooSeries::make(goal), parts = series;
@@ -262,7 +263,7 @@ TEST(SeriesApart, ComesInPartsOfDotsInOrder) {
   EXPECT_EQ(count_found(parts, all), count_found(series, all));
   EXPECT_EQ(parts.links().begin()->second.context().at(7), 190'000u);
 
-  // What is removed at home later is removed here by the same parts, read again.
+  // Entries removed at home later are removed here by the same parts, read again.
   for (std::size_t i = 1; i < 30'000; i += 3) ASSERT_TRUE(*series.remove(all[i], dots[i]));
   bool changed = false;
   for (const ObservedPart& part : load(1 << 16)) {
@@ -271,7 +272,7 @@ TEST(SeriesApart, ComesInPartsOfDotsInOrder) {
   EXPECT_TRUE(changed);
   EXPECT_EQ(parts.cardinality(), series.cardinality());
 
-  // Two places that used one id: refused, and nothing lost.
+  // Two places that used one id: the merge is refused, and nothing is lost.
   ObservedPart other = read[0];
   std::swap(other.entries[0].pair, other.entries[1].pair);
   std::swap(other.entries[0].fingerprint, other.entries[1].fingerprint);

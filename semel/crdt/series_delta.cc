@@ -30,7 +30,7 @@ Result<void> SeriesDelta<Filter>::merge(const SeriesDelta& other) {
     if (const Result<void> done = both.merge(part); !done) return done.error();
   }
   parts_.swap(merged);
-  parts_.merge(merged);  // with those that are here alone
+  parts_.merge(merged);  // adds those that only this one has
   return {};
 }
 

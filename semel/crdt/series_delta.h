@@ -1,7 +1,7 @@
-// SeriesDelta: what changed in a series, link by link.
+// SeriesDelta: the changes of a series, link by link.
 //
-// Contract  Deltas merge in any order, any number of times. Only those of one goal merge.
-// Cost      merge: that of the deltas of the links in both, and a copy of them.
+// Contract  Deltas merge in any order, any number of times. Only deltas with equal goals merge.
+// Cost      merge: merges and copies the deltas of the links that are in both.
 // Format    docs/formats/series_delta_v1.md.
 #pragma once
 
@@ -22,12 +22,11 @@ class SeriesDelta {
  public:
   using Part = typename Filter::Delta;
 
-  // Nothing yet. REQUIRES: goal.check().
+  // Makes an empty delta. REQUIRES: goal.check().
   explicit SeriesDelta(const SeriesGoal& goal);
 
-  // Errc::mismatch if the goals differ, or what is said of one link here contradicts what is said
-  // there; Errc::limit if both together come from more sites than the goal allows; and no change
-  // then.
+  // Errc::mismatch if the goals differ or the two contradict each other about a link. Errc::limit
+  // if both together come from more sites than the goal allows. Nothing changes then.
   Result<void> merge(const SeriesDelta& other);
 
   const SeriesGoal& goal() const { return goal_; }
@@ -36,8 +35,8 @@ class SeriesDelta {
   const std::map<LinkId, Part>& parts() const { return parts_; }
 
   void encode(Sink out) const;  // equal deltas give equal bytes
-  // Reads one delta that fills `in` exactly. `in` may come from an enemy. Errc::mismatch if a part
-  // has another shape than the goal gives it here; Errc::limit for too many sites.
+  // Reads one delta that fills `in` exactly. `in` is untrusted. Errc::mismatch if a part does not
+  // have the shape that the goal gives it here. Errc::limit for too many sites.
   static Result<SeriesDelta> decode(ByteView in);
 
   bool operator==(const SeriesDelta&) const = default;

@@ -16,9 +16,9 @@ namespace {
 constexpr Error kTooMany{Errc::limit, "a link for more than 2^64 keys"};
 
 constexpr int kCentre = 18;             // in doublings
-constexpr double kSlack = 1 - 0x1p-40;  // or rounding could bring the sum of all shares above fpr
+constexpr double kSlack = 1 - 0x1p-40;  // keeps the rounded sum of all shares below fpr
 
-// The links of a chain that is apart, one after the other.
+// Walks over the links of a chain that is apart, one after the other.
 class Walk {
  public:
   explicit Walk(const SeriesGoal& goal)
@@ -31,7 +31,7 @@ class Walk {
     const int distance = first_ ? 0 : std::abs(doublings(keys_) - centre_);
     return 1.0 / ((1 + distance) * (1 + distance));
   }
-  // Errors as those of SeriesGoal::capacity.
+  // Fails like SeriesGoal::capacity.
   Result<void> next() {
     constexpr std::uint64_t kLarge = 1 << 17;
     if (goal_.growth == 0) return Error{Errc::full, "a series without growth has one link"};
@@ -95,7 +95,7 @@ Result<std::uint64_t> SeriesGoal::capacity(std::uint8_t link) const {
     }
     return walk.keys();
   }
-  if (std::has_single_bit(growth)) {  // as a rule
+  if (std::has_single_bit(growth)) {  // the usual case
     const unsigned shift = static_cast<unsigned>(std::countr_zero(growth)) * (link - 1u);
     if (shift >= 64 || first_keys > std::numeric_limits<std::uint64_t>::max() >> shift) {
       return kTooMany;

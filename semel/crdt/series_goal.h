@@ -1,23 +1,24 @@
-// SeriesGoal: what a series of sub-filters promises, and what follows from it for each of them.
+// SeriesGoal: what a series of sub-filters promises, and what follows for each sub-filter.
 //
-// A sub-filter is named by its chain and its link in it, 1, 2, 3, ... Its capacity and its share of
-// the error follow from the goal alone, so that sites agree on its shape before they have met:
+// A sub-filter is named by its chain and its link in the chain: 1, 2, 3, ... Its capacity and its
+// share of the error follow from the goal alone, so sites agree on its shape before they meet:
 //
 //             capacity of link i         share of link i in each chain      sum over all links
 //    own      first_keys * growth^(i-1)  fpr * 6 / (sites * pi^2 * i^2)     fpr, for `sites` chains
 //    shared   first_keys * growth^(i-1)  fpr / 2^i                          fpr
 //    apart    as below                   fpr * w(i) / (w(1) + w(2) + ...)   fpr, for each chain
 //
-// With 1/i^2 a share falls slowly: link 20 takes 9 (cuckoo) to 13 bits (Bloom) for a key more than
+// With 1/i^2 a share falls slowly: link 20 takes 9 (cuckoo) to 13 (Bloom) bits per key more than
 // the first.
 //
 // Chains that are apart spend the error where the memory is. Link i + 1 has `growth` times the
-// capacity of link i, until the chain has room for 2^17 keys; from there on, and from the second
-// link on if growth is 1, it has half the capacity of all before it, but at least first_keys: so at
-// most a third of a large chain lies empty. With d the distance of a link from a centre, in
-// doublings of capacity, w = 1 / (1 + d)^2; the centre is at 2^18 keys, or at first_keys if that is
-// more, and w(1) = 1. A million keys at 0.001 from 100 on take 2.7 bytes each, and 5.7 with `own`
-// (docs/math/series.md). With growth 0 a chain has one link, and that the whole error.
+// capacity of link i until the chain has room for 2^17 keys. From there on, and from the second
+// link on if growth is 1, a link has half the capacity of all links before it, but at least
+// first_keys. So at most a third of a large chain is empty. The weight of a link is w =
+// 1 / (1 + d)^2, where d is its distance from a centre, in doublings of capacity. The centre is at
+// 2^18 keys, or at first_keys if that is more, and w(1) = 1. A million keys at 0.001, starting from
+// 100, take 2.7 bytes each, against 5.7 with `own` (docs/math/series.md). With growth 0 a chain has
+// one link, which takes the whole error.
 #pragma once
 
 #include <compare>
@@ -29,14 +30,14 @@
 
 namespace semel {
 
-// Whose sub-filters an add goes to.
+// The chain that an add goes to.
 enum class Chains : std::uint8_t {
   own = 0,     // each site has a chain: the bound holds at any frequency of merges and any skew
   shared = 1,  // one for all, as in the thesis: the bound holds only while sites merge often
-  apart = 2,   // each site has a chain, which keeps fpr for itself: that of n chains is n * fpr
+  apart = 2,   // each site has a chain that keeps fpr by itself: n chains have n * fpr
 };
 
-// Ascending by chain, then by link.
+// The name of a link. It orders by chain, then by link.
 struct LinkId {
   SiteId chain = 0;       // the site that adds to it; 0 if shared
   std::uint8_t link = 0;  // from 1 on
@@ -45,26 +46,26 @@ struct LinkId {
 
 struct SeriesGoal {
   static constexpr std::uint32_t kMostSites = 65'536;
-  static constexpr std::uint8_t kMostLinks = 255;  // of one chain
+  static constexpr std::uint8_t kMostLinks = 255;  // in one chain
 
   double fpr;
   std::uint64_t first_keys = 1 << 16;  // the capacity of the first link of a chain
-  std::uint32_t sites = 1;             // that will add: 1 to 65,536
+  std::uint32_t sites = 1;             // number of sites that will add: 1 to 65,536
   Chains chains = Chains::own;
-  std::uint32_t growth = 2;  // each link has room for so many times the keys of the one before; 0,
-                             // with Chains::apart: one link
+  std::uint32_t growth = 2;  // capacity of a link as a multiple of the one before; 0, with
+                             // Chains::apart: one link
   HashId hash = {};
 
-  // Errc::invalid unless every field is in its range: first_keys, sites and growth at least 1
-  // (growth 0 with Chains::apart), and fpr is an error rate.
+  // Errc::invalid unless every field is in its range: first_keys, sites and growth are at least 1
+  // (growth 0 is allowed with Chains::apart), and fpr is an error rate.
   Result<void> check() const;
 
   bool shared() const { return chains == Chains::shared; }
   SiteId chain_of(SiteId site) const { return shared() ? SiteId{0} : site; }
-  // REQUIRES: check(), and capacity(link).
+  // REQUIRES: check() and capacity(link) succeed.
   double share(std::uint8_t link) const;
-  // Errc::limit if it would be 2^64 keys or more; Errc::full beyond the one link of growth 0.
-  // REQUIRES: check(), and link > 0.
+  // Errc::limit if the capacity is 2^64 keys or more. Errc::full beyond the one link of growth 0.
+  // REQUIRES: check() succeeds, and link > 0.
   Result<std::uint64_t> capacity(std::uint8_t link) const;
 
   bool operator==(const SeriesGoal&) const = default;

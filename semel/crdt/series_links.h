@@ -1,4 +1,4 @@
-// What states and deltas of a series have in common: a map from links to parts, where a part is a
+// The common part of states and deltas of a series: a map from links to parts, where a part is a
 // filter or its delta.
 #pragma once
 
@@ -22,7 +22,7 @@ Result<typename Filter::Shape> shape_of(const SeriesGoal& goal, std::uint8_t lin
   return Filter::shape_for(*capacity, goal.share(link), goal.hash);
 }
 
-// The sites whose dots are in a part: none in one that has no dots.
+// Adds the sites whose dots are in a part. A part without dots has none.
 template <class Part>
 void insert_dot_sites(const Part& part, std::set<SiteId>& into) {
   if constexpr (requires { part.context(); }) {
@@ -32,8 +32,8 @@ void insert_dot_sites(const Part& part, std::set<SiteId>& into) {
   }
 }
 
-// The sites that made these parts, as far as one can tell: the owners of the chains, or the sites
-// of the dots where a chain is shared.
+// Adds the sites that made these parts, as far as one can tell: the owners of the chains, or the
+// sites of the dots if a chain is shared.
 template <class Part>
 void insert_sites(const SeriesGoal& goal, const std::map<LinkId, Part>& parts,
                   std::set<SiteId>& into) {
@@ -52,7 +52,7 @@ bool has_chain(const std::map<LinkId, Part>& parts, SiteId chain) {
   return first != parts.end() && first->first.chain == chain;
 }
 
-// Whether all these parts together come from no more sites than the goal allows.
+// Returns true if all these parts together come from no more sites than the goal allows.
 template <class Mine, class Theirs>
 bool within_sites(const SeriesGoal& goal, const std::map<LinkId, Mine>& mine,
                   const std::map<LinkId, Theirs>& theirs) {
@@ -67,7 +67,7 @@ bool within_sites(const SeriesGoal& goal, const std::map<LinkId, Mine>& mine,
   return sites.size() <= goal.sites;
 }
 
-// Errc::forked if a site has used its dots again.
+// Errc::forked if a site has reused its dots.
 template <class Filter>
 Result<void> one_history(const std::map<LinkId, Filter>& mine,
                          const std::map<LinkId, Filter>& theirs) {
@@ -81,7 +81,7 @@ Result<void> one_history(const std::map<LinkId, Filter>& mine,
   return {};
 }
 
-// Reads the parts of a frame. `is_empty` tells those that have no place in one.
+// Reads the parts of a frame. `is_empty` recognises parts that a frame must not contain.
 template <class Filter, class Part, class IsEmpty>
 Result<std::map<LinkId, Part>> decode_parts(const series_codec::Frame& frame, IsEmpty is_empty) {
   std::map<LinkId, Part> parts;

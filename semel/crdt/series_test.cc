@@ -42,7 +42,7 @@ SeriesGoal goal_of(std::uint64_t first_keys, std::uint32_t sites, Chains chains 
           .hash = kTestHash};
 }
 
-// How many of the keys were taken as new: all of them, where each add counts.
+// Adds all keys and returns how many were new: all of them where each add counts.
 template <class Type, class... Delta>
 std::uint64_t add_all(Type& series, const std::vector<Digest>& keys, SiteId site, Delta&... delta) {
   if constexpr (Type::kRemoves) {
@@ -68,7 +68,7 @@ class AnySeries : public ::testing::Test {};
 using AllSeries = ::testing::Types<GrowBloomSeries, GrowCuckooSeries, ObservedCuckooSeries>;
 TYPED_TEST_SUITE(AnySeries, AllSeries);
 
-// Three sites that know a part of what was before, add on their own, and remove where they can.
+// Three sites that know a part of the history, add independently, and remove where they can.
 template <class Series, Chains kChains>
 struct LawsCase {
   using Type = Series;
@@ -169,7 +169,7 @@ TEST(SeriesGoal, SharesTheWholeErrorAndNoMore) {
       shared_sum += shared.share(static_cast<std::uint8_t>(link));
     }
     EXPECT_LT(own_sum, kFpr);
-    EXPECT_GT(own_sum, 0.99 * kFpr);  // what is left belongs to links beyond the last
+    EXPECT_GT(own_sum, 0.99 * kFpr);  // the rest belongs to links beyond the last
     EXPECT_NEAR(shared_sum, kFpr, 1e-12);
   }
 }
@@ -225,8 +225,8 @@ TYPED_TEST(AnySeries, GrowsFromOneKeyToAMillionWithinItsError) {
   }
 }
 
-// Sites that add on their own and merge after so many keys: never if 0. The last site adds what the
-// others do not.
+// Makes sites that add independently and merge after every `merge_every` keys, or never if 0. The
+// last site adds the keys that the others do not.
 template <class Type>
 std::vector<Type> sites_that_added(const SeriesGoal& goal, std::uint64_t total,
                                    std::uint64_t merge_every, double share_of_first) {
@@ -271,7 +271,8 @@ TYPED_TEST(AnySeries, KeepsItsErrorAtAnyFrequencyOfMergesAndAnySkew) {
   }
 }
 
-// Why chains are own by default: merged links hold more keys than they were made for, and say so.
+// Shows why own chains are the default: merged links hold more keys than they were made for, and
+// report it.
 TYPED_TEST(AnySeries, LosesItsErrorWithASharedChainAndSeldomMerges) {
   constexpr std::uint64_t kKeys = 60'000, kTrials = 100'000;
   const std::vector<TypeParam> sites =
@@ -282,7 +283,8 @@ TYPED_TEST(AnySeries, LosesItsErrorWithASharedChainAndSeldomMerges) {
   const double live = merged.live_fpr();
   EXPECT_NEAR(hits, kTrials * live, five_deviations(kTrials, live));
   if (std::is_same_v<TypeParam, GrowBloomSeries>) {
-    EXPECT_GT(live, 10 * kFpr);  // a Bloom filter suffers most; wide fingerprints have some reserve
+    // A Bloom filter suffers most. Wide fingerprints have some reserve.
+    EXPECT_GT(live, 10 * kFpr);
   }
 }
 
@@ -426,14 +428,14 @@ TYPED_TEST(AnySeries, RefusesMoreSitesThanItsGoalAllows) {
   EXPECT_EQ(own.merge(delta).error().code, Errc::limit);
   EXPECT_EQ(own, own_before);
 
-  // The same by bytes: with two chains, a goal for one.
+  // The same with bytes: two chains, and a goal for one.
   Bytes bytes = encoded(series);
   bytes[24] = 1;
   store_u64(bytes.data() + bytes.size() - 8, checksum(ByteView(bytes).first(bytes.size() - 8)));
   EXPECT_FALSE(TypeParam::decode(bytes));
 }
 
-// The share of a link does not depend on the number of sites where the chain is shared.
+// If the chain is shared, the share of a link does not depend on the number of sites.
 TEST(ObservedSeries, CountsTheSitesOfDotsInASharedChain) {
   const SeriesGoal goal = goal_of(10, 2, Chains::shared);
   auto series = series_of<ObservedCuckooSeries>(goal, keys(0, 50), 0);
@@ -627,7 +629,7 @@ TEST(ObservedSeries, SeldomLosesAnotherKeyToARemovalByKeyAlone) {
     lost += !series.remove(key(n - kLive));
     ASSERT_TRUE(series.add(key(n), at(0)));
   }
-  // Far below the chance that some other entry meets the key, live_fpr().
+  // Far below live_fpr(), the chance that some other entry collides with the key.
   EXPECT_LT(static_cast<double>(lost), 19 * kLive * series.live_fpr() / 10);
 }
 
@@ -691,7 +693,7 @@ TEST(ObservedSeries, RemovesANamedEntryAndNoOther) {
   EXPECT_FALSE(b.contains(key(1)));
 }
 
-// Figure 3.4 of the thesis: the keys are the same to the filter.
+// Figure 3.4 of the thesis: the filter cannot tell the keys apart.
 TEST(ObservedSeries, LosesNoKeyWhenTwoSitesRemoveAnotherAtOnce) {
   const Digest e4 = key(4), e5 = {e4.lo + 1, e4.hi};
   ObservedCuckooSeries a = *ObservedCuckooSeries::make(goal_of(10, 2)), b = a;
@@ -711,7 +713,7 @@ TEST(ObservedSeries, RefusesADeltaWithAGapInAnyLink) {
   ObservedCuckooSeries::Delta first(goal), second(goal);
   add_all(sender, keys(0, 6), 1, first);  // two links, the second of eight keys
   add_all(sender, keys(6, 10), 1, second);
-  add_all(sender, keys(10, 12), 0, second);  // a chain of which nothing is missing
+  add_all(sender, keys(10, 12), 0, second);  // a chain that lacks nothing
   const ObservedCuckooSeries before = receiver;
   EXPECT_EQ(receiver.admits(second).error().code, Errc::gap);
   EXPECT_EQ(receiver.merge(second).error().code, Errc::gap);

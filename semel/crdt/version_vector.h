@@ -1,11 +1,11 @@
-// VersionVector: for each site, how many of its events have been seen: all of them up to a number.
+// VersionVector: for each site, the number up to which all its events have been seen.
 //
-// Contract  It stands for the set of dots (s, 1) to (s, at(s)) of every site s, and grows only.
+// Contract  It stands for the set of dots (s, 1) to (s, at(s)) of every site s, and only grows.
 // Merge     Union: the greater number for each site. Commutative, associative, idempotent.
 // Cost      at, contains: O(log sites). advance: O(sites) for a new site. merge, compare: O(sites).
 // Memory    16 bytes for each site that has events.
-// Format    A part of other formats: the number of sites, then for each in ascending order its id
-//           and its number.
+// Format    Other formats contain it: the number of sites, then for each site, in ascending order,
+//           its id and its number.
 #pragma once
 
 #include <algorithm>
@@ -34,11 +34,11 @@ class VersionVector {
   }
   bool contains(Dot dot) const { return dot.counter <= at(dot.site); }
 
-  // The name of the next event of a site. Errc::limit when its numbers are used up.
+  // Returns the dot of the next event of a site. Errc::limit if its numbers are used up.
   Result<Dot> next(SiteId site) const;
-  // Allocates what so many more sites need, so that advance() and merge() cannot fail.
+  // Allocates room for so many more sites, so that advance() and merge() cannot fail.
   void make_room(std::size_t sites) { sites_.reserve(sites_.size() + sites); }
-  // Sees the events of a site up to this one. REQUIRES: 1 <= counter <= Dot::kLastCounter.
+  // Adds the events of a site up to this one. REQUIRES: 1 <= counter <= Dot::kLastCounter.
   void advance(Dot dot) {
     SEMEL_ASSERT(dot.counter >= 1 && dot.counter <= Dot::kLastCounter);
     if (knows_only(dot.site)) {
@@ -50,20 +50,20 @@ class VersionVector {
 
   std::uint64_t sum() const;  // of all numbers
 
-  bool merge(const VersionVector& other);  // true if it changed
+  bool merge(const VersionVector& other);  // Returns true if it changed.
   std::partial_ordering compare(const VersionVector& other) const;
 
   std::span<const Site> sites() const { return sites_; }  // ascending
 
   void encode(Sink out) const;
-  // Errc::limit for more than `most_sites`; Errc::corrupt unless sites ascend and numbers are
+  // Errc::limit for more than `most_sites`. Errc::corrupt unless sites ascend and numbers are
   // sound.
   static Result<VersionVector> decode(Reader& in, std::size_t most_sites = 65'536);
 
   bool operator==(const VersionVector&) const = default;
 
  private:
-  // The common case, in a few instructions.
+  // Handles the common case in a few instructions.
   bool knows_only(SiteId site) const { return sites_.size() == 1 && sites_.front().site == site; }
   std::uint64_t find(SiteId site) const;
   void insert(Dot dot);

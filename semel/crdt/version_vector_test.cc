@@ -1,4 +1,4 @@
-// VersionVector and Dot: a set of dots that has no holes, beside an exact twin.
+// VersionVector and Dot: a set of dots without holes, beside an exact twin.
 #include "semel/crdt/version_vector.h"
 
 #include <gtest/gtest.h>

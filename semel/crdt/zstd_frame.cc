@@ -11,7 +11,7 @@
 namespace semel::zstd_frame {
 namespace {
 
-// docs/formats/zstd_frame_v1.md. All integers little-endian.
+// docs/formats/zstd_frame_v1.md. All integers are little-endian.
 //
 //    OFFSET     SIZE  FIELD
 //         0        4  magic, the bytes "SZF1"
@@ -35,8 +35,8 @@ Context* checked(Context* context) {
   return context;
 }
 
-// Makes `to` the frame of zstd of `content`. False if that is larger than `to`, which stays as it
-// was.
+// Compresses `content` into `to` as a zstd frame. Returns false, and leaves `to` as it was, if the
+// frame is larger than `to`.
 bool pack(ByteView content, Bytes& to) {
   struct Free {
     void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
@@ -49,7 +49,7 @@ bool pack(ByteView content, Bytes& to) {
   return true;
 }
 
-// Fills `content` exactly. False if the frame of zstd gives anything else.
+// Fills `content` exactly. Returns false if the zstd frame gives anything else.
 bool unpack(ByteView packed, Bytes& content) {
   struct Free {
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
@@ -60,8 +60,8 @@ bool unpack(ByteView packed, Bytes& content) {
   return size == content.size();  // an error is larger than any size
 }
 
-// Whether the bytes are one frame of zstd, and no more, that could hold so much: a block holds at
-// most 128 KiB and takes four bytes or more.
+// Returns true if the bytes are exactly one zstd frame that could hold so much. A block holds at
+// most 128 KiB and takes at least four bytes.
 bool may_hold(ByteView packed, std::uint64_t content_size) {
   constexpr std::uint64_t kLeastBlock = 4;
   return content_size / ZSTD_BLOCKSIZE_MAX <= packed.size() / kLeastBlock &&

@@ -1,4 +1,4 @@
-// Zstd frames: round trips, sizes, and frames from friend and foe.
+// Zstd frames: round trips, sizes, and sound and hostile frames.
 #include "semel/crdt/zstd_frame.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ void repair_checksum(Bytes& bytes) {
   store_u64(bytes.data() + body.size(), checksum(body));
 }
 
-// What decode says to bytes whose checksum is made right, as an enemy would.
+// Returns the error of decode() for bytes with a corrected checksum, as an attacker would send.
 Errc refusal(Bytes bytes, std::uint64_t most_bytes = kMost) {
   repair_checksum(bytes);
   const Result<Bytes> content = zstd_frame::decode(bytes, most_bytes);
@@ -63,7 +63,7 @@ TEST(ZstdFrame, GivesBackTheContent) {
 
 TEST(ZstdFrame, IsSmallWhereTheContentHasPatterns) {
   EXPECT_LT(encoded(repetitive(100'000)).size(), 1000u);
-  EXPECT_LT(encoded(repetitive(300)).size(), 100u);  // which other tests damage
+  EXPECT_LT(encoded(repetitive(300)).size(), 100u);  // other tests damage this one
   EXPECT_EQ(encoded(random_bytes(100'000)).size(), 100'000 + zstd_frame::kOverhead);
 }
 
@@ -74,7 +74,7 @@ TEST(ZstdFrame, AppendsToWhatIsThere) {
   EXPECT_TRUE(std::equal(alone.begin(), alone.end(), out.begin() + 3, out.end()));
 }
 
-// Read only: another version of zstd may write other bytes.
+// Only reads them: another version of zstd may write other bytes.
 TEST(ZstdFrame, ReadsTheGoldenFiles) {
   for (const auto& [name, content] : {std::pair("zstd_frame_v1.bin", repetitive(300)),
                                       std::pair("zstd_frame_v1_stored.bin", random_bytes(50))}) {
@@ -114,8 +114,8 @@ TEST(ZstdFrame, RefusesEveryFlippedBit) {
   }
 }
 
-// With a checksum that is right zstd itself may find nothing wrong, but the size always holds, and
-// a header with any bit flipped contradicts the rest.
+// With a correct checksum zstd itself may find nothing wrong. But the size always holds, and any
+// flipped bit in the header contradicts the rest.
 TEST(ZstdFrame, IsOfTheSizeThatItSaysWhateverBitIsFlipped) {
   const Bytes bytes = encoded(repetitive(300));
   for (std::size_t bit = 32; bit < 8 * (bytes.size() - 8); ++bit) {
@@ -174,8 +174,7 @@ TEST(ZstdFrame, DoesNotAllocateWhatThePackedBytesCannotHold) {
   EXPECT_LE(largest.bytes(), bytes.size());
 }
 
-// Two frames of zstd one after the other, or one and a frame to be skipped, would be another
-// encoding.
+// Two zstd frames, or one followed by a skippable frame, would be another encoding.
 TEST(ZstdFrame, RefusesMoreThanOneFrameOfZstd) {
   const Bytes one = encoded(repetitive(300));
   const ByteView packed = ByteView(one).subspan(kHeaderSize, one.size() - zstd_frame::kOverhead);

@@ -14,7 +14,7 @@
 namespace semel {
 namespace {
 
-// docs/formats/bloom_v1.md. All integers little-endian.
+// docs/formats/bloom_v1.md. All integers are little-endian.
 //
 //    OFFSET     SIZE  FIELD
 //         0        4  magic, the bytes "SBF1"; a new layout takes a new magic
@@ -28,8 +28,8 @@ namespace {
 constexpr std::uint32_t kMagic = 0x31464253;
 constexpr std::size_t kTrailerSize = 8;
 
-// The probes of a key in the plain layout: probe i is the point lo + i * hi on a circle of 2^64,
-// scaled to the bits.
+// Calls visit(bit) for the probes of a key in the plain layout, until it returns false. Probe i is
+// the point lo + i * hi on a circle of 2^64, scaled to the number of bits.
 template <class Visit>
 void for_each_plain_probe(const BloomShape& shape, Digest key, Visit visit) {
   for (std::uint32_t i = 0; i < shape.probes; ++i) {
@@ -44,8 +44,8 @@ void plain_touch(const std::uint64_t* words, const BloomShape& shape, Digest key
   });
 }
 
-// Not inlined, so that BloomFilter::contains only jumps: saving registers costs the blocked layout a
-// tenth of its time.
+// This is not inlined, so that BloomFilter::contains only jumps. Saving registers there would cost
+// the blocked layout a tenth of its time.
 [[gnu::noinline]] bool plain_contains(const std::uint64_t* words, const BloomShape& shape,
                                       Digest key) {
   std::uint64_t set = 1;
@@ -84,7 +84,7 @@ Result<BloomShape> BloomShape::for_goal(const Goal& goal) {
     shape.bits = size.bits;
     shape.probes = size.probes;
   } else {
-    // A root of a rate just below 1 rounds to 1.
+    // The root of a rate just below 1 rounds to 1.
     const double line_fpr = std::min(std::pow(goal.fpr, 1.0 / shape.lines()), kMostErrorRate);
     if (line_fpr < bloom_math::kLeastBlockedFpr) {
       return Error{Errc::limit, "so low an fpr needs more lines, or the plain layout"};
@@ -100,7 +100,8 @@ Result<BloomShape> BloomShape::for_goal(const Goal& goal) {
   return shape;
 }
 
-// One line costs 8 % more than the plain layout at 1e-3, two lines as much at 1e-6, and so on.
+// One line costs 8 % more bits than the plain layout at 1e-3, two lines cost the same at 1e-6, and
+// so on.
 BloomLayout BloomShape::blocked_for(double fpr) {
   const double lines = std::ceil(-std::log10(fpr) / 3);
   return static_cast<BloomLayout>(std::clamp(lines, 1.0, double{limits::kBlockedLines}));
@@ -218,7 +219,7 @@ double BloomFilter::cardinality() const {
   if (plain()) {
     return bloom_math::plain_cardinality(shape_.bits, shape_.probes, static_cast<double>(zeros));
   }
-  // Sections are equally full in the mean, so that one of them stands for all.
+  // Sections are equally full on average, so one section stands for all.
   return bloom_math::blocked_cardinality(shape_.bits / sections_.lines, sections_.probes,
                                          static_cast<double>(zeros) / sections_.lines);
 }
@@ -250,7 +251,7 @@ Result<BloomFilter> BloomFilter::decode(ByteView in) {
   if (!r.ok()) return Error{Errc::truncated, "Bloom filter: header"};
   if (magic != kMagic) return Error{Errc::unsupported, "Bloom filter: magic"};
   if (!shape.valid()) return Error{Errc::corrupt, "Bloom filter: shape"};
-  // Length before allocation: until here `bits` is only a claim.
+  // Check the length before allocating: `bits` is only a claim until then.
   if (r.rest() < kTrailerSize) return Error{Errc::truncated, "Bloom filter: words"};
   if (r.rest() - kTrailerSize != shape.bits / 8) return Error{Errc::corrupt, "Bloom filter: size"};
 

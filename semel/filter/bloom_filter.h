@@ -1,13 +1,16 @@
-// BloomFilter: a set of keys that never forgets one, and now and then claims one it never saw.
+// BloomFilter: a set that never forgets a key, and now and then claims a key that it never saw.
 //
 // Contract  After add(x), contains(x) holds for ever: through copies, merges and the wire.
-//           contains(y) for a key y never added is true with the probability live_fpr(). Averaged
-//           over random digests that is expected_fpr(n) after n distinct keys: exact for the blocked
-//           layout, an estimate for the plain one (docs/math/bloom.md says how near).
+//           For a key y that was never added, contains(y) is true with the probability live_fpr().
+//           The mean of that over random digests is expected_fpr(n) after n distinct keys. It is
+//           exact for the blocked layout and an estimate for the plain one (docs/math/bloom.md says
+//           how close).
 // Merge     Union. Commutative, associative, idempotent (tests/laws). Only equal shapes merge.
-// Layouts   plain: probes anywhere; the fewest bits, and a cache miss for each probe.
-//           blocked: all probes of a key in one cache line, or evenly in two, three or four; a miss
-//           for each line, and some more bits, the more so the lower the error. Bits per key:
+// Layouts   plain: probes may lie anywhere. It takes the fewest bits and one cache miss for each
+//           probe.
+//           blocked: all probes of a key lie in one cache line, or are spread evenly over two,
+//           three or four. It takes one miss for each line. It needs more bits, and the lower the
+//           error, the more. Bits per key:
 //
 //             error       1e-1   1e-2   1e-3   1e-4   1e-5   1e-6
 //             plain       4.81   9.59  14.38  19.17  23.97  28.76
@@ -15,8 +18,8 @@
 //             blocked2    4.85   9.67  14.63  19.84  25.27  31.09
 //             blocked3    4.81   9.63  14.51  19.46  24.53  29.75
 //
-// Cost      A lookup costs the misses above, an add as many. The batch forms load ahead and come
-//           near to what the memory can give. merge, fill, cardinality, live_fpr: O(bits / 64).
+// Cost      A lookup or an add costs the misses above. The batch forms prefetch and come close to
+//           the limit of the memory. merge, fill, cardinality, live_fpr: O(bits / 64).
 // Memory    bits / 8 bytes, fixed at construction. For a set that grows, see filter/bloom_series.h.
 // Threads   const members may run at once; any other call needs the object to itself.
 // Format    docs/formats/bloom_v1.md. Every released version stays readable (tests/golden).
@@ -46,7 +49,7 @@ enum class BloomLayout : std::uint8_t {
   blocked4 = 4,
 };
 
-// All that two filters must agree on before they can merge.
+// Everything that two filters must agree on before they can merge.
 struct BloomShape {
   struct Goal {
     std::uint64_t keys;
@@ -58,18 +61,18 @@ struct BloomShape {
   BloomLayout layout;
   std::uint32_t probes;  // k: 1 to 32; blocked: 1 to 24 for each line
   std::uint64_t bits;    // m: a positive multiple of 64; blocked: of 512 for each line
-  HashId hash;           // what made the digests
+  HashId hash;           // the hash that made the digests
 
-  // The probes and the bits that bring expected_fpr(keys) to fpr with the least memory.
-  // Errc::invalid unless keys > 0 and 0 < fpr < 1; Errc::limit beyond limits::kFilterBits, and for a
-  // blocked filter below an error of 1e-10 for each line.
+  // Returns the probes and bits that bring expected_fpr(keys) to fpr with the least memory.
+  // Errc::invalid unless keys > 0 and 0 < fpr < 1. Errc::limit beyond limits::kFilterBits, and for
+  // a blocked filter below an error of 1e-10 for each line.
   static Result<BloomShape> for_goal(const Goal& goal);
 
-  // The blocked layout with the fewest lines that takes at most 10 % more bits than the plain one;
-  // four lines where none does.
+  // Returns the blocked layout with the fewest lines that takes at most 10 % more bits than the
+  // plain one, or four lines if no layout does.
   static BloomLayout blocked_for(double fpr);
 
-  // The fields, a part of formats.
+  // The fields as bytes. Other formats contain them.
   static constexpr std::size_t kEncodedSize = 20;
   void encode(Sink out) const;
   static BloomShape decode(Reader& in);  // not checked: it may not be valid()
@@ -85,52 +88,52 @@ class BloomFilter {
   // REQUIRES: shape.valid().
   explicit BloomFilter(const BloomShape& shape);
 
-  // Keys come hashed (hash/hasher.h), so that one hashing serves a whole series or tree of filters.
+  // Keys come hashed (hash/hasher.h), so that one digest serves a whole series or tree of filters.
   // REQUIRES: the digest was made by shape().hash.
 
-  // True if the key was certainly not there before; false if it was, or seemed to be.
+  // Returns true if the key was certainly absent. Returns false if it was present or seemed to be.
   bool add(Digest key);
   bool contains(Digest key) const;
 
-  // Brings the line that contains(key) will need first.
+  // Prefetches the line that contains(key) will need first.
   [[gnu::always_inline]] void prefetch(Digest key) const {
     const std::uint64_t at = plain() ? scale(key.lo, shape_.bits) / 64
                                      : scale(key.lo, sections_.blocks) * bloom_block::kBlockWords;
     semel::prefetch(array_.words().data() + at);
   }
 
-  // The same for many keys, in order: faster from about a dozen on, and several times as fast on a
-  // filter larger than the cache. REQUIRES: the spans are of equal size.
+  // Adds or looks up many keys, in order. This is faster from about a dozen keys on, and several
+  // times as fast on a filter larger than the cache. REQUIRES: the spans are of equal size.
   void add(std::span<const Digest> keys, std::span<bool> added);
   void contains(std::span<const Digest> keys, std::span<bool> found) const;
 
-  // Adds every key of `other`; true if that changed anything. Errc::mismatch, and no change, if the
-  // shapes differ.
+  // Adds every key of `other`. Returns true if that changed anything. Errc::mismatch, and no
+  // change, if the shapes differ.
   Result<bool> merge(const BloomFilter& other);
 
-  // The same for a part of `other`: its words from number `first` on. REQUIRES: first + words.size()
-  // is at most words().size().
+  // Merges a part of another filter: its words from number `first` on. Returns true if that changed
+  // anything. REQUIRES: first + words.size() is at most words().size().
   bool unite(std::uint64_t first, std::span<const std::uint64_t> words);
 
-  // Below the keys: the bits that add(key) sets (some perhaps twice, where probes meet), and all bits,
-  // bit i being bit i % 64 of word i / 64.
+  // Access to the bits. bits_of() returns the bits that add(key) sets; a bit may occur twice where
+  // probes meet. words() returns all bits: bit i is bit i % 64 of word i / 64.
   using KeyBits = std::array<std::uint64_t, bloom_block::kMostBits>;
   std::span<const std::uint64_t> bits_of(Digest key, KeyBits& room) const;
   std::span<const std::uint64_t> words() const { return array_.words(); }
-  // True if the bit was clear. REQUIRES: bit < shape().bits.
+  // Sets a bit. Returns true if it was clear. REQUIRES: bit < shape().bits.
   bool set(std::uint64_t bit);
 
   const BloomShape& shape() const { return shape_; }
   double fill() const;         // the share of bits that are set, in [0, 1]
   double cardinality() const;  // an estimate of the number of distinct keys added
-  double live_fpr() const;     // the chance that a key never added is said to be there, now
+  double live_fpr() const;     // the current chance that a key never added is claimed
   std::uint64_t bytes() const { return shape_.bits / 8; }
 
   // Appends the encoding to `out`. Equal filters give equal bytes.
   void encode(Sink out) const;
 
-  // Reads one filter that fills `in` exactly. `in` may come from an enemy: nothing is allocated
-  // before its length is known to match, and what is returned keeps every promise above.
+  // Reads one filter that fills `in` exactly. `in` is untrusted: nothing is allocated before its
+  // length is known to match, and the filter returned keeps every promise above.
   static Result<BloomFilter> decode(ByteView in);
 
   bool operator==(const BloomFilter&) const = default;
@@ -139,8 +142,8 @@ class BloomFilter {
   bool plain() const { return shape_.layout == BloomLayout::plain; }
 
   BloomShape shape_;                // valid(), and never changes
-  bloom_block::Sections sections_;  // what the blocked layout needs of it, worked out once
-  BitArray array_;                  // of shape_.bits
+  bloom_block::Sections sections_;  // derived from shape_, for the blocked layout
+  BitArray array_;                  // shape_.bits bits
 };
 
 }  // namespace semel

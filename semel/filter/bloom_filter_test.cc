@@ -1,7 +1,7 @@
-// BloomFilter: membership, rate, merge, and bytes from friend and foe, in every layout.
+// BloomFilter: membership, rate, merge, and sound and hostile bytes, in every layout.
 //
-// Every test is deterministic: keys are numbered, seeds are fixed. Where chance is involved the
-// tolerance is five standard deviations of the count measured, not a guess.
+// Every test is deterministic: keys are numbered, seeds are fixed. Where chance is involved, the
+// tolerance is five standard deviations of the measured count.
 #include "semel/filter/bloom_filter.h"
 
 #include <gtest/gtest.h>
@@ -43,14 +43,14 @@ struct Case {
   using Type = BloomFilter;
   static constexpr std::size_t kHeaderSize = 24;
 
-  // Laws.
+  // For the laws.
   static Type make(int replica) {
     return filter_of(1000 * replica, 1000 * replica + 1500, kLayout);
   }
   static bool holds(const Type& filter, int replica) {
     return count_found(filter, keys(1000 * replica, 1000 * replica + 1500)) == 1500;
   }
-  // Hostile bytes, golden files and the twin: a filter of some hundred bytes.
+  // For hostile bytes, golden files and the twin: a filter of some hundred bytes.
   static Type make() {
     BloomFilter filter(shape_for(40, 0.05, kLayout));
     add_all(filter, keys(0, 20));
@@ -177,7 +177,7 @@ TEST(BloomFilter, IsTheSameAddedOneByOneOrBatched) {
 
 TEST(BloomFilter, AnswersBatchesOfAnySizeAsOneByOne) {
   for (const BloomLayout layout : kLayouts) {
-    const BloomFilter filter = filter_of(0, 20'000, layout, 0.1);  // twice as full as planned
+    const BloomFilter filter = filter_of(0, 20'000, layout, 0.1);  // twice its capacity
     for (const std::size_t size : {0, 1, 2, 47, 48, 49, 511, 512, 513, 1200}) {
       const std::vector<Digest> batch = keys(19'000, 19'000 + size * 2);
       Answers found(batch.size());
@@ -208,11 +208,11 @@ TEST(BloomBlock, GivesTheSameBitsOnEveryProcessor) {
     ASSERT_TRUE(bloom_block::test_avx512(a.data(), high, line, probes));
     held += portable;
   }
-  EXPECT_GT(held, 10'000);  // or one of the answers would hardly have been tried
+  EXPECT_GT(held, 10'000);  // otherwise one answer was hardly tried
   EXPECT_LT(held, 190'000);
 }
 
-// The rate that is promised, the rate that the bits amount to, and the rate that is met.
+// Compares the promised rate, the rate computed from the bits, and the measured rate.
 TEST(BloomFilter, FalsePositiveRateIsWhatTheFormulasSay) {
   constexpr std::uint64_t kKeys = 20'000, kTrials = 1'000'000;
   const std::vector<Digest> absent = keys(kKeys, kKeys + kTrials);
@@ -232,7 +232,7 @@ TEST(BloomFilter, FalsePositiveRateIsWhatTheFormulasSay) {
   }
 }
 
-// Over many filters, because the bits of one deviate from their mean.
+// Takes the mean over many filters, because the bits of a single filter deviate from their mean.
 TEST(BloomFilter, LiveRateIsInTheMeanTheExpectedOne) {
   constexpr std::uint64_t kKeys = 2000;
   for (const BloomLayout layout : kLayouts) {
@@ -245,11 +245,11 @@ TEST(BloomFilter, LiveRateIsInTheMeanTheExpectedOne) {
       }
       const Mean mean = mean_of(live);
       const double expected = shape_for(kKeys, fpr, layout).expected_fpr(kKeys);
-      // The plain formula is an estimate: it is low by a share of about k^2 / 2m for its own part.
+      // The plain formula is an estimate: it is too low by a share of about k^2 / 2m.
       const double slack = layout == plain ? 0.002 * expected : 0;
       EXPECT_NEAR(mean.value, expected, 5 * mean.error + slack)
           << static_cast<int>(layout) << " " << fpr;
-      EXPECT_LT(mean.error, 0.02 * expected);  // or the test above would say little
+      EXPECT_LT(mean.error, 0.02 * expected);  // otherwise the check above says little
     }
   }
 }
@@ -300,7 +300,7 @@ TEST(BloomFilter, SaysWhetherAMergeChangedIt) {
   }
 }
 
-// Of filters small and large, at errors that take one word of probes and several.
+// Covers small and large filters, and errors that take one word of probes or several.
 TEST(BloomFilter, TellsTheBitsOfAKeyAsAddSetsThem) {
   for (const BloomLayout layout : kLayouts) {
     for (const double fpr : {0.5, 0.01, 1e-4, 1e-9}) {

@@ -12,11 +12,12 @@
 namespace semel::bloom_math {
 namespace {
 
-// Equation 5 with the parts that depend on the probes alone worked out:
+// Equation 5, with the parts that depend only on the probes computed beforehand:
 //
 //   fpr(B, n) = sum over i of weight[i] * (1 - share[i] / B)^n
 //
-// share[i] is the chance that a key which falls into the block touches at least one of i given bits.
+// share[i] is the chance that a key which falls into the block touches at least one of i given
+// bits.
 class BlockedModel {
  public:
   BlockedModel(std::uint32_t probes, std::uint64_t block_bits)
@@ -24,7 +25,7 @@ class BlockedModel {
     SEMEL_ASSERT(probes >= 1 && probes <= limits::kBlockedProbes);
     const auto bits = static_cast<long double>(block_bits);
 
-    // distinct[d]: the chance that the probes of one key fall on d different bits.
+    // distinct[d] is the chance that the probes of one key fall on d different bits.
     std::array<long double, limits::kBlockedProbes + 2> distinct{1};
     for (std::uint32_t thrown = 0; thrown < probes; ++thrown) {
       for (std::uint32_t d = thrown + 1; d > 0; --d) {
@@ -54,7 +55,7 @@ class BlockedModel {
     return std::clamp(static_cast<double>(sum), 0.0, 1.0);
   }
 
-  // The least number of blocks with fpr(blocks, keys) <= goal, or 0 if `most` are too few.
+  // Returns the least number of blocks with fpr(blocks, keys) <= goal, or 0 if `most` are too few.
   std::uint64_t blocks_for(std::uint64_t keys, double goal, std::uint64_t most) const {
     std::uint64_t enough = std::min(most, divide_up(keys, block_bits_));
     std::uint64_t few = 0;
@@ -77,12 +78,12 @@ class BlockedModel {
   std::array<long double, limits::kBlockedProbes + 1> share_{};
 };
 
-// The number n of keys for which (1 - touch)^n is the share of bits that stay zero.
+// Returns the number n of keys for which (1 - touch)^n is the share of clear bits.
 double keys_for(std::uint64_t bits, double zeros, double touch) {
   return std::log(std::max(zeros, 1.0) / static_cast<double>(bits)) / std::log1p(-touch);
 }
 
-// The chance that one of `probes` independent probes into `bits` hits a given bit.
+// Returns the chance that at least one of `probes` independent probes into `bits` hits a given bit.
 double touched(std::uint64_t bits, std::uint32_t probes) {
   return -std::expm1(probes * std::log1p(-1 / static_cast<double>(bits)));
 }
@@ -104,7 +105,7 @@ double plain_live_fpr(double fill, std::uint32_t probes) { return std::pow(fill,
 double blocked_live_fpr(std::span<const std::uint64_t> words, std::uint32_t probes) {
   constexpr std::size_t kWords = kBlockBits / 64;
   SEMEL_ASSERT(!words.empty() && words.size() % kWords == 0);
-  std::array<std::uint64_t, kBlockBits + 1> blocks_with{};  // so many bits set
+  std::array<std::uint64_t, kBlockBits + 1> blocks_with{};  // blocks by number of set bits
   for (std::size_t at = 0; at < words.size(); at += kWords) {
     unsigned ones = 0;
     for (const std::uint64_t word : words.subspan(at, kWords)) {
@@ -120,7 +121,7 @@ double blocked_live_fpr(std::span<const std::uint64_t> words, std::uint32_t prob
   return sum / (static_cast<double>(words.size()) / kWords);
 }
 
-// Equation 2, then 4: the best number of probes, rounded, and the bits that it needs.
+// Uses equation 2, then 4: the best number of probes, rounded, and the bits that it needs.
 Size plain_size(std::uint64_t keys, double fpr) {
   SEMEL_ASSERT(keys > 0 && fpr > 0 && fpr < 1);
   const double probes = std::clamp(std::round(-std::log2(fpr)), 1.0, double{limits::kPlainProbes});
@@ -131,7 +132,8 @@ Size plain_size(std::uint64_t keys, double fpr) {
   return {divide_up(static_cast<std::uint64_t>(bits), 64) * 64, used};
 }
 
-// Memory as a function of the probes has one minimum, near that of the plain layout: walk to it.
+// Memory as a function of the probes has one minimum, near that of the plain layout. The loop walks
+// to it.
 Size blocked_size(std::uint64_t keys, double fpr, std::uint64_t block_bits,
                   std::uint32_t most_probes) {
   SEMEL_ASSERT(keys > 0 && fpr >= kLeastBlockedFpr && fpr < 1);

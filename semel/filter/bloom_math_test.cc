@@ -1,4 +1,4 @@
-// The formulas, against brute force where the universe is small enough.
+// Checks the formulas against brute force where the universe is small enough.
 #include "semel/filter/bloom_math.h"
 
 #include <gtest/gtest.h>
@@ -11,10 +11,10 @@
 namespace semel::bloom_math {
 namespace {
 
-// The mean rate of a block after `keys` keys, by following the number of set bits probe by probe.
-// All terms are positive: slow, and exact.
+// Returns the mean rate of a block after `keys` keys. Follows the number of set bits probe by
+// probe. All terms are positive, so this is slow but exact.
 double block_fpr(std::uint32_t probes, std::uint64_t keys) {
-  std::vector<double> chance(kBlockBits + 1);  // that so many bits are set
+  std::vector<double> chance(kBlockBits + 1);  // index: number of set bits
   chance[0] = 1;
   for (std::uint64_t probe = 0; probe < probes * keys; ++probe) {
     for (std::size_t set = kBlockBits; set > 0; --set) {

@@ -15,7 +15,7 @@
 namespace semel {
 namespace {
 
-// docs/formats/series_v1.md. All integers little-endian.
+// docs/formats/series_v1.md. All integers are little-endian.
 //
 //    OFFSET     SIZE  FIELD
 //         0        4  magic, the bytes "SBS1"; a new layout takes a new magic
@@ -24,16 +24,16 @@ namespace {
 //         8        8  error, a double
 //        16        8  capacity of the first filter
 //        24        8  seed of the hash, or name of its key
-//        32        8  filters that follow: each its keys, the size of its encoding, and that
+//        32        8  number of filters that follow; each has its keys, the size of its encoding,
+//                     and the encoding
 //   end - 8        8  checksum of all the bytes before it
 constexpr std::uint32_t kMagic = 0x31534253;
 constexpr std::size_t kTrailerSize = 8;
 constexpr std::size_t kLinkHeader = 16;
 constexpr std::size_t kHeaderSize = 40;
-constexpr std::size_t kMostLinkOverhead =
-    64;  // its header, and what a filter takes beside its bits
+constexpr std::size_t kMostLinkOverhead = 64;  // a filter without its bits, and its header
 
-// Shapes are worked out in floating point, and another machine may round the last digit otherwise.
+// Shapes are computed in floating point, and another machine may round the last digit differently.
 constexpr double kRounding = 1 + 1e-6;
 
 Result<void> check(const BloomSeries::Goal& goal) {
@@ -106,7 +106,7 @@ std::size_t BloomSeries::add_while_room(std::span<const Digest> keys, std::span<
   SEMEL_ASSERT(keys.size() == added.size());
   Candidates unseen;
   for (std::size_t start = 0; start < keys.size(); start += Candidates::kChunk) {
-    // Strike out what an older filter knows, then let the newest decide about the rest.
+    // Older filters answer for the keys that they know. The newest filter decides about the rest.
     unseen.take(keys, start);
     for (std::size_t i = 0; i + 1 < links_.size(); ++i) {
       unseen.strike_out(links_[i].filter, added, false);
@@ -149,7 +149,7 @@ void BloomSeries::contains(std::span<const Digest> keys, std::span<bool> found) 
 }
 
 double BloomSeries::live_fpr() const {
-  double silent = 0;  // the logarithm of the chance that no filter claims a key it never saw
+  double silent = 0;  // log of the chance that no filter claims an absent key
   for (const Link& link : links_) silent += std::log1p(-link.filter.live_fpr());
   return -std::expm1(silent);
 }

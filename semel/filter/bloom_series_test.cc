@@ -23,7 +23,7 @@ BloomSeries series_of(std::uint64_t first, std::uint64_t last, double fpr,
   return series;
 }
 
-// Small capacities force growth in the midst of batches.
+// The capacities are small, so that the series grows in the middle of a batch.
 RC_GTEST_PROP(BloomSeries, NeverSaysNewTwiceInWhateverPortions, ()) {
   BloomSeries series = *BloomSeries::make({1e-6, 3, kTestHash});
   std::unordered_set<int> twin;
@@ -43,8 +43,7 @@ RC_GTEST_PROP(BloomSeries, NeverSaysNewTwiceInWhateverPortions, ()) {
     }
   }
   RC_ASSERT(series.keys() == said_new);
-  RC_ASSERT(said_new + 1 >=
-            twin.size());  // at 1e-6, two wrong answers of 200 are out of the question
+  RC_ASSERT(said_new + 1 >= twin.size());  // at 1e-6, two errors in 200 do not happen
 }
 
 TEST(BloomSeries, AddsOneByOneAsInBatches) {
@@ -60,7 +59,7 @@ TEST(BloomSeries, AddsOneByOneAsInBatches) {
   EXPECT_EQ(series.filters(), 7u);  // 10 + 20 + ... + 640 = 1270
 }
 
-// From a hundred keys to a thousand times as many, and beyond what any filter was made for.
+// Grows from a hundred keys to a thousand times as many, far beyond the first filters.
 TEST(BloomSeries, KeepsItsErrorHoweverFarItGrows) {
   constexpr std::uint64_t kTrials = 1'000'000;
   const std::vector<Digest> absent = keys(10'000'000, 10'000'000 + kTrials);
@@ -108,7 +107,7 @@ TEST(BloomSeries, GrowsForNewKeysOnly) {
   EXPECT_EQ(series.filters(), 2u);
 }
 
-// An error so low that the first filter is possible and the second is not.
+// The error is so low that the first filter is possible and the second is not.
 TEST(BloomSeries, SaysHowManyItTookWhenItCanGrowNoMore) {
   BloomSeries series = *BloomSeries::make({1.7e-40, 10, kTestHash});
   std::vector<Digest> some = keys(0, 12);

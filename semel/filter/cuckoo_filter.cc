@@ -9,7 +9,7 @@
 namespace semel {
 namespace {
 
-// docs/formats/cuckoo_v1.md. All integers little-endian.
+// docs/formats/cuckoo_v1.md. All integers are little-endian.
 //
 //    OFFSET     SIZE  FIELD
 //         0        4  magic, the bytes "SCF1"; a new layout takes a new magic
@@ -20,7 +20,8 @@ namespace {
 //         8        8  buckets
 //        16        8  entries inside
 //        24        8  seed of the hash, or name of its key
-//        32        F  fingerprints, slot by slot, packed; F = slots * fingerprint bits / 8, rounded up
+//        32        F  fingerprints, slot by slot, packed; F = slots * fingerprint bits / 8, rounded
+//                     up
 //      32+F        P  payloads, slot by slot, packed; P = slots * payload bits / 8, rounded up
 //    32+F+P        8  checksum of all the bytes before it
 constexpr std::uint32_t kMagic = 0x31464353;
@@ -108,7 +109,7 @@ Result<CuckooFilter> CuckooFilter::decode(ByteView in) {
   if (!r.ok()) return Error{Errc::truncated, "cuckoo filter: header"};
   if (magic != kMagic) return Error{Errc::unsupported, "cuckoo filter: magic"};
   if (!shape.valid()) return Error{Errc::corrupt, "cuckoo filter: shape"};
-  // Length before allocation: until here `buckets` is only a claim.
+  // Check the length before allocating: `buckets` is only a claim until then.
   if (r.rest() < kTrailerSize) return Error{Errc::truncated, "cuckoo filter: slots"};
   if (r.rest() - kTrailerSize != divide_up(shape.slots() * shape.fingerprint_bits, 8) +
                                      divide_up(shape.slots() * shape.payload_bits, 8)) {

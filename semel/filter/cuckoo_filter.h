@@ -1,12 +1,13 @@
 // CuckooFilter: a bag of keys that can be removed again, each with a payload if wanted.
 //
 // Contract  After insert(x), contains(x) holds until remove(x) has been called as often.
-//           contains(y) for a key y not inside is true at a rate near live_fpr(): an estimate,
-//           close because fingerprints are uniform (docs/math/cuckoo.md). A key inserted twice is
-//           inside twice; two buckets hold a key, so that at most 2 * bucket_size entries of equal
-//           fingerprint and buckets fit. insert fails with Errc::full before anything has moved.
-// Cost      That of its table (filter/cuckoo_table.h): two cache misses at once for a lookup, and a
-//           search for a free slot when an insert finds both buckets full.
+//           For a key y that is not inside, contains(y) is true at a rate near live_fpr(). That is
+//           an estimate, and a close one because fingerprints are uniform (docs/math/cuckoo.md).
+//           A key inserted twice is inside twice. A key has two buckets, so at most 2 * bucket_size
+//           entries with equal fingerprint and buckets fit. insert() fails with Errc::full before
+//           anything has moved.
+// Cost      That of its table (filter/cuckoo_table.h): a lookup takes two cache misses at once. An
+//           insert that finds both buckets full searches for a free slot.
 // Memory    buckets * bucket_size * (fingerprint_bits + payload_bits) / 8 bytes, fixed. At 95 %
 //           load:
 //
@@ -36,24 +37,26 @@ class CuckooFilter {
   // REQUIRES: shape.valid().
   explicit CuckooFilter(const CuckooShape& shape);
 
-  // REQUIRES, of all that take a key: the digest was made by shape().hash; of all that take a
-  // payload: it is below 2^payload_bits.
+  // REQUIRES for every key: the digest was made by shape().hash. REQUIRES for every payload: it is
+  // below 2^payload_bits.
 
-  // Errc::full, and no change, if no chain of moves within the search makes room.
+  // Errc::full, and no change, if the search finds no chain of moves that makes room.
   Result<void> insert(Digest key, std::uint64_t payload = 0);
-  // Inserts the keys in order, payload 0, up to the first that does not fit; the number inserted.
+  // Inserts the keys in order, with payload 0, up to the first that does not fit. Returns the
+  // number inserted.
   std::size_t insert(std::span<const Digest> keys);
 
   bool contains(Digest key) const { return table_.contains(key); }
-  // The same for many keys: several times as fast on a filter larger than the cache.
-  // REQUIRES: the spans are of equal size.
+  // Looks up many keys. This is several times as fast on a filter larger than the cache. REQUIRES:
+  // the spans are of equal size.
   void contains(std::span<const Digest> keys, std::span<bool> found) const;
 
-  // The payloads of all entries that may be of this key: of its fingerprint, in its buckets.
+  // Returns the payloads of all entries that may belong to this key: those with its fingerprint in
+  // its buckets.
   std::vector<std::uint64_t> payloads(Digest key) const;
 
-  // Takes out one entry that may be of this key (with this payload); false if there is none.
-  // A key that is not inside must not be removed: the entry taken would be another key's.
+  // Removes one entry that may belong to this key (and has this payload). Returns false if there is
+  // none. Never remove a key that is not inside: that would remove the entry of another key.
   bool remove(Digest key);
   bool remove(Digest key, std::uint64_t payload);
 
@@ -63,14 +66,15 @@ class CuckooFilter {
   double live_fpr() const { return shape().expected_fpr(size()); }
   std::uint64_t bytes() const { return table_.bytes(); }
 
-  // Appends the encoding to `out`: the slots as they are, so equal filters may give unequal bytes.
+  // Appends the encoding to `out`: the slots as they are. Equal filters may give different bytes.
   void encode(Sink out) const;
 
-  // Reads one filter that fills `in` exactly. `in` may come from an enemy: nothing is allocated
-  // before its length is known to match, and what is returned keeps every promise above.
+  // Reads one filter that fills `in` exactly. `in` is untrusted: nothing is allocated before its
+  // length is known to match, and the filter returned keeps every promise above.
   static Result<CuckooFilter> decode(ByteView in);
 
-  // Equal shapes and the same bag of entries, whatever slots they came to lie in. O(n log n).
+  // Returns true if the shapes and the bags of entries are equal, whatever slots the entries lie
+  // in. O(n log n).
   bool operator==(const CuckooFilter& other) const;
 
  private:

@@ -1,4 +1,4 @@
-// CuckooFilter: membership, removal, load, rate, and bytes from friend and foe, in every kind.
+// CuckooFilter: membership, removal, load, rate, and sound and hostile bytes, in every kind.
 #include "semel/filter/cuckoo_filter.h"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ struct Case {
   static constexpr std::size_t kHeaderSize = 32;
   static constexpr CuckooShape kShape = {kSize, kBits, kPayload, 5, kTestHash};
 
-  // Hostile bytes and golden files: a filter of some dozen slots, three quarters full.
+  // For hostile bytes and golden files: a filter of some dozen slots, three quarters full.
   static Type make() {
     CuckooFilter filter(kShape);
     const std::uint64_t most = kPayload == 64 ? ~0ull : (1ull << kPayload) - 1;
@@ -51,7 +51,7 @@ struct Case {
     }
     return filter;
   }
-  // The twin: six buckets, and 40 keys that come again and again, so that it fills up.
+  // For the twin: six buckets, and 40 keys that are added again and again, so that it fills up.
   static std::optional<bool> add(Type& filter, Digest key) {
     if (filter.insert(key)) return true;
     return std::nullopt;
@@ -80,7 +80,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(Cuckoo, HostileBytes, BytesCases);
 INSTANTIATE_TYPED_TEST_SUITE_P(Cuckoo, SetTwin, TwinCases);
 INSTANTIATE_TYPED_TEST_SUITE_P(Cuckoo, Golden, GoldenCases);
 
-// Lanes with every neighbourhood of a zero, and borrows that run into the next lane.
+// Tries zero lanes with every kind of neighbour, and borrows that run into the next lane.
 TEST(CuckooBucket, FindsExactlyTheSlotsThatHoldAFingerprint) {
   for_each_kind([](std::uint32_t size, std::uint32_t bits) {
     const CuckooShape shape{size, bits, 0, 3, {}};
@@ -177,7 +177,7 @@ TEST(CuckooShape, NumbersEveryPairOfBucketsOnceAndWastesNoNumber) {
         ASSERT_EQ(shape.is_pair(pair, f), pairs.contains(pair));
         ASSERT_TRUE(!pairs.contains(pair) || pairs[pair].size() <= 2);
       }
-      ASSERT_GE(pairs.size() + 1, shape.pairs());  // one number at most is of no pair
+      ASSERT_GE(pairs.size() + 1, shape.pairs());  // at most one number names no pair
     }
   }
 }
@@ -219,7 +219,7 @@ TEST(CuckooFilter, FillsUpBeyond96PercentAndThenStaysAsItWas) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, Errc::full);
     filter.encode(after);
-    EXPECT_EQ(before, after);  // not only equal: nothing has moved
+    EXPECT_EQ(before, after);  // equality is not enough: nothing may move
     EXPECT_EQ(count_found(filter, keys(0, n)), n);
     EXPECT_EQ(filter.insert(keys(n, n + 3)), 0u);
   });
@@ -246,7 +246,7 @@ TEST(CuckooFilter, HoldsAKeyAsOftenAsItWasInserted) {
     std::uint32_t copies = 0;
     while (filter.insert(key(1))) ++copies;
     EXPECT_EQ(copies, 2 * size);
-    EXPECT_TRUE(filter.insert(key(2)));  // full for one key only
+    EXPECT_TRUE(filter.insert(key(2)));  // the filter is full for one key only
     for (; copies > 0; --copies) {
       EXPECT_TRUE(filter.contains(key(1)));
       EXPECT_TRUE(filter.remove(key(1)));
@@ -325,7 +325,8 @@ TEST(CuckooFilter, FalsePositiveRateIsWhatTheFormulaSays) {
   }
 }
 
-// Damage that would encode to the same bytes again, and is told only by what a filter never writes.
+// This damage would encode to the same bytes again. It shows only because no filter writes such
+// bytes.
 TEST(CuckooFilter, RefusesBytesThatNoFilterWrites) {
   Bytes bytes;
   CuckooFilter({4, 8, 3, 3, kTestHash}).encode(bytes);  // 12 slots: 36 bits of payload in 5 bytes

@@ -7,7 +7,8 @@
 namespace semel {
 namespace {
 
-// 95 % of load, and some buckets more: in a small filter chance weighs more (docs/math/cuckoo.md).
+// The load is 95 %, plus some extra buckets: chance matters more in a small filter
+// (docs/math/cuckoo.md).
 constexpr double kLoad = 0.95;
 
 double buckets_for(double keys, std::uint32_t bucket_size) {
@@ -50,13 +51,13 @@ bool CuckooShape::valid() const {
   return buckets > 0 && buckets <= limits::kFilterBits / bucket_bits;
 }
 
-// The inverse of buckets_for: with x = sqrt(ideal), x^2 + x / 4 + 2 = buckets.
+// Inverts buckets_for(): with x = sqrt(ideal), x^2 + x / 4 + 2 = buckets.
 std::uint64_t CuckooShape::capacity() const {
   if (buckets < 3) return 1;
   const double spare = static_cast<double>(buckets) - 2;
   const double x = (std::sqrt(0.0625 + 4 * spare) - 0.25) / 2;
   auto keys = static_cast<std::uint64_t>(x * x * kLoad * bucket_size);
-  // Rounding may have taken the last key, or given one too many.
+  // Rounding may have lost the last key, or added one too many.
   const auto fits = [&](std::uint64_t n) {
     return buckets_for(static_cast<double>(n), bucket_size) <= static_cast<double>(buckets);
   };
@@ -65,7 +66,7 @@ std::uint64_t CuckooShape::capacity() const {
   return std::max<std::uint64_t>(keys, 1);
 }
 
-// An entry meets a fresh key if the fingerprints agree and it belongs to the same two buckets.
+// An entry matches a new key if the fingerprints agree and the two buckets are the same.
 double CuckooShape::expected_fpr(std::uint64_t keys) const {
   const double fingerprints = std::exp2(fingerprint_bits) - 1;
   const double meets = std::min(1.0, 2 / (fingerprints * static_cast<double>(buckets)));

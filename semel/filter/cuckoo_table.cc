@@ -54,16 +54,17 @@ bool CuckooTable::place_evenly(const CuckooSpot& spot, std::uint64_t payload,
   return true;
 }
 
-// Breadth-first over the buckets that entries could move to. The first free slot found ends the
-// shortest chain, which visits no bucket twice: a second visit could only find what the first would
-// have found earlier. So the moves, made from the free slot back, do not disturb each other.
+// Searches breadth-first through the buckets that entries could move to. The first free slot found
+// ends the shortest chain. That chain visits no bucket twice: a second visit could only find what
+// the first would have found earlier. So the moves, made backwards from the free slot, do not
+// disturb each other.
 template <class Kind>
 bool CuckooTable::search(Kind kind, const CuckooSpot& spot, std::uint64_t payload,
                          std::uint64_t& quota) {
   struct Step {
     std::uint64_t bucket;
     std::uint32_t parent;  // the step whose entry would move here
-    std::uint32_t slot;    // of that entry, within the parent's bucket
+    std::uint32_t slot;    // of that entry in the parent's bucket
   };
   constexpr std::uint32_t kRoots = 2;
   const std::uint8_t* const table = fingerprints_.data();
@@ -76,7 +77,7 @@ bool CuckooTable::search(Kind kind, const CuckooSpot& spot, std::uint64_t payloa
 
   for (std::size_t begin = 0; begin < known;) {
     const std::size_t end = known;
-    // A whole depth is looked at before the next one is loaded: most searches end at the first.
+    // Looks at a whole depth before it loads the next: most searches end at the first.
     for (std::size_t at = begin; at < end; ++at) {
       const std::uint32_t free = kind.matches(table, steps[at].bucket, 0);
       if (free == 0) continue;
@@ -99,7 +100,8 @@ bool CuckooTable::search(Kind kind, const CuckooSpot& spot, std::uint64_t payloa
       for (std::uint32_t slot = 0; slot < kind.kSlots && known < most; ++slot) {
         const std::uint64_t f = kind.get(table, bucket, slot);
         const std::uint64_t next = cuckoo_bucket::other(bucket, f, shape_.buckets);
-        if (next == steps[0].bucket || next == steps[1].bucket) continue;  // copies fail at once
+        // A cycle makes no room. So copies of one key fail at once.
+        if (next == steps[0].bucket || next == steps[1].bucket) continue;
         semel::prefetch(kind.address(table, next));
         steps[known++] = {next, static_cast<std::uint32_t>(at), slot};
       }
@@ -125,7 +127,7 @@ void CuckooTable::prefetch_moves(std::uint64_t bucket) const {
   });
 }
 
-// Places are worked out once, when they are touched, and wait in a ring for their lines to come.
+// Computes each place once, when it is touched. A ring keeps the places until their lines arrive.
 void CuckooTable::contains(std::span<const Digest> keys, std::span<bool> found) const {
   SEMEL_ASSERT(keys.size() == found.size());
   const std::uint8_t* const table = fingerprints_.data();

@@ -1,13 +1,14 @@
 // CuckooTable: slots for entries, each in one of two buckets, and the moves that make room.
 //
-// Contract  place() finds a slot for an entry in either of its buckets, if need be by moving others
-//           to their other bucket, and fails before anything has moved. Nothing else moves an
-//           entry.
-// Layout      fingerprints   | f f f f | f f f 0 | ...      bucket_size to a bucket, packed; 0: free
-//             payloads       | p p p p | p p p 0 | ...      apart, so that lookups stay dense
-// Cost      contains: two cache misses at once. place: as much while one of the two buckets has a
-//           free slot, then a breadth-first search for the shortest chain of moves, which is at
-//           most five moves long. A table fills up at 97 % of load with buckets of 4, 99 % with 8.
+// Contract  place() finds a slot for an entry in one of its buckets. If needed, it moves other
+//           entries to their other bucket. It fails before anything has moved. Nothing else moves
+//           an entry.
+// Layout    fingerprints   | f f f f | f f f 0 | ...    bucket_size to a bucket, packed; 0: free
+//           payloads       | p p p p | p p p 0 | ...    apart, so that lookups stay dense
+// Cost      contains: two cache misses at once. place: the same while one of the two buckets has a
+//           free slot. Then it searches breadth-first for the shortest chain of moves, at most five
+//           moves long. A table is full at 97 % load with buckets of 4, at 99 % with
+//           buckets of 8.
 // Memory    slots * (fingerprint_bits + payload_bits) / 8 bytes, fixed.
 // Threads   const members may run at once; any other call needs the object to itself.
 // Source    Fan, Andersen, Kaminsky & Mitzenmacher, CoNEXT 2014; search after Li, Andersen,
@@ -28,25 +29,28 @@ namespace semel {
 
 class CuckooTable {
  public:
-  // Buckets that a search looks at before it gives up: five moves deep with buckets of 4, and
-  // enough for a load of 97 %. Beyond, each further percent costs several times as much as the one
-  // before.
+  // The number of buckets that a search looks at before it gives up. It reaches five moves deep
+  // with buckets of 4, and is enough for a load of 97 %. Beyond that, each further percent costs
+  // several times as much as the one before.
   static constexpr std::uint64_t kSearch = 2048;
 
   // REQUIRES: shape.valid().
   explicit CuckooTable(const CuckooShape& shape);
 
-  // False, and no change, if no chain of moves makes room within min(kSearch, quota) buckets. What
-  // a search looks at is taken from the quota; an entry that needs no search takes nothing.
+  // Returns false, and changes nothing, if no chain of moves makes room within min(kSearch, quota)
+  // buckets. The search subtracts the buckets that it looks at from `quota`. An entry that needs no
+  // search subtracts nothing.
   bool place(const CuckooSpot& spot, std::uint64_t payload, std::uint64_t& quota);
   bool place(const CuckooSpot& spot, std::uint64_t payload) {
     std::uint64_t quota = kSearch;
     return place(spot, payload, quota);
   }
 
-  // The same, in the emptier of the two buckets: tables that are even merge with fewer searches.
+  // Like place(), but prefers the emptier of the two buckets. Evenly filled tables merge with fewer
+  // searches.
   bool place_evenly(const CuckooSpot& spot, std::uint64_t payload, std::uint64_t& quota);
-  // Places it in the bucket of the spot; false, and no change, if that has no free slot.
+  // Places the entry in the bucket of the spot. Returns false, and changes nothing, if that bucket
+  // has no free slot.
   bool place_here(const CuckooSpot& spot, std::uint64_t payload);
 
   bool contains(Digest key) const {
@@ -56,18 +60,20 @@ class CuckooTable {
   }
   void contains(std::span<const Digest> keys, std::span<bool> found) const;
 
-  // One bit for each slot of the bucket that holds the fingerprint; 0 finds free slots.
+  // Returns one bit for each slot of the bucket, set if the slot holds the fingerprint. Fingerprint
+  // 0 finds free slots.
   std::uint32_t matches(const CuckooSpot& spot) const {
     return cuckoo_bucket::visit(shape_, [&](auto kind) {
       return kind.matches(fingerprints_.data(), spot.bucket, spot.fingerprint);
     });
   }
 
-  // The first slot of either bucket with the fingerprint that accept(slot) takes.
+  // Returns the first slot in either bucket that has the fingerprint and for which accept(slot) is
+  // true.
   template <class Accept>
   std::optional<std::uint64_t> find(const CuckooSpot& spot, Accept accept) const;
 
-  // REQUIRES, of all that take a slot: slot < shape().slots().
+  // REQUIRES for every slot: slot < shape().slots().
   std::uint64_t fingerprint(std::uint64_t slot) const { return fingerprints_.get(slot); }
   std::uint64_t payload(std::uint64_t slot) const { return payloads_.get(slot); }
   // REQUIRES: the slot is not free.
@@ -76,7 +82,7 @@ class CuckooTable {
   // Calls visit(spot, slot) for every entry, bucket by bucket.
   template <class Visit>
   void for_each(Visit visit) const;
-  // Calls visit(slot, payload) for every slot; a free one has the payload 0.
+  // Calls visit(slot, payload) for every slot. A free slot has the payload 0.
   template <class Visit>
   void for_each_payload(Visit visit) const {
     payloads_.for_each(visit);
@@ -86,7 +92,8 @@ class CuckooTable {
     const std::uint64_t bit = bucket * shape_.bucket_size * shape_.fingerprint_bits;
     semel::prefetch(fingerprints_.data() + bit / 8);
   }
-  // Brings what a search from this full bucket will look at first. REQUIRES: its line is there.
+  // Prefetches what a search from this full bucket will look at first. REQUIRES: the bucket's line
+  // is in the cache.
   void prefetch_moves(std::uint64_t bucket) const;
   [[gnu::always_inline]] void prefetch_payloads(std::uint64_t bucket) const {
     const std::uint64_t bit = bucket * shape_.bucket_size * shape_.payload_bits;
@@ -97,9 +104,10 @@ class CuckooTable {
   std::uint64_t size() const { return size_; }
   std::uint64_t bytes() const { return fingerprints_.byte_size() + payloads_.byte_size(); }
 
-  // The slots as they are, without a header.
+  // Appends the slots as they are, without a header.
   void encode(Sink out) const;
-  // An error in words, or nullptr. REQUIRES: `in` holds bytes() bytes, and the table is empty.
+  // Returns an error in words, or nullptr. REQUIRES: `in` holds bytes() bytes, and the table is
+  // empty.
   [[nodiscard]] const char* decode(Reader& in);
 
  private:
@@ -124,7 +132,7 @@ std::optional<std::uint64_t> CuckooTable::find(const CuckooSpot& spot, Accept ac
           at.bucket * shape_.bucket_size + static_cast<std::uint32_t>(std::countr_zero(left));
       if (accept(slot)) return slot;
     }
-    if (other.bucket == spot.bucket) break;  // the two are one: its slots are not to be seen twice
+    if (other.bucket == spot.bucket) break;  // both are one bucket: visit it once
   }
   return std::nullopt;
 }

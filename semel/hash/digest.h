@@ -1,8 +1,9 @@
-// Digest: the 128 bits every structure sees instead of a key. FROZEN: it is part of every format.
+// Digest: the 128 bits that every structure sees instead of a key. FROZEN: every format contains
+// it.
 //
 // Contract  digest() gives the same bits on every machine and in every release (tests/golden).
-//           Whoever chooses the keys and knows the seed can make two of them collide: keys from
-//           outside take hash/keyed_digest.h.
+//           Anyone who chooses the keys and knows the seed can make two keys collide. For untrusted
+//           keys use hash/keyed_digest.h.
 // Cost      About 4 ns for a key of 16 bytes, 11 ns for one of 100 (docs/benchmarks.md).
 // Source    XXH3-128, xxHash 0.8.
 #pragma once
@@ -21,7 +22,7 @@ struct Digest {
   std::uint64_t lo;
   std::uint64_t hi;
 
-  // The digest of a set is the XOR of those of its members.
+  // The digest of a set is the XOR of the digests of its members.
   Digest& operator^=(const Digest& other) {
     lo ^= other.lo;
     hi ^= other.hi;
@@ -32,7 +33,7 @@ struct Digest {
 
 enum class HashKind : std::uint8_t { fast = 0, keyed = 1 };
 
-// The name of a hash function. It is part of every shape, because digests of different functions
+// The name of a hash function. Every shape contains it, because digests of different functions must
 // never meet in one structure.
 struct HashId {
   HashKind kind = HashKind::fast;
@@ -49,7 +50,7 @@ inline Digest digest(std::string_view key, std::uint64_t seed) {
 
 inline std::uint64_t checksum(ByteView bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
-// The same of bytes that come in pieces.
+// The checksum of bytes that come in pieces.
 class RunningChecksum {
  public:
   RunningChecksum() { XXH3_64bits_reset(&state_); }

@@ -1,4 +1,4 @@
-// Digests are frozen with the formats: these values may never change.
+// Digests are frozen with the formats: these values must never change.
 #include "semel/hash/digest.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ Secret counting_secret() {
   return Secret(bytes);
 }
 
-// Lengths on both sides of every change of method within XXH3.
+// The lengths lie on both sides of every change of method within XXH3.
 TEST(Digest, IsFrozen) {
   struct Case {
     std::size_t size;
@@ -75,7 +75,8 @@ TEST(KeyedDigest, IsFrozen) {
   EXPECT_EQ(key.id(), (HashId{HashKind::keyed, 0xb1956c079edfc742}));
 }
 
-// The published vector of SipHash-2-4-128 for no input: the function is the one that we name.
+// This is the published vector of SipHash-2-4-128 for empty input. It proves that the function is
+// the one that we name.
 TEST(KeyedDigest, RestsOnSipHash) {
   std::array<std::uint8_t, 16> key{};
   std::iota(key.begin(), key.end(), std::uint8_t{0});
@@ -99,7 +100,8 @@ TEST(KeyedDigest, OfManyKeysAreThoseOfEach) {
   const DigestKey key(counting_secret(), KeyPurpose::key);
   Random random(1);
   for (const std::size_t most : {1u, 8u, 9u, 16u, 17u, 40u, 300u}) {
-    // First all of about one length, which go through lanes; then of any, which do not.
+    // The first keys have about equal lengths and go through the lanes. The second have any length
+    // and do not.
     for (const std::size_t least : {most / 8 * 8, std::size_t{0}}) {
       std::vector<std::string> texts;
       for (std::size_t i = 0; i < 101; ++i) {

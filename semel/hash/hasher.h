@@ -1,6 +1,6 @@
 // Hasher: the one place where keys become digests, at the edge of a process.
 //
-// It is either fast or keyed, and its id() goes into the shape of every structure that it feeds.
+// A Hasher is either fast or keyed. Its id() goes into the shape of every structure that it feeds.
 #pragma once
 
 #include <array>
@@ -23,12 +23,12 @@ class Hasher {
   Digest operator()(std::string_view key) const {
     return key_ ? (*key_)(key) : digest(key, id_.seed);
   }
-  // Of many. REQUIRES: as many digests as keys.
+  // Hashes many keys. REQUIRES: the spans are of equal size.
   void operator()(std::span<const std::string_view> keys, std::span<Digest> digests) const {
     if (key_) return (*key_)(keys, digests);
     for (std::size_t i = 0; i < keys.size(); ++i) digests[i] = digest(keys[i], id_.seed);
   }
-  // The digest of some numbers: of their bytes, little-endian.
+  // Returns the digest of the numbers' bytes, eight for each number, little-endian.
   template <class... Numbers>
   Digest of_numbers(Numbers... numbers) const {
     std::array<std::uint8_t, 8 * sizeof...(numbers)> bytes;

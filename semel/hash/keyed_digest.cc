@@ -25,7 +25,7 @@ Secret::Secret(std::span<const std::uint8_t, kSize> bytes) : bytes_{} {
 Secret::~Secret() { sodium_memzero(bytes_.data(), bytes_.size()); }
 
 Secret Secret::random() {
-  SEMEL_ASSERT(sodium_init() >= 0);  // it fails only where the system has no randomness to give
+  SEMEL_ASSERT(sodium_init() >= 0);  // fails only if the system has no randomness
   std::array<std::uint8_t, kSize> bytes{};
   randombytes_buf(bytes.data(), bytes.size());
   Secret secret(bytes);
@@ -33,7 +33,7 @@ Secret Secret::random() {
   return secret;
 }
 
-// One derivation gives 24 bytes: 16 of key and 8 of name, as unrelated as two keys are.
+// One derivation gives 24 bytes: 16 bytes of key and 8 of name. They are as unrelated as two keys.
 DigestKey::DigestKey(const Secret& secret, KeyPurpose purpose) : key_{} {
   std::array<std::uint8_t, 24> derived{};
   const int failed = crypto_kdf_derive_from_key(derived.data(), derived.size(),

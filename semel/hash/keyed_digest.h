@@ -1,15 +1,15 @@
-// DigestKey: digests that only the holders of a secret can compute, for keys from outside.
+// DigestKey: digests that only the holders of a secret can compute, for untrusted keys.
 //
-// Contract  Without the secret nobody finds two keys of equal digest faster than by chance: 2^64
+// Contract  Without the secret nobody finds two keys with equal digests faster than by chance: 2^64
 //           digests for one collision. FROZEN like digest().
-//           Keys derived for different purposes tell nothing about each other.
-//           id() names the key without revealing it, so that structures of different keys refuse to
-//           merge.
+//           Keys derived for different purposes reveal nothing about each other.
+//           id() names the key without revealing it, so that structures with different keys refuse
+//           to merge.
 // Cost      About 28 ns for a key of 16 bytes, 65 ns for one of 100: six times digest()
-//           (docs/benchmarks.md). Of many, where eight in a row have the same number of words of 8
-//           bytes and the processor has AVX2: half of that.
+//           (docs/benchmarks.md). The batch form takes half of that if the processor has AVX2 and
+//           eight keys in a row have the same number of whole 8-byte words.
 // Source    SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, INDOCRYPT 2012) and the
-//           BLAKE2b key derivation, both of libsodium.
+//           BLAKE2b key derivation, both from libsodium.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@
 
 namespace semel {
 
-// What the sites of one replication group share and nobody else knows. Wiped when it goes.
+// The secret that the sites of one replication group share. It is wiped when it is destroyed.
 class Secret {
  public:
   static constexpr std::size_t kSize = 32;
@@ -38,7 +38,7 @@ class Secret {
   std::array<std::uint8_t, kSize> bytes_;
 };
 
-// One key for each use, so that what one of them gives away is of no help against another.
+// Each use has its own key, so that what one use reveals does not help against another.
 enum class KeyPurpose : std::uint64_t { key = 1, entry = 2, floret = 3, sketch = 4 };
 
 class DigestKey {
@@ -49,7 +49,7 @@ class DigestKey {
   ~DigestKey();
 
   Digest operator()(std::string_view key) const;
-  // Of many. REQUIRES: as many digests as keys.
+  // Hashes many keys. REQUIRES: the spans are of equal size.
   void operator()(std::span<const std::string_view> keys, std::span<Digest> digests) const;
   HashId id() const { return id_; }
 

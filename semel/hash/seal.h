@@ -1,7 +1,7 @@
-// Seal: the checksum with which formats end, of all the bytes since it was made.
+// Seal: the checksum at the end of a format. It covers all the bytes since the Seal was made.
 //
-// Cost      A block is hashed as a whole when it is sealed, pieces as they are handed on. Seals
-//           nest.
+// Cost      A block is hashed as a whole when it is sealed. Pieces are hashed as they are handed
+//           on. Seals nest.
 // Example   Seal seal(out);
 //           Writer(out).u32(kMagic);
 //           ...
@@ -30,7 +30,7 @@ class Seal {
   Seal& operator=(const Seal&) = delete;
   ~Seal() = default;
 
-  // Appends the checksum. REQUIRES: once, and after those of all seals made later.
+  // Appends the checksum. REQUIRES: called once, and after close() of every Seal made later.
   void close() {
     std::uint64_t sum = 0;
     if (running_) sum = running_->value();
@@ -55,8 +55,8 @@ class Seal {
   };
 
   Sink out_;
-  std::size_t start_ = 0;           // in a block
-  std::optional<Running> running_;  // of pieces
+  std::size_t start_ = 0;           // if `out` is a block
+  std::optional<Running> running_;  // if `out` is pieces
 };
 
 }  // namespace semel

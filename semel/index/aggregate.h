@@ -1,4 +1,4 @@
-// Aggregate: what a node of Nye's trie knows of the records below it.
+// Aggregate: what a node of Nye's trie knows about the records below it.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace semel {
 
-// A number that the owner of the records gives each of them, such as the value of a counter. It
-// depends on the record alone. nullptr: records have none.
+// Returns a number for a record, such as the value of a counter. The owner of the records chooses
+// the function, and the number must depend on the record alone. nullptr: records have no measure.
 using Measure = int128 (*)(std::string_view key, std::string_view value);
 
 struct Aggregate {
   std::uint64_t count = 0;
-  std::uint64_t volume = 0;  // bytes of keys and values
+  std::uint64_t volume = 0;  // total bytes of keys and values
   Digest digest = {0, 0};    // XOR over the records
   int128 measure = 0;        // sum over the records, modulo 2^128
 

@@ -18,7 +18,7 @@ std::uint8_t byte_at(std::string_view bytes, std::size_t i) {
   return static_cast<std::uint8_t>(bytes[i]);
 }
 
-// How many bytes the two have in common at their beginning.
+// Returns the number of leading bytes that both have in common.
 std::size_t common_bytes(std::string_view a, std::string_view b) {
   const std::size_t most = std::min(a.size(), b.size());
   const auto* const in_a = reinterpret_cast<const std::uint8_t*>(a.data());
@@ -32,12 +32,12 @@ std::size_t common_bytes(std::string_view a, std::string_view b) {
   return i;
 }
 
-// How many of their highest bits two different bytes have in common.
+// Returns the number of high bits that two different bytes have in common.
 std::size_t common_in_byte(std::uint8_t a, std::uint8_t b) {
   return static_cast<std::size_t>(std::countl_zero(static_cast<std::uint8_t>(a ^ b)));
 }
 
-// The least key beyond all that begin with `prefix`.
+// Returns the least key that is greater than every key with this prefix.
 std::optional<std::string> beyond(std::string prefix) {
   while (!prefix.empty() && prefix.back() == '\xff') prefix.pop_back();
   if (prefix.empty()) return std::nullopt;
@@ -52,7 +52,7 @@ BitPath BitPath::of_key(std::string_view key) {
   path.size_ = kBitsOfByte * key.size() + 1;
   path.bits_.resize(bytes_for(path.size_));
   for (std::size_t i = 0; i < key.size(); ++i) {
-    // Nine bits from bit 9 i on lie in two bytes: 9 i is i beyond a multiple of 8.
+    // Nine bits from bit 9 i on lie in two bytes, because 9 i is i beyond a multiple of 8.
     const unsigned pair = (0x100U | byte_at(key, i)) << (7 - i % 8);
     char* const at = path.bits_.data() + kBitsOfByte * i / 8;
     at[0] = static_cast<char>(static_cast<unsigned char>(at[0]) | pair >> 8);
@@ -70,7 +70,7 @@ void BitPath::push(bool bit) {
 void BitPath::append(std::string_view bits, std::size_t size) {
   SEMEL_ASSERT(bits.size() == bytes_for(size));
   const std::size_t shift = size_ % 8;
-  std::size_t at = size_ / 8;  // the byte that the first of the bits goes to
+  std::size_t at = size_ / 8;  // the byte that gets the first bit
   bits_.resize(at + (shift == 0 ? 0 : 1) + bits.size());
   for (std::size_t i = 0; i < bits.size(); ++i, ++at) {
     const unsigned pair = unsigned{byte_at(bits, i)} << (8 - shift);
@@ -94,7 +94,7 @@ bool BitPath::is_prefix_of(const BitPath& other) const {
 }
 
 bool BitPath::is_prefix_of_key(std::string_view key) const {
-  // Bytes beyond this path do not matter, and a key cut there has its end beyond it.
+  // Bytes beyond this path do not matter. A key that is cut there has its end beyond the path.
   return is_prefix_of(of_key(key.substr(0, size_ / kBitsOfByte + 1)));
 }
 
@@ -119,7 +119,7 @@ std::string BitPath::first_key() const {
 
 KeyRange BitPath::range() const {
   KeyRange range{first_key(), std::nullopt};
-  const std::size_t known = size_ % kBitsOfByte;  // bits of the last byte, the 1 before it included
+  const std::size_t known = size_ % kBitsOfByte;  // bits of the last byte, with the 1 before it
   if (known == 0) {
     range.end = beyond(range.first);
   } else if (known == 1 && !bit(size_ - 1)) {
@@ -146,7 +146,7 @@ bool BitPath::possible() const {
 }
 
 std::strong_ordering BitPath::operator<=>(const BitPath& other) const {
-  // The zeros of the padding are the least that could follow.
+  // The padding zeros are the least bits that could follow.
   const std::strong_ordering bytes = bits_ <=> other.bits_;
   return bytes != 0 ? bytes : size_ <=> other.size_;
 }

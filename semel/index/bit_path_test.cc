@@ -1,4 +1,4 @@
-// BitPath: exhaustive over short keys of nasty bytes, against bits written out one by one.
+// BitPath: checks all short keys of awkward bytes against bits that are written out one by one.
 #include "semel/index/bit_path.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kLetters("\0\1a\x80\xff", 5);
 
-// All keys of up to three of the letters, in order.
+// Returns all keys of up to three of the letters, in order.
 std::vector<std::string> keys() {
   std::vector<std::string> keys = {""};
   for (std::size_t i = 0; i < keys.size() && keys[i].size() < 3; ++i) {
@@ -22,7 +22,7 @@ std::vector<std::string> keys() {
   return keys;
 }
 
-// The bits of a key as zeros and ones.
+// Returns the bits of a key as a string of zeros and ones.
 std::string spelled(std::string_view key) {
   std::string bits;
   for (const char letter : key) {

@@ -1,8 +1,8 @@
 // EntryDigest: the digests of records, keyed with the secret of the replication group.
 //
-// Contract  Digests of equal records are equal at all sites of the group. XOR of digests that
-//           outsiders can compute is forged with linear algebra in milliseconds; without the secret
-//           a set of records whose digests cancel is found by chance alone.
+// Contract  Equal records have equal digests at all sites of the group. An XOR of digests that
+//           outsiders can compute is forged with linear algebra in milliseconds. Without the
+//           secret, only chance finds a set of records whose digests cancel.
 //           Key and value are told apart: ("ab", "c") and ("a", "bc") have different digests.
 // Cost      About 75 ns for a record of 100 bytes.
 #pragma once
@@ -19,7 +19,7 @@ class EntryDigest {
  public:
   explicit EntryDigest(const Secret& secret) : key_(secret, KeyPurpose::entry) {}
 
-  // Not const: the record is put together in a buffer that is used again.
+  // This is not const, because it assembles the record in a buffer that it reuses.
   Digest operator()(std::string_view key, std::string_view value) {
     const std::uint64_t length = key.size();
     buffer_.resize(sizeof length);

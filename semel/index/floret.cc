@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kFewest = 2;
 constexpr std::size_t kMost = std::size_t{1} << 20;
 
-// Variance up to which hardly a counter has wrapped: docs/math/floret.md, 'Wrapping'.
+// Up to this variance hardly any counter has wrapped: docs/math/floret.md, 'Wrapping'.
 constexpr double kMostVariance = 1500;
 
 std::size_t place_of(const Digest& entry, const DigestKey& key, std::size_t counters) {
@@ -25,8 +25,8 @@ std::size_t place_of(const Digest& entry, const DigestKey& key, std::size_t coun
   return scale(keyed.lo, counters);
 }
 
-// The unbiased variance of the differences of counters. Their mean is known from the counts, and a
-// difference modulo 256 stands for the number nearest to the mean.
+// Returns the unbiased variance of the differences of counters. Their mean is known from the
+// counts. A difference modulo 256 stands for the number nearest to the mean.
 double variance_of(ByteView a, ByteView b, double mean) {
   const double centre = std::round(mean);
   const auto centre_byte = static_cast<std::uint8_t>(static_cast<int>(std::fmod(centre, 256)));
@@ -83,7 +83,7 @@ Estimate estimate(const Floret& a, std::uint64_t count_a, const Floret& b, std::
   const auto counters = static_cast<double>(a.bytes().size());
   const auto in_a = static_cast<double>(count_a);
   const auto in_b = static_cast<double>(count_b);
-  const double excess = in_a - in_b;  // |A - B| less |B - A|
+  const double excess = in_a - in_b;  // |A - B| minus |B - A|
   const double variance = variance_of(a.bytes(), b.bytes(), excess / counters);
   const double least = std::abs(excess);
   const double most = in_a + in_b;
@@ -108,7 +108,7 @@ Estimate estimate_of_total(Estimated total, std::uint64_t count_a, std::uint64_t
   const double together = in_a + only_b;
   const double error = total.error / 2;  // of one side
 
-  // `shared` falls by what `together` grows.
+  // `shared` shrinks by as much as `together` grows.
   const double jaccard_error =
       together > 0 ? error * (together + shared) / (together * together) : 0;
   return {.only_a = {only_a, error},

@@ -1,23 +1,23 @@
-// Floret: how many records two stores do not share, from one byte for each of a thousand counters.
+// Floret: estimates how many records two stores do not share, from a thousand one-byte counters.
 //
 // Contract  Every record counts in one counter, which its digest picks. Counters are kept modulo
-//           256, so records are added, removed and whole florets subtracted in any order.
+//           256, so records can be added and removed and whole florets subtracted, in any order.
 //           estimate() of two florets of one shape gives both one-sided differences and what
-//           follows from them. The total difference d is unbiased, with a standard error of
-//           sqrt(2 d (d - 1) / (counters - 1)): 4.4 % for 1024 counters, nothing for one record.
-//           The errors that it gives are by this formula, with the estimate for d.
-//           Exactly zero for equal sets; but zero does not prove them equal, a digest does. A
-//           one-sided difference near zero is half as uncertain as the total is; it is never below
-//           zero.
-// Limit     1500 differing records for each counter, 1.5 million for 1024, wherever they are: the
-//           counts tell the mean of the counters, so that only their spread has to fit into 8 bits.
-//           Beyond it the estimate is too low, and estimate() tells (`reliable`), with 64 counters
-//           or more beyond doubt.
-// Parallel  The mean of k florets with independent keys has 1 / sqrt(k) of the error; so has one
-//           floret of k times as many counters, for a kth of the work.
+//           follows from them. The estimate of the total difference d is unbiased. Its standard
+//           error is sqrt(2 d (d - 1) / (counters - 1)): 4.4 % for 1024 counters, zero for one
+//           record. The errors returned use this formula with the estimate for d.
+//           The estimate is exactly zero for equal sets. But zero does not prove that sets are
+//           equal; a digest does. A one-sided difference near zero has half the error of the total.
+//           It is never below zero.
+//           The limit is 1500 differing records for each counter (1.5 million for 1024), whichever
+//           side they are on: the counts give the mean of the counters, so that only their spread
+//           must fit into 8 bits. Beyond the limit the estimate is too low, and estimate() says so
+//           (`reliable`). With 64 counters or more it always does.
 // Cost      add: about 34 ns, a keyed hash of the digest. estimate: 1.3 us for 1024 counters.
-// Source    Trutna, section 4. With the unbiased sample variance the factor n / (n - 1) of the
-//           paper does not belong there (docs/math/floret.md).
+//           The mean of k florets with independent keys has 1 / sqrt(k) of the error. One floret
+//           with k times as many counters has the same error for a kth of the work.
+// Source    Trutna, section 4. With the unbiased sample variance, the paper's factor n / (n - 1)
+//           does not belong there (docs/math/floret.md).
 #pragma once
 
 #include <cstddef>
@@ -40,10 +40,11 @@ class Floret {
   // Errc::limit if there are too few or too many counters.
   static Result<Floret> of_bytes(ByteView counters);
 
-  // `key` is one of KeyPurpose::floret, the same for all florets that meet.
+  // `key` is made for KeyPurpose::floret, and is the same for all florets that meet.
   void add(const Digest& entry, const DigestKey& key);
   void remove(const Digest& entry, const DigestKey& key);
-  // REQUIRES: as many counters. The floret of both together, and of this without the other.
+  // These add the records of another floret, or take them away. REQUIRES: equal numbers of
+  // counters.
   Floret& operator+=(const Floret& other);
   Floret& operator-=(const Floret& other);
 
@@ -59,7 +60,7 @@ struct Estimated {
   double error = 0;  // standard error
 };
 
-// Of sets A and B.
+// The estimate for sets A and B.
 struct Estimate {
   Estimated only_a;       // |A - B|
   Estimated only_b;       // |B - A|
@@ -68,12 +69,12 @@ struct Estimate {
   Estimated together;     // |A or B|
   Estimated jaccard;      // shared / together; 1 if both are empty
   Estimated containment;  // shared / |A|; 1 if A is empty
-  bool reliable = true;   // false if counters may have wrapped: the difference is larger
+  bool reliable = true;   // false if counters may have wrapped and the difference is larger
 };
 
-// The counts are exact, and so is |A - B| less |B - A|. REQUIRES: as many counters.
+// The counts are exact, and so is |A - B| minus |B - A|. REQUIRES: equal numbers of counters.
 Estimate estimate(const Floret& a, std::uint64_t count_a, const Floret& b, std::uint64_t count_b);
-// What follows from the total difference and the counts, whatever way it was estimated.
+// Returns what follows from the total difference and the counts, however the total was estimated.
 Estimate estimate_of_total(Estimated total, std::uint64_t count_a, std::uint64_t count_b);
 
 }  // namespace semel

@@ -1,7 +1,7 @@
-// Floret: accuracy against what the mathematics says of it, over many keys; sums; and wrapping.
+// Floret: its accuracy over many keys against the mathematics, its sums, and wrapping.
 //
 // Every test is deterministic. Where chance is involved, the tolerance is five standard deviations
-// of the mean or of the sample variance that is measured.
+// of the measured mean or sample variance.
 #include "semel/index/floret.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ DigestKey key_of(std::uint8_t seed) {
 
 Digest record(std::uint64_t number) { return {mix(number), number}; }
 
-// The records from `first` to before `end`.
+// Returns the floret of the records from `first` to before `end`.
 Floret floret_of(std::uint64_t first, std::uint64_t end, const DigestKey& key,
                  std::uint32_t counters = Floret::kCounters) {
   Floret floret(counters);
@@ -32,7 +32,8 @@ Floret floret_of(std::uint64_t first, std::uint64_t end, const DigestKey& key,
   return floret;
 }
 
-// The florets of two sets, drawn rather than hashed: what they share cancels, and is left out.
+// The florets of two sets, drawn at random instead of hashed. Shared records cancel and are left
+// out.
 struct Pair {
   Pair(std::uint64_t only_a, std::uint64_t only_b, std::uint32_t counters, Random& random) {
     Bytes bytes(counters);
@@ -112,7 +113,8 @@ TEST(Floret, OfAnotherKeyPutsRecordsElsewhere) {
   EXPECT_NE(floret_of(0, 100, key_of(1)), floret_of(0, 100, key_of(2)));
 }
 
-// Equation 3 of docs/math/floret.md, for every part of the answer. Hashed, and both sides differ.
+// Checks equation 3 of docs/math/floret.md for every part of the answer, with hashed records that
+// differ on both sides.
 TEST(Floret, ErrsAsMuchAsItSays) {
   struct Case {
     std::uint64_t only_a, only_b;
@@ -146,8 +148,8 @@ TEST(Floret, ErrsAsMuchAsItSays) {
     }
     EXPECT_NEAR(totals.mean(), total, 5 * error / std::sqrt(kTrials));
     EXPECT_NEAR(totals.variance(), error * error, 5 * error * error * std::sqrt(2.0 / kTrials));
-    // Errors in units of the standard error that the estimate gives itself: of the order of 1. It
-    // depends on the estimate, and few differences have few values.
+    // These are errors in units of the standard error that the estimate states, so about 1. They
+    // depend on the estimate, and a small difference takes few values.
     for (const Moments& relative : {of_a, of_b, shared, together, jaccard, containment}) {
       EXPECT_NEAR(relative.variance(), 1, 0.5) << only_a << " " << only_b;
     }
@@ -163,7 +165,7 @@ TEST(Floret, IsUnbiasedForAnyNumberOfCounters) {
       Moments totals;
       for (int trial = 0; trial < kTrials; ++trial) {
         const Pair pair(total / 2, total - total / 2, counters, random);
-        // As if they shared as many again, so that nothing is clipped.
+        // The counts claim many shared records, so that nothing is clipped.
         totals.add(estimate(pair.a, 100 * total, pair.b, 100 * total).total.value);
       }
       const double error = standard_error(static_cast<double>(total), counters);
@@ -173,8 +175,8 @@ TEST(Floret, IsUnbiasedForAnyNumberOfCounters) {
   }
 }
 
-// The paper multiplies the unbiased variance by n / (n - 1), and is 1 / (n - 1) too high: with few
-// counters and many trials that stands out.
+// The paper multiplies the unbiased variance by n / (n - 1), so its estimate is 1 / (n - 1) too
+// high. That shows with few counters and many trials.
 TEST(Floret, HasNoUseForTheFactorOfThePaper) {
   constexpr std::uint32_t kCounters = 8;
   constexpr double kTotal = 100;
@@ -239,7 +241,7 @@ TEST(Floret, IsExactIfOneSideIsEmpty) {
   }
 }
 
-// The mean difference of a counter is 976: far beyond 8 bits, but known.
+// The mean difference of a counter is 976: far more than 8 bits hold, but known.
 TEST(Floret, BearsADifferenceThatIsAllOnOneSide) {
   Random random(4);
   const Pair pair(1'000'000, 1000, Floret::kCounters, random);
@@ -257,7 +259,7 @@ TEST(Floret, TellsWhenCountersMayHaveWrapped) {
     std::uint64_t only_a, only_b;
     bool reliable;
   };
-  // 1.5 million are the limit of 1024 counters; the estimate of it is off by 5 % now and then.
+  // The limit of 1024 counters is 1.5 million. The estimate is off by 5 % now and then.
   for (const auto& [only_a, only_b, reliable] :
        {Case{500'000, 500'000, true}, Case{600'000, 650'000, true}, Case{1'250'000, 0, true},
         Case{1'000'000, 1'000'000, false}, Case{2'000'000, 0, false},
@@ -276,7 +278,7 @@ TEST(Floret, TellsWhenCountersMayHaveWrapped) {
   }
 }
 
-// Two counters may well lie close after they have wrapped.
+// Two counters may be close together by chance after they have wrapped.
 TEST(Floret, TellsFromTheCountsAloneThatCountersHaveWrapped) {
   const Floret equal(2);
   EXPECT_FALSE(estimate(equal, 512'001, equal, 1).reliable);
@@ -285,7 +287,7 @@ TEST(Floret, TellsFromTheCountsAloneThatCountersHaveWrapped) {
 
 TEST(Floret, InParallelErrsLess) {
   constexpr int kTrials = 60, kParallel = 4;
-  constexpr std::uint64_t kEach = 1000;  // on either side
+  constexpr std::uint64_t kEach = 1000;  // on each side
   const auto total_of = [](std::uint32_t counters, int seed) {
     const DigestKey key = key_of(static_cast<std::uint8_t>(seed));
     const Floret a = floret_of(0, kEach, key, counters);
@@ -305,7 +307,7 @@ TEST(Floret, InParallelErrsLess) {
   }
   const double error = standard_error(2 * kEach, Floret::kCounters);
   const double expected = error * error / kParallel;
-  const double tolerance = 5 * std::sqrt(2.0 / kTrials);  // of a variance of kTrials numbers
+  const double tolerance = 5 * std::sqrt(2.0 / kTrials);  // for a variance of kTrials numbers
   EXPECT_NEAR(mean_of_four.variance(), expected, expected * tolerance);
   EXPECT_NEAR(four_times_as_long.variance(), expected, expected * tolerance);
   EXPECT_NEAR(alone.variance(), error * error, error * error * tolerance / 2);
@@ -321,14 +323,14 @@ TEST(Floret, TravelsAsItsCounters) {
   EXPECT_TRUE(Floret::of_bytes(Bytes(std::size_t{1} << 20)));
 }
 
-// FROZEN: sites of different releases meet.
+// FROZEN: sites of different releases compare florets.
 TEST(Floret, PicksTheSameCountersForEver) {
   const Floret floret = floret_of(0, 8, key_of(1), 16);
   EXPECT_EQ(Bytes(floret.bytes().begin(), floret.bytes().end()),
             (Bytes{0, 1, 0, 0, 1, 0, 1, 1, 2, 0, 1, 0, 1, 0, 0, 0}));
 }
 
-// A peer may claim anything; no answer is beyond what it claims, and none is no number.
+// A peer may claim any counts. No answer exceeds what they allow, and none is NaN.
 TEST(Floret, AnswersToAnyCounts) {
   Random random(6);
   constexpr std::uint64_t kGreatest = ~std::uint64_t{0};

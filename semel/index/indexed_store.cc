@@ -28,16 +28,16 @@ bool IndexedStore::Gate::try_lock() {
 }
 
 void IndexedStore::Gate::unlock() {
-  // Within the mutex: whoever passes next may destroy the gate.
+  // Notifies inside the mutex, because the next holder may destroy the gate.
   const std::lock_guard lock(mutex_);
   closed_ = false;
   opened_.notify_one();
 }
 
-// Why no change is missed. The store tells of a change when it is visible. A note that is taken out
-// to be marked therefore names a change which every later cursor sees, and the marks are read with a
-// later cursor. A change that is told after the notes were taken out stays noted for the next time,
-// whether this cursor sees it already or not. Where a mark is lost (memory runs out) the note is
+// Why no change is missed. The store reports a change once it is visible. So a note that is taken
+// out to be marked names a change that every later cursor sees, and the marks are read with a later
+// cursor. A change reported after the notes were taken out stays noted for the next time, whether
+// this cursor already sees it or not. If memory runs out and a mark is lost, the note says
 // that everything has changed.
 class IndexedStore::Body final : public ChangeObserver {
  public:
@@ -57,7 +57,7 @@ class IndexedStore::Body final : public ChangeObserver {
     if (settings_.range.contains(key)) note(key);
   }
   void changed(const KeyRange& range) override {
-    // What of it is beyond those that are indexed is not read. To cut it off would take memory.
+    // The part outside the indexed range is never read. Cutting it off would take memory.
     const KeyRange& indexed = settings_.range;
     const bool before = range.end && *range.end <= indexed.first;
     const bool after = indexed.end && range.first >= *indexed.end;
@@ -93,7 +93,7 @@ class IndexedStore::Body final : public ChangeObserver {
     return view;
   }
 
-  // REQUIRES of both: the caller holds a view.
+  // REQUIRES for both: the caller holds a view.
   bool is_mine(const View& view) const { return view.trie_ == &trie_ && view.held_; }
   Result<RangeFloret> floret(Cursor& cursor, const KeyRange& range, Fresh fresh) {
     const FloretSlabs::Source source{trie_, cursor, floret_key_};
@@ -128,8 +128,8 @@ class IndexedStore::Body final : public ChangeObserver {
     Bytes bytes;
     {
       const std::lock_guard lock(gate_);
-      // The position comes first: what changed before it has been told, and is marked now. What
-      // changes after it may be marked or not: whoever opens the checkpoint is told of it again.
+      // The position is taken first. Changes before it have been reported and are marked now.
+      // Changes after it may be marked or not: opening the checkpoint reports them again.
       Result<Bytes> position = store_.position();
       if (!position) return position.error();
       mark_notes();
@@ -150,7 +150,7 @@ class IndexedStore::Body final : public ChangeObserver {
   const Secret& secret() const { return secret_; }
 
  private:
-  // Marks in the trie and counts in the slabs.
+  // Marks changes in the trie and counts them in the slabs.
   class Marker final : public ChangeObserver {
    public:
     explicit Marker(Body& body) : body_(body) {}
@@ -183,16 +183,16 @@ class IndexedStore::Body final : public ChangeObserver {
       if (notes_.bytes() < kManyNotes) return;
       if (notes_.bytes() >= kMostNotes) notes_.collapse();
     }
-    // A writer does not wait: if a view is held, the notes grow.
+    // A writer does not wait: while a view is held, the notes grow.
     const std::unique_lock held(gate_, std::try_to_lock);
     if (!held) return;
     try {
       mark_notes();
-    } catch (const std::bad_alloc&) {  // everything is noted then; the write has succeeded
+    } catch (const std::bad_alloc&) {  // everything is noted then; the write succeeded
     }
   }
 
-  // REQUIRES of all that follows: the gate is held.
+  // REQUIRES for everything below: the caller holds the gate.
 
   void mark_notes() {
     ChangeNotes taken;
@@ -211,8 +211,8 @@ class IndexedStore::Body final : public ChangeObserver {
     count_bytes();
   }
 
-  // The florets take the records that the trie reads: all of them if it is new, else those of
-  // marked containers, among which there may be whole slabs.
+  // The florets take the records that the trie reads. A new trie reads all records. Otherwise it
+  // reads the marked containers, which may include whole slabs.
   Result<void> refresh(Cursor& cursor) {
     if (!std::exchange(bulk_, false)) {
       FloretSlabs::Gathering gathering(slabs_, floret_key_);
@@ -249,7 +249,8 @@ class IndexedStore::Body final : public ChangeObserver {
     };
   }
 
-  // The position of the checkpoint, with its index in place; or why there is none to believe.
+  // Loads the index of the checkpoint and returns its position, or the reason why it cannot be
+  // trusted.
   Result<Bytes> load() {
     const Result<std::optional<Bytes>> saved = store_.load_checkpoint();
     if (!saved) return saved.error();
@@ -278,15 +279,15 @@ class IndexedStore::Body final : public ChangeObserver {
   Opened opened_ = Opened::rebuilt;
   std::mutex checkpointing_;
 
-  mutable std::mutex notes_mutex_;  // held for moments; taken after the gate, or alone
+  mutable std::mutex notes_mutex_;  // held briefly; locked after the gate, or alone
   ChangeNotes notes_;
 
-  Gate gate_;  // what follows belongs to whoever holds it
+  Gate gate_;  // the members below belong to its holder
   NyeTrie trie_;
   FloretSlabs slabs_;
   bool bulk_ = true;  // nothing was read yet
 
-  std::atomic<std::size_t> index_bytes_ = 0;  // of both, for those who do not hold the gate
+  std::atomic<std::size_t> index_bytes_ = 0;  // trie and slabs, for threads without the gate
 };
 
 IndexedStore::IndexedStore(std::unique_ptr<Body> body) : body_(std::move(body)) {}

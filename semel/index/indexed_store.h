@@ -1,21 +1,21 @@
-// IndexedStore: a store and the index that follows it, through writes, writes past it, and crashes.
+// IndexedStore: a store and the index that follows it, through writes of any origin and crashes.
 //
-// Contract  view() gives a trie that equals one rebuilt from scratch at that moment. A record that
-//           is written meanwhile, by another thread, is in the view or in a later one.
-//           A store that was killed at any point opens with an index that is right: from the last
-//           checkpoint, with all marked that may have changed since; rebuilt where the store cannot
-//           tell what has.
-// Writes    go to the store itself: the index hears of them by its observer, and only notes the
-//           key. Nothing is read before it is written.
-// Range     Of records outside of Settings::range the index knows nothing: they are neither noted
-//           nor read, and sums and florets over any range are of those within.
-// Floret    A floret is kept for each slab of the records. A write makes that of its slab stale.
-//           view() makes it fresh where it reads the whole slab anyway, floret() on demand: it says
-//           of how many writes the florets do not know.
-// Threads   Any number of threads may call at once, and write to the store. A view is held by one
-//           thread at a time, and keeps other views and checkpoints waiting, never writers.
-// Memory    Of the trie and the florets (nye_trie.h, floret_slabs.h), and of the notes: 1 MiB; while
-//           a view is held up to 32 MiB, then one range instead of all keys that were noted.
+// Contract  view() returns a trie that equals one rebuilt from scratch at that moment. A record
+//           that another thread writes meanwhile is in this view or in a later one.
+//           A store that was killed at any point opens with a correct index. It loads the last
+//           checkpoint and marks everything that may have changed since. If the store cannot tell
+//           what has changed, it rebuilds the index.
+//           Writes go to the store itself. The index hears of them as its observer, and only notes
+//           the key. Nothing is read before it is written.
+//           The index ignores records outside Settings::range: they are neither noted nor read, and
+//           sums and florets over any range cover only the records within it.
+//           The index keeps a floret for each slab of the records. A write makes the floret of its
+//           slab stale. view() makes it fresh again if it reads the whole slab anyway; floret()
+//           does so on demand, and reports how many writes the florets do not include.
+// Threads   Any number of threads may call at once, and write to the store. One thread at a time
+//           holds a view. It makes other views and checkpoints wait, but never writers.
+// Memory    That of the trie and the florets (nye_trie.h, floret_slabs.h), and of the notes: 1 MiB,
+//           or up to 32 MiB while a view is held. Beyond that one range replaces all noted keys.
 // Format    docs/formats/index_checkpoint_v1.md.
 #pragma once
 
@@ -39,18 +39,19 @@ class IndexedStore {
  public:
   struct Settings {
     std::uint32_t burst_bytes = 4096;
-    std::uint64_t slab_bytes = std::uint64_t{4} << 20;  // of records for one floret
-    KeyRange range = {};                                // of the records that are indexed
-    // A checkpoint says that there are measures, not which function made them: it stays the same.
+    std::uint64_t slab_bytes = std::uint64_t{4} << 20;  // bytes of records per floret
+    KeyRange range = {};                                // the indexed keys
+    // A checkpoint records that there are measures, but not the function that made them. The caller
+    // must not change it.
     Measure measure = nullptr;
   };
   enum class Opened : std::uint8_t {
-    rebuilt,   // no checkpoint, or one of other settings, or a gap in what the store can tell
-    followed,  // a checkpoint, and marks for what has changed since
+    rebuilt,   // no usable checkpoint, or the store cannot tell all changes
+    followed,  // from a checkpoint, with marks for the changes since
   };
 
-  // Observes the store from now on. REQUIRES: the store outlives the index, and has no observer.
-  // Errc::invalid if the settings describe no index.
+  // Opens the index and observes the store from now on. Errc::invalid if the settings describe no
+  // index. REQUIRES: the store outlives the index and has no observer.
   static Result<std::unique_ptr<IndexedStore>> open(OrderedStore& store, const Secret& secret,
                                                     const Settings& settings);
   ~IndexedStore();
@@ -61,8 +62,8 @@ class IndexedStore {
   Opened opened() const;
 
  private:
-  // A mutex that the thread which holds it may try, and which another may release: whoever holds a
-  // view writes to the store like all others, and may hand the view on.
+  // A mutex that its own holder may try to lock, and that another thread may release. It is needed
+  // because the thread that holds a view may write to the store and may hand the view on.
   class Gate {
    public:
     void lock();
@@ -76,7 +77,8 @@ class IndexedStore {
   };
 
  public:
-  // The index and the records of its range as of one instant. Holds the index until it goes.
+  // The index and the records of its range at one instant. It holds the index until it is
+  // destroyed.
   class View {
    public:
     const NyeTrie& trie() const { return *trie_; }
@@ -92,32 +94,33 @@ class IndexedStore {
 
   using RangeFloret = semel::RangeFloret;
   enum class Fresh : std::uint8_t {
-    as_kept,   // reads no slab that is kept
-    not_worn,  // reads slabs in which so much has changed that it costs no more than that did
+    as_kept,   // reads no kept slab
+    not_worn,  // reads slabs whose reading costs no more than their changes did
     exact,     // reads all stale slabs
   };
-  // Of the records of a range: kept slabs within it are added up, the ends are read.
-  // REQUIRES: `view` is of this index.
+  // Returns the floret of the records of a range. It adds the kept slabs within the range and reads
+  // the two ends. REQUIRES: `view` belongs to this index.
   Result<RangeFloret> floret(const View& view, const KeyRange& range, Fresh fresh);
 
-  // What a reading of every record has shown of the index.
+  // The result of comparing the index with every record.
   struct Scrubbed {
-    bool compared = false;          // false: there was no index, it was built by this reading
-    std::uint64_t records = 0;      // that were read
-    std::uint64_t stretches = 0;    // of keys, in which the index was wrong
-    std::uint64_t in_question = 0;  // records in these, as they are now
-    std::vector<KeyRange> first;    // kMostTold of these stretches
+    bool compared = false;          // false if there was no index and this reading built it
+    std::uint64_t records = 0;      // records read
+    std::uint64_t stretches = 0;    // runs of keys in which the index was wrong
+    std::uint64_t in_question = 0;  // records now in these runs
+    std::vector<KeyRange> first;    // the first of these runs, at most kMostTold
   };
   static constexpr std::size_t kMostTold = 5;
-  // Reads every record, also those that have not changed as far as the store knows, and makes the
-  // index anew of them. Tells where it was wrong: there the disk has changed, or an index was left
-  // in a directory that is not its own. After an error the index is as it was.
+  // Reads every record, even those that the store believes unchanged, and builds the index anew.
+  // Reports where the index was wrong. There the disk has changed, or the index came from another
+  // directory. After an error the index is as it was.
   Result<Scrubbed> scrub();
 
-  // Durable when it returns. Taken by itself never; a good time is after a flush of the store.
+  // Saves the index; it is durable when this returns. Never called automatically. Call it after a
+  // flush of the store.
   Result<void> checkpoint();
 
-  std::size_t bytes() const;  // of memory: trie, florets, notes
+  std::size_t bytes() const;  // memory of trie, florets and notes
   const Secret& secret() const;
 
  private:

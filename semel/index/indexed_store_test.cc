@@ -21,18 +21,18 @@ namespace {
 using Fresh = IndexedStore::Fresh;
 using Opened = IndexedStore::Opened;
 
-// Small, so that a thousand records make many containers and many slabs.
+// The settings are small, so that a thousand records make many containers and many slabs.
 const IndexedStore::Settings kSettings = {.burst_bytes = 512, .slab_bytes = 4096};
 
 std::string numbered_key(std::uint64_t number) { return std::to_string(1'000'000 + number); }
 
-// The length of the value, below zero for every other key.
+// Returns the length of the value, negated for every other key.
 int128 signed_length(std::string_view key, std::string_view value) {
   const auto length = static_cast<int128>(value.size());
   return key.back() % 2 == 0 ? length : -length;
 }
 
-// Writes, removals, batches and range removals over the first `keys` keys.
+// Makes writes, removals, batches and range removals over the first `keys` keys.
 void change(OrderedStore& store, Random& random, int times, std::uint64_t keys = 2000) {
   for (int n = 0; n < times; ++n) {
     const std::uint64_t draw = random.below(100);
@@ -52,7 +52,7 @@ void change(OrderedStore& store, Random& random, int times, std::uint64_t keys =
   }
 }
 
-// Lengthens values.
+// A merger that appends to values.
 class Appending final : public Merger {
  public:
   const char* name() const override { return "appending"; }
@@ -63,17 +63,17 @@ class Appending final : public Merger {
   }
 };
 
-// Looks on at the reading of a store, and lets it fail.
+// Counts the reads of a store, and makes them fail.
 class WatchedStore final : public ForwardingStore {
  public:
   WatchedStore() : ForwardingStore(memory_) {}
 
   std::uint64_t reads = 0;                                  // records that cursors came to
-  std::uint64_t fails_at = ~std::uint64_t{0};               // of these
-  std::function<void(Bytes& checkpoint)> damage = nullptr;  // what a bad disk makes of it
+  std::uint64_t fails_at = ~std::uint64_t{0};               // the read that fails
+  std::function<void(Bytes& checkpoint)> damage = nullptr;  // the damage of a bad disk
 
-  std::function<void()> after_cursor = nullptr;     // comes right after one is opened
-  std::function<void()> before_position = nullptr;  // comes right before one is taken
+  std::function<void()> after_cursor = nullptr;     // called right after opening a cursor
+  std::function<void()> before_position = nullptr;  // called right before taking a position
 
   Result<std::unique_ptr<Cursor>> cursor() const override {
     Result<std::unique_ptr<Cursor>> opened = below().cursor();
@@ -86,13 +86,13 @@ class WatchedStore final : public ForwardingStore {
     observer_ = observer;
     below().observe(observer);
   }
-  // Does something of which the observer does not hear.
+  // Makes a change that the observer does not hear of.
   void silently(const std::function<void()>& change) {
     below().observe(nullptr);
     change();
     below().observe(observer_);
   }
-  // As a store does that knows no better.
+  // Reports a whole range, like a store that knows no better.
   void tell(const KeyRange& range) { observer_->changed(range); }
   Result<Bytes> position() const override {
     if (before_position) before_position();
@@ -153,7 +153,7 @@ IndexedStore::Settings settings_of(KeyRange range, Measure measure) {
   return settings;
 }
 
-// What the index should say of a range: the sum over the records that are in it and indexed.
+// Returns what the index should report for a range: the sum over its indexed records.
 Aggregate sum_of(const OrderedStore& store, const KeyRange& range, const Secret& secret,
                  Measure measure) {
   EntryDigest digest(secret);
@@ -233,7 +233,8 @@ TEST(IndexedStore, EqualsARebuiltIndexWhenConcurrentWritersHaveComeToRest) {
   expect_equals_rebuilt(*index);
 }
 
-// More notes than are kept at ease, and then more than are kept at all, by the thread of the view.
+// The thread that holds the view makes more notes than are kept at ease, then more than are kept at
+// all.
 TEST(IndexedStore, KeepsNoWriterWaitingForAView) {
   for (const int writes : {600, 20'000}) {
     MemoryStore store;
@@ -317,7 +318,7 @@ TEST(IndexedStore, FollowsFromItsCheckpoint) {
     ASSERT_TRUE(index->checkpoint());
     change(store, random, 20);  // after it
   }
-  change(store, random, 20);  // and after the index
+  change(store, random, 20);  // after the index was closed
   const auto index = opened(store);
   EXPECT_EQ(index->opened(), Opened::followed);
   store.reads = 0;
@@ -327,11 +328,12 @@ TEST(IndexedStore, FollowsFromItsCheckpoint) {
   EXPECT_LT(reads, rebuilt_trie(**store.cursor(), 512, index->secret()).total().count);
 }
 
-// A compaction or a bulk load changes whole ranges: the trie reads them, and the florets with it.
+// A compaction or a bulk load changes whole ranges. The trie reads them, and the florets take them
+// too.
 TEST(IndexedStore, MakesFloretsFreshWhereItReadsWholeSlabs) {
   WatchedStore store;
   const auto index = opened(store);
-  ASSERT_TRUE(index->view());  // of an empty store
+  ASSERT_TRUE(index->view());  // the store is empty
   for (int n = 0; n < 2000; ++n) put(store, numbered_key(n), "value");
   const auto expect_known = [&] {
     const auto view = index->view();
@@ -350,7 +352,7 @@ TEST(IndexedStore, MakesFloretsFreshWhereItReadsWholeSlabs) {
   expect_known();
 }
 
-// Else they would know less with every write, until they know nothing.
+// Otherwise the florets would know less with every write, until they know nothing.
 TEST(IndexedStore, ReadsWornSlabsAndNoOthers) {
   WatchedStore store;
   for (int n = 0; n < 2000; ++n) put(store, numbered_key(n), "value");
@@ -372,7 +374,7 @@ TEST(IndexedStore, ReadsWornSlabsAndNoOthers) {
   EXPECT_LT(reads, 500 * 2000 / 20);
 }
 
-// The store is told another story than the observer: a record changes, one goes, one comes.
+// The store changes behind the observer's back: one record changes, one goes, one comes.
 TEST(IndexedStore, AScrubTellsWhereTheDiskHasChanged) {
   WatchedStore store;
   for (int n = 0; n < 2000; ++n) put(store, numbered_key(n), "value");
@@ -499,7 +501,7 @@ TEST(IndexedStore, DoesNotBelieveACheckpointOfAnotherRangeOrWithMeasuresThatNobo
   EXPECT_EQ(opened(store, settings)->opened(), Opened::followed);
 }
 
-// Through writes, merges, removals, checkpoints and openings, of all keys and of some.
+// Covers writes, merges, removals, checkpoints and openings, with all keys indexed and with some.
 TEST(IndexedStore, SumsMeasuresOfTheRecordsThatAreIndexed) {
   for (const KeyRange& indexed :
        {KeyRange::all(), KeyRange{numbered_key(400), numbered_key(1600)},
@@ -553,7 +555,7 @@ TEST(IndexedStore, NeitherNotesNorReadsWhatIsNotIndexed) {
   store.reads = 0;
   ASSERT_TRUE(index->view());
   EXPECT_EQ(index->view()->trie().total().count, 1000U);
-  EXPECT_LE(store.reads, 1001U);  // and the one that ends the range
+  EXPECT_LE(store.reads, 1001U);  // with the one that ends the range
 
   const std::size_t bytes = index->bytes();
   for (const std::uint64_t n : {0, 999, 2000, 2999}) put(store, numbered_key(n), "another");
@@ -671,7 +673,7 @@ TEST(IndexedStore, GivesExactFloretsOfAnyRangeAndSaysWhatKeptOnesLack) {
     const Floret truth = rebuilt_floret(view->cursor(), range, index->secret());
     const auto kept = index->floret(*view, range, Fresh::as_kept);
     ASSERT_TRUE(kept);
-    // A change takes a record away, or adds one, or both.
+    // A change removes a record, adds one, or both.
     EXPECT_LE(distance(kept->floret, truth), 2 * kept->unknown);
     const auto exact = index->floret(*view, range, Fresh::exact);
     ASSERT_TRUE(exact);
@@ -693,7 +695,7 @@ TEST(IndexedStore, StaysRightWhenMemoryRunsOutForANote) {
       const FailingAllocation failing(good / 2);
       const Write write{key, "value"};
       EXPECT_TRUE(store.write({&write, 1}));
-    } catch (const std::bad_alloc&) {  // by the store
+    } catch (const std::bad_alloc&) {  // thrown by the store
     }
     expect_equals_rebuilt(*index);
     ASSERT_TRUE(store.remove_range({key, std::nullopt}));

@@ -15,7 +15,7 @@ Side side_of(const Walk& walk, const BitPath& node) {
   return side_of({walk.path().bytes(), walk.path().size()}, node);
 }
 
-// True if the container has keys before this one, and this one or others after it.
+// Returns true if the container has keys on both sides of the cut before `key`.
 bool cuts(const std::string& key, const Walk& walk) {
   return walk.valid() && walk.path().is_prefix_of_key(key) && walk.path().first_key() < key;
 }
@@ -81,12 +81,12 @@ void NyeTrie::mark(const KeyRange& range) {
   if (range.end && cuts(*range.end, end)) marks_.mark_container(blocks_, end);
 }
 
-// The first container that has keys from this one on; beyond the last if there is no key.
+// Returns the first container that has keys from this one on, or the end if there is no key.
 Walk NyeTrie::at_or_after(const std::optional<std::string>& key) const {
   return key ? blocks_.find(BitPath::of_key(*key), Side::related) : blocks_.at(blocks_.blocks());
 }
 
-// Looks up keys in order, so that each block is gone over once.
+// Looks up the keys in order, so that each block is walked once.
 void NyeTrie::mark_pending(Marks& marks) const {
   if (pending_.empty()) return;
   Walk walk = blocks_.at(0);
@@ -109,8 +109,8 @@ void NyeTrie::settle() {
   pending_.clear();
 }
 
-// Reads the marked stretches of some neighbouring blocks, and makes new containers of what it reads
-// and of the containers that are not marked.
+// Reads the marked runs of some neighbouring blocks. Makes new containers of the records read and
+// of the unmarked containers.
 class NyeTrie::Rebuild {
  public:
   Rebuild(NyeTrie& trie, Cursor& cursor, const Seen& seen)
@@ -143,15 +143,15 @@ Result<void> NyeTrie::Rebuild::run(std::size_t first, std::size_t end) {
   const Marks& marks = trie_.marks_;
   ContainerBuilder builder(trie_.burst_bytes_,
                            [&](Container&& container) { splice_.add(std::move(container)); });
-  std::optional<BitPath> before;  // the container before the present one
+  std::optional<BitPath> before;  // the previous container
   if (first > 0) {
     before = blocks.last_of(first - 1);
     builder.begin_after(before->first_key());
   }
-  // The end of the container before, where a gap begins.
+  // Returns the end of the previous container, where a gap begins.
   const auto gap_begin = [&] { return before ? before->range().end : std::string(); };
 
-  std::optional<std::string> from;  // the beginning of the marked stretch that is open
+  std::optional<std::string> from;  // the start of the open marked run, if any
   Walk walk = blocks.at(first);
   for (; walk.block() < end; walk.next()) {
     if (marks.gap_before(walk)) {
@@ -173,7 +173,7 @@ Result<void> NyeTrie::Rebuild::run(std::size_t first, std::size_t end) {
     before = walk.path();
   }
   if (walk.valid()) {
-    // What lies here was not marked, and is here only so that it can join what was.
+    // These containers were not marked. They are here only so that they can join marked ones.
     SEMEL_ASSERT(!from);
     builder.finish_before(walk.path().first_key());
     return {};
@@ -189,7 +189,7 @@ Result<void> NyeTrie::Rebuild::run(std::size_t first, std::size_t end) {
   return {};
 }
 
-// The bytes of a block's containers before its first mark and after its last.
+// Returns the bytes of a block's containers before its first mark and after its last.
 NyeTrie::Margins NyeTrie::margins(std::size_t block) const {
   const bool last_gap = marks_.last_gap() && block + 1 == blocks_.blocks();
   Margins margins;
@@ -207,8 +207,8 @@ NyeTrie::Margins NyeTrie::margins(std::size_t block) const {
   return margins;
 }
 
-// The blocks with marks; and so many containers on either side of each that no node which reaches
-// beyond them can be small enough to be a container.
+// Returns the blocks with marks, and enough containers on either side of each. Enough means: a node
+// that reaches beyond them is too large to be a container.
 std::vector<bool> NyeTrie::blocks_to_rebuild() const {
   const std::size_t count = blocks_.blocks();
   const std::uint64_t enough = std::uint64_t{burst_bytes_} + 1;
@@ -337,7 +337,7 @@ Result<std::vector<Container>> NyeTrie::histogram(const KeyRange& range, std::si
   const auto lighter = [](const Container& a, const Container& b) {
     return a.sum.volume < b.sum.volume;
   };
-  std::vector<Container> open;  // a heap: the heaviest is the first
+  std::vector<Container> open;  // a heap with the heaviest first
   std::vector<Container> done;  // not to be split
   const auto add = [&](BitPath node) -> Result<void> {
     const Result<Aggregate> sum = part_of(node);
@@ -377,7 +377,7 @@ std::size_t NyeTrie::bytes() const {
 std::vector<NyeTrie::Unlike> NyeTrie::unlike(const NyeTrie& other) const {
   SEMEL_ASSERT(!marked() && !other.marked());
   std::vector<Unlike> found;
-  bool open = false;  // the containers before were not the same
+  bool open = false;  // true if the previous containers differed
   const auto add = [&](const Walk& at, bool of_other) {
     KeyRange keys = at.path().range();
     if (!std::exchange(open, true)) {

@@ -10,7 +10,7 @@
 namespace semel {
 namespace {
 
-// docs/formats/nye_trie_v1.md. All integers little-endian.
+// docs/formats/nye_trie_v1.md. All integers are little-endian.
 //
 //    OFFSET     SIZE  FIELD
 //         0        4  magic, the bytes "SNT1", with measures "SNT2"; a new layout takes a new magic
@@ -25,8 +25,8 @@ constexpr std::uint32_t kMagic = 0x31544e53;
 constexpr std::uint32_t kMagicMeasured = 0x32544e53;
 constexpr std::size_t kTrailerSize = 8;
 constexpr std::size_t kLeastContainer = 19;
-// The first path of each block stands in full in memory, not in the encoding. With this limit a trie
-// takes no more than some ten times the bytes that it is read from.
+// The first path of each block is in full in memory, but not in the encoding. With this limit a
+// trie takes at most some ten times the bytes that it is read from.
 constexpr std::size_t kMostPathBits = std::size_t{1} << 16;
 
 std::size_t bytes_for(std::size_t bits) { return bits / 8 + (bits % 8 != 0); }
@@ -41,7 +41,7 @@ bool padded(ByteView bits, std::size_t count) {
   return count % 8 == 0 || bits.back() >> count % 8 == 0;
 }
 
-// True if there can be such records below the path, in one container.
+// Returns true if such records can exist below the path, in one container.
 bool sound(const Container& container, std::uint32_t burst_bytes) {
   const auto& [path, sum] = container;
   if (!path.possible() || sum.count == 0) return false;
@@ -56,7 +56,7 @@ bool overflows(const Aggregate& sum, const Aggregate& more) {
   return more.count > kMost - sum.count || more.volume > kMost - sum.volume;
 }
 
-// Containers as they are read, which must be those that a builder makes of them.
+// Checks that the containers read are those that a builder makes of them.
 class CanonicalCheck {
  public:
   explicit CanonicalCheck(std::uint32_t burst_bytes)

@@ -1,5 +1,5 @@
-// NyeTrie: beside a map and containers found by definition, through random histories; what it reads,
-// what it takes, and bytes.
+// NyeTrie: random histories beside a map, with containers found by definition; what it reads, its
+// memory, and its bytes.
 #include "semel/index/nye_trie.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ EntryDigest digest_of_group(std::uint8_t group) {
 const EntryDigest kDigest = digest_of_group(1);
 constexpr std::uint32_t kBurst = NyeTrie::kLeastBurst;
 
-// Of both signs and of every size, so that sums wrap.
+// Returns measures of both signs and every size, so that sums wrap.
 int128 some_measure(std::string_view key, std::string_view value) {
   const Digest bits = digest(key, value.size());
   const auto magnitude =
@@ -40,7 +40,7 @@ int128 some_measure(std::string_view key, std::string_view value) {
   return bits.hi % 2 == 0 ? magnitude : -magnitude;
 }
 
-// Counts what is read of a map, and fails where it is told to.
+// Counts what is read from a map, and fails on demand.
 class MapCursor : public Cursor {
  public:
   explicit MapCursor(const Map& map) : map_(map), at_(map.end()) {}
@@ -105,7 +105,7 @@ NyeTrie trie_of(const Map& map, std::uint32_t burst_bytes = kBurst, Measure meas
   return trie;
 }
 
-// The containers by their definition: down from the root, one bit at a time.
+// Finds the containers by definition: down from the root, one bit at a time.
 void add_containers(const Map& map, const BitPath& node, std::uint32_t burst_bytes,
                     std::vector<Container>& out) {
   const Aggregate sum = sum_of(map, node.range());
@@ -127,7 +127,7 @@ std::vector<Container> containers_of(const Map& map, std::uint32_t burst_bytes) 
   return containers;
 }
 
-// Keys that are prefixes of each other, end in zeros, share long prefixes, or are all ones.
+// Returns keys that are prefixes of each other, end in zeros, share long prefixes, or are all ones.
 std::string nasty_key(Random& random) {
   constexpr std::string_view kLetters("\0\1ab\xff", 5);
   std::string key;
@@ -152,7 +152,7 @@ std::string nasty_value(Random& random) {
   return std::string(random.below(random.below(20) == 0 ? 600 : 60), 'v');
 }
 
-// Changes records and marks them, in one of the ways that a store does.
+// Changes records and marks them, in one of the ways of a store.
 void change(Map& map, NyeTrie& trie, Random& random) {
   if (random.below(50) == 0) {
     const KeyRange range = nasty_range(random);
@@ -211,8 +211,8 @@ TEST(NyeTrie, EqualsOneThatIsBuiltAnewAfterEveryHistory) {
   }
 }
 
-// One change at a time in a trie of many blocks, most containers of which hold a record or two: so
-// that containers split, join and vanish beside their neighbours in other blocks.
+// Makes one change at a time in a trie of many blocks, in which most containers hold one or two
+// records. So containers split, join and vanish beside neighbours in other blocks.
 TEST(NyeTrie, EqualsOneThatIsBuiltAnewAcrossBlocks) {
   Random random(14);
   Map map;
@@ -245,7 +245,7 @@ struct Step {
   std::size_t size;
 };
 
-// The same by generated steps, which are made fewer and shorter when they fail.
+// Uses generated steps, which shrink to fewer and shorter ones when they fail.
 TEST(NyeTrie, HoldsThroughGeneratedHistories) {
   const auto steps = rc::gen::container<std::vector<Step>>(rc::gen::construct<Step>(
       rc::gen::element(Step::Kind::put, Step::Kind::put, Step::Kind::put, Step::Kind::remove,
@@ -297,7 +297,7 @@ TEST(NyeTrie, ContainersAreTheHighestNodesThatAreSmallEnough) {
     ASSERT_EQ(found.size(), expected.size());
     ASSERT_EQ(found.size(), trie.container_count());
     for (std::size_t i = 0; i < found.size(); ++i) {
-      // The definition gives a node below all edges that do not branch; ours may end above these.
+      // The definition gives the node below all edges that do not branch. Ours may end above it.
       EXPECT_EQ(found[i].sum, expected[i].sum);
       EXPECT_TRUE(expected[i].path.is_prefix_of(found[i].path) ||
                   found[i].path.is_prefix_of(expected[i].path));
@@ -374,7 +374,8 @@ TEST(NyeTrie, HistogramPartsTheRecordsOfARange) {
         heaviest = std::max(heaviest, node.sum.volume);
       }
       EXPECT_EQ(sum, sum_of(map, range));
-      // Decimal digits are a skewed tree: a fair share twice over is what halving leaves.
+      // Halving leaves up to two fair shares. Decimal digits make a skewed tree, so twice that is
+      // allowed.
       if (most == 64u && sum.count > 0) {
         EXPECT_LE(heaviest, 4 * sum.volume / 64);
       }
@@ -493,7 +494,7 @@ TEST(NyeTrie, StaysMarkedAndSoundWhenACursorFails) {
   EXPECT_EQ(trie.sum(KeyRange{key + '\0', std::nullopt}, failing).error().code, Errc::io);
 }
 
-// Whatever request fails, the trie is as it was, and still marked.
+// Whichever allocation fails, the trie is as it was, and still marked.
 TEST(NyeTrie, StaysMarkedAndSoundWhenMemoryRunsOut) {
   Map map = many_records(1000);
   NyeTrie trie = trie_of(map);
@@ -519,7 +520,8 @@ TEST(NyeTrie, StaysMarkedAndSoundWhenMemoryRunsOut) {
   EXPECT_EQ(trie, expected);
 }
 
-// Records that are not stored: number n has a key of 13 bytes and a value of `value_size`.
+// Generates records instead of storing them: record n has a key of 13 bytes and a value of
+// `value_size`.
 class NumberedCursor : public Cursor {
  public:
   enum class Keys : std::uint8_t { decimal, binary, random };
@@ -554,7 +556,7 @@ class NumberedCursor : public Cursor {
   std::size_t at_ = 0;
 };
 
-// The figures of the paper, which has records of 256 bytes; and the worst sizes for halves.
+// Checks the figures of the paper, which has records of 256 bytes, and the worst sizes for halves.
 TEST(NyeTrie, TakesNoMoreMemoryThanThePaper) {
   using Keys = NumberedCursor::Keys;
   for (const Keys keys : {Keys::decimal, Keys::binary, Keys::random}) {
@@ -608,8 +610,8 @@ TEST(NyeTrie, MarksTakeBoundedMemory) {
   EXPECT_EQ(trie.bytes(), clean);
 }
 
-// Digests whose XOR anyone can compute: of 129 records, each with two values to choose from, the
-// differences are linearly dependent, so that some of the values can be exchanged unseen.
+// Anyone can compute these digests and their XOR. Of 129 records, each with a choice of two values,
+// the differences are linearly dependent. So some values can be exchanged unseen.
 TEST(NyeTrie, FindsTheForgeryThatUnkeyedDigestsDoNotSee) {
   constexpr std::size_t kRecords = 129;
   const auto unkeyed = [](const std::string& key, const std::string& value) {
@@ -671,7 +673,7 @@ TEST(NyeTrie, FindsTheForgeryThatUnkeyedDigestsDoNotSee) {
   }
 }
 
-// A trie of the test's group, with marks of every kind: compared by its bytes.
+// A trie of the test's group, with marks of every kind. It is compared by its bytes.
 template <Measure kMeasure>
 struct CodedTrie {
   NyeTrie trie;
@@ -759,7 +761,7 @@ TEST(NyeTrie, RefusesMeasuresThatNobodyWantsAndTheLackOfThem) {
   }
 }
 
-// What a liar writes by hand: a header, and containers of `path`, count and volume.
+// A hand-written forgery: a header, and containers of `path`, count and volume.
 struct Written {
   std::string path;  // zeros and ones
   std::uint64_t count;
@@ -797,9 +799,9 @@ TEST(NyeTrie, RefusesContainersThatNoTrieHas) {
   EXPECT_EQ(refusal({{"1", 3, 200}}), "trie: containers of no trie");  // the root is shorter
   EXPECT_EQ(refusal({{"0", 1, 200}, {"1", 3, 57}}), "none");
   EXPECT_EQ(refusal({{"0", 1, 200}, {"1", 3, 56}}),
-            "trie: containers of no trie");                                       // one is enough
-  EXPECT_EQ(refusal({{"0", 2, 200}, {"1", 3, 57}}), "trie: sum of a container");  // of one key
-  EXPECT_EQ(refusal({{"1", 3, 200}, {"0", 1, 200}}), "trie: container");          // order
+            "trie: containers of no trie");  // one container is enough
+  EXPECT_EQ(refusal({{"0", 2, 200}, {"1", 3, 57}}), "trie: sum of a container");  // one key
+  EXPECT_EQ(refusal({{"1", 3, 200}, {"0", 1, 200}}), "trie: container");          // wrong order
   EXPECT_EQ(refusal({{"1", 3, 200}, {"1", 3, 200}}), "trie: container");
   EXPECT_EQ(refusal({{"10", 3, 200}, {"11", 3, 200}}), "none");
   EXPECT_EQ(refusal({{"100", 3, 200}, {"11", 3, 200}}), "trie: containers of no trie");

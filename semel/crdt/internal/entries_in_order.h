@@ -1,9 +1,9 @@
-// EntriesInOrder: the entries of a store in ascending order, though they lie in none.
+// EntriesInOrder: visits the entries of a store in ascending order. The store itself has none.
 //
-// Contract  for_each() visits those of a range. Ranges that ascend take the fewest passes.
-// Cost      A pass over the store for each window (core/ascending.h); one in all while there are no
-//           more than some ten thousand entries.
-// Memory    A mebibyte, or an eighth of what a large store takes, if there is memory for that.
+// Contract  for_each() visits the entries of a range. Ascending ranges take the fewest passes.
+// Cost      One pass over the store for each window (core/ascending.h). Up to some ten thousand
+//           entries take one pass in all.
+// Memory    A mebibyte, or an eighth of the size of a large store if there is memory for that.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 
 namespace semel {
 
-// Orders: what is sorted, where an item begins that is before all others of a range, and how a
-// store offers its items. By dot: an item is a dot and where it lies. A pass looks at dots alone.
+// An order defines the items that are sorted, how to compare them, and how a store offers them.
+// ByDot sorts by dot: an item is a dot and its place. A pass reads only the dots.
 struct ByDot {
   struct Item {
     std::uint64_t dot;
@@ -33,7 +33,7 @@ struct ByDot {
     });
   }
 };
-// By pair and fingerprint, in a store without payloads.
+// ByPlace sorts by pair and fingerprint, for a store without payloads.
 struct ByPlace {
   struct Item {
     std::uint64_t pair;
@@ -58,11 +58,11 @@ class EntriesInOrder {
  public:
   using Item = typename Order::Item;
 
-  // REQUIRES: the store outlives the object, and does not change.
+  // REQUIRES: the store outlives the object and does not change.
   explicit EntriesInOrder(const EntryStore& store) : store_(store) {}
 
-  // Calls visit(item) for those after `after`, up to `last`. REQUIRES: no free place is after
-  // `after`.
+  // Calls visit(item) for the items after `after`, up to `last`. REQUIRES: no free place comes
+  // after `after`.
   template <class Visit>
   void for_each(const Item& after, const Item& last, Visit visit) {
     if (!room_) window_.emplace(room_.emplace(store_.size(), store_.bytes() / kShare).span());
@@ -78,7 +78,7 @@ class EntriesInOrder {
       load(std::max(items.back(), after, less_));
     }
   }
-  // The entry of an item.
+  // Returns the entry of an item.
   CuckooEntry entry(const Item& item) const { return Order::entry(store_, item); }
 
  private:

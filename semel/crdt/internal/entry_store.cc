@@ -58,7 +58,7 @@ std::uint64_t EntryStore::count(const CuckooSpot& spot) const {
   return found;
 }
 
-// As many as the two buckets of a table hold, wherever they lie.
+// Returns true if there are as many copies as two buckets of a table hold, wherever they lie.
 bool EntryStore::full_of_copies(const CuckooSpot& spot) const {
   const bool single = shape_.other(spot).bucket == spot.bucket;
   return count(spot) >= std::uint64_t{shape_.bucket_size} * (single ? 1 : 2);
@@ -68,8 +68,8 @@ void EntryStore::spill(const CuckooSpot& spot, std::uint64_t payload) {
   spilled_.insert({shape_.pair_of(spot), spot.fingerprint, payload});
 }
 
-// What it refuses follows from the entries alone, not from where they lie: a store that was encoded
-// and decoded takes and refuses the same.
+// A refusal depends on the entries alone, not on where they lie. So a store that was encoded and
+// decoded takes and refuses the same entries.
 bool EntryStore::add(const CuckooSpot& spot, std::uint64_t payload) {
   if (size() >= shape_.slots() || full_of_copies(spot)) return false;
   if (!table_ && !few(size() + 1)) make_table();
@@ -86,7 +86,7 @@ bool EntryStore::add(const CuckooSpot& spot, std::uint64_t payload) {
 void EntryStore::put(const CuckooSpot& spot, std::uint64_t payload, std::uint64_t& quota) {
   if (!table_ && !few(size() + 1)) make_table();
   if (!table_) return spill(spot, payload);
-  // Beyond this load most searches fail, and take long to.
+  // Beyond this load most searches fail, and take long.
   const std::uint64_t most = shape_.slots() - shape_.slots() / (shape_.bucket_size == 4 ? 32 : 64);
   std::uint64_t none = 0;
   if (!table_->place_evenly(spot, payload, table_->size() < most ? quota : none)) {
@@ -133,7 +133,8 @@ void EntryStore::make_table() {
   spilled_ = std::move(rest);
 }
 
-// After a change: gives the table up if few entries are left, or brings some of the overflow back.
+// Runs after a change. Gives up the table if few entries are left, or else brings some of the
+// overflow back.
 void EntryStore::settle() {
   if (!table_) return spilled_.trim();
   if (!reserved_ && size() < shape_.slots() / 32) {
@@ -168,7 +169,8 @@ void EntryStore::Intake::take(const CuckooSpot& spot, std::uint64_t payload) {
 }
 
 std::uint64_t EntryStore::Intake::finish() {
-  // Those that find room in their other bucket, in the order of the list; the rest moves up.
+  // Places the entries that find room in their other bucket, in the order of the list. The rest
+  // moves up.
   std::size_t rest = 0;
   for_each_ahead(
       left_.size(),
@@ -182,7 +184,7 @@ std::uint64_t EntryStore::Intake::finish() {
         if (store_.table_->place_here(store_.shape_.other(entry.spot), entry.payload)) return;
         left_[rest++] = entry;
       });
-  // Searches, a few dozen at a time: each one's first lines come while the others before it run.
+  // Searches a few dozen at a time: the first lines of each arrive while the others run.
   left_.resize(rest);
   for (std::size_t begin = 0; begin < rest; begin += kWaiting) {
     const std::size_t end = std::min(begin + kWaiting, rest);
@@ -245,7 +247,7 @@ void EntryStore::fill(std::span<const CuckooEntry> entries) {
       });
 }
 
-// The shape gives six numbers, so that it is not taken for an entry.
+// The shape contributes six numbers, so that it cannot be mistaken for an entry.
 Digest EntryStore::digest(const Hasher& hasher) const {
   Digest sum = hasher.of_numbers(shape_.bucket_size, shape_.fingerprint_bits, shape_.payload_bits,
                                  shape_.buckets, shape_.hash.kind, shape_.hash.seed);

@@ -1,26 +1,25 @@
-// EntryStore: the entries of a cuckoo filter that merges, with room for as many as come.
+// EntryStore: the entries of a mergeable cuckoo filter, with room for any number.
 //
-// Contract  An entry is a pair of buckets, a fingerprint and a payload; where it lies says nothing.
-//           add() takes as many entries as there are slots, put() takes everything: bucket sizes
-//           are soft limits, and what the table has no room for overflows into a second place. No
-//           two entries are equal in all three.
-// Layout      few:   everything in a hash table of packed entries (crdt/internal/packed_entries.h)
-//             more:  a cuckoo table (filter/cuckoo_table.h), from an eighth of its slots on, until less
-//                    than a thirty-second is taken; the overflow in the hash table
-//           So memory follows the entries, and an empty store of any shape takes next to nothing;
-//           unless reserve() was called: then there is a table from the beginning to the end.
-// Overflow  Every add and removal tries to bring some entries of the overflow back into the table.
-//           It empties as entries are removed, or while adds still find room.
-// Failure   When memory runs out, every entry is still there once; of many that were to be taken or
-//           removed, some have been.
-// Cost      Two cache misses at once for a lookup, one more where entries overflow. A search for
-//           room looks at most at CuckooTable::kSearch buckets for an add, and at kQuota for each
-//           entry of a merge in the mean; a merge does not search at all once the table is as good
-//           as full.
+// Contract  An entry is a pair of buckets, a fingerprint and a payload. Its place has no meaning.
+//           No two entries are equal in all three.
+//           add() takes as many entries as there are slots. put() takes everything: bucket sizes
+//           are soft limits, and entries that do not fit the table overflow into a second place.
+//           Every add and removal tries to bring some of the overflow back into the table. So the
+//           overflow empties as entries are removed, or while adds still find room.
+//           When memory runs out, every entry is still there once. Of many entries that were to be
+//           taken or removed, some may have been.
+// Layout      few:   everything in a hash table of packed entries (crdt/packed_entries.h)
+//             more:  a cuckoo table (filter/cuckoo_table.h), from an eighth of its slots on, until
+//                    fewer than a thirty-second are taken; the overflow is in the hash table
+// Memory    Follows the entries: an empty store of any shape takes almost nothing. After reserve()
+//           there is always a table.
+// Cost      A lookup takes two cache misses at once, and one more if entries overflow. A search for
+//           room visits at most CuckooTable::kSearch buckets for an add, and on average kQuota for
+//           each entry of a merge. A merge does not search at all once the table is nearly full.
 // Threads   const members may run at once; any other call needs the object to itself.
-// Source    The soft limits, the overflow and its smoothing are the thesis' (section 3.3, algorithm
-//           1); its random walks are breadth-first searches here, which fail before they move
-//           anything.
+// Source    The soft limits, the overflow and its smoothing come from the thesis (section 3.3,
+//           algorithm 1). We replace its random walks by breadth-first searches, which fail before
+//           they move anything.
 #pragma once
 
 #include <array>
@@ -44,24 +43,24 @@ class EntryStore {
   // REQUIRES: shape.valid().
   explicit EntryStore(const CuckooShape& shape);
 
-  // Makes the table now, and keeps it however few entries there are.
+  // Makes the table now, and keeps it however few the entries are.
   void reserve();
 
-  // REQUIRES, of add and put: the store does not hold this entry.
+  // REQUIRES for add and put: the store does not hold this entry.
 
-  // False, and no change, if there is no room: there are as many entries as slots, or as many of
-  // this pair and fingerprint as two buckets hold.
+  // Returns false, and changes nothing, if there is no room: there are as many entries as slots, or
+  // as many with this pair and fingerprint as two buckets hold.
   bool add(const CuckooSpot& spot, std::uint64_t payload);
-  // Takes the entry in any case; a search for room counts against the quota.
+  // Takes the entry in any case. A search for room counts against the quota.
   void put(const CuckooSpot& spot, std::uint64_t payload, std::uint64_t& quota);
-  // What so many entries may search.
+  // Returns the quota of searching for so many entries.
   static std::uint64_t quota_for(std::uint64_t entries) {
     return 8 * CuckooTable::kSearch + kQuota * entries;
   }
-  // False if there is no such entry.
+  // Returns false if there is no such entry.
   bool remove(const CuckooSpot& spot, std::uint64_t payload);
 
-  // Whether there is an entry that may be of this key.
+  // Returns true if some entry may belong to this key.
   bool contains(Digest key) const {
     if (table_ && table_->contains(key)) return true;
     return spilled_.size() != 0 && spilled_contains(shape_.spot_of(key));
@@ -69,50 +68,50 @@ class EntryStore {
   void contains(std::span<const Digest> keys, std::span<bool> found) const;
   bool contains(const CuckooSpot& spot) const;
 
-  // Whether there is this very entry.
+  // Returns true if the store holds exactly this entry.
   bool holds(const CuckooSpot& spot, std::uint64_t payload) const;
 
-  // The payloads of all entries of this pair and fingerprint, and how many they are.
+  // These return, visit or count the payloads of all entries with this pair and fingerprint.
   std::vector<std::uint64_t> payloads(const CuckooSpot& spot) const;
   template <class Visit>
   void for_each_payload(const CuckooSpot& spot, Visit visit) const;
   std::uint64_t count(const CuckooSpot& spot) const;
 
-  // Takes the entries of `other` for which wanted(payload) holds; the number. REQUIRES: equal
-  // shapes, and none of these is here.
+  // Takes the entries of `other` for which wanted(payload) is true. Returns their number.
+  // REQUIRES: equal shapes, and none of these entries is here.
   template <class Wanted>
   std::uint64_t take(const EntryStore& other, Wanted wanted);
-  // Takes the entries of `other` that are not here; the number. REQUIRES: equal shapes, and
-  // payloads of 0.
+  // Takes the entries of `other` that are not here. Returns their number. REQUIRES: equal shapes,
+  // and all payloads are 0.
   std::uint64_t unite(const EntryStore& other);
-  // Removes the entries with doomed(payload) that `other` does not hold; the number. REQUIRES:
-  // equal shapes.
+  // Removes the entries for which doomed(payload) is true and that `other` does not hold. Returns
+  // their number. REQUIRES: equal shapes.
   template <class Doomed>
   std::uint64_t remove_unless_held(const EntryStore& other, Doomed doomed);
 
-  // Removes the entries with doomed(payload), and allocates nothing.
+  // Removes the entries for which doomed(payload) is true. Allocates nothing.
   template <class Doomed>
   void remove_if(Doomed doomed);
 
   // Calls visit(spot, payload) for every entry.
   template <class Visit>
   void for_each(Visit visit) const;
-  // Calls visit(place, payload) for every place that may hold an entry; a free one has the payload
-  // 0.
+  // Calls visit(place, payload) for every place that may hold an entry. A free place has the
+  // payload 0.
   template <class Visit>
   void for_each_place(Visit visit) const;
   // REQUIRES: the place is not free.
   CuckooEntry entry_at(std::uint64_t place) const;
   std::vector<CuckooEntry> entries() const;  // in no order
 
-  // Brings the lines that contains(key) will need first.
+  // Prefetches the lines that contains(key) will need first.
   [[gnu::always_inline]] void prefetch(Digest key) const {
-    if (!table_) return;  // few entries, and as a rule in the cache
+    if (!table_) return;  // few entries, usually in the cache
     const CuckooSpot spot = shape_.spot_of(key);
     table_->prefetch(spot.bucket);
     table_->prefetch(shape_.other(spot).bucket);
   }
-  // Brings the lines that a change at this spot will need.
+  // Prefetches the lines that a change at this spot will need.
   [[gnu::always_inline]] void prefetch(const CuckooSpot& spot) const {
     if (!table_) return spilled_.prefetch(shape_.pair_of(spot), spot.fingerprint);
     for (const std::uint64_t bucket : {spot.bucket, shape_.other(spot).bucket}) {
@@ -129,10 +128,10 @@ class EntryStore {
   // Puts all these entries. REQUIRES: they are distinct, and the store is empty.
   void fill(std::span<const CuckooEntry> entries);
 
-  // The shape, and the XOR over all entries of what the hasher makes of them.
+  // Returns the digest of the shape XORed with the digests of all entries.
   Digest digest(const Hasher& hasher) const;
 
-  // Whether all entries of `other` are here. REQUIRES: equal shapes.
+  // Returns true if all entries of `other` are here. REQUIRES: equal shapes.
   bool holds_all(const EntryStore& other) const;
   // REQUIRES: equal shapes.
   bool operator==(const EntryStore& other) const {
@@ -140,7 +139,7 @@ class EntryStore {
   }
 
  private:
-  // An entry on its way through a pass, while the lines that it needs are on theirs.
+  // An entry that waits in a pass until its cache lines arrive.
   struct Waiting {
     CuckooSpot spot;
     std::uint64_t payload;
@@ -148,13 +147,13 @@ class EntryStore {
   };
   static constexpr std::size_t kWaiting = 64;
 
-  // Takes many entries: first those that find room in the bucket where they lie in the other store,
-  // which is the next line of memory, then the others.
+  // Takes many entries. It first tries the bucket that each entry has in the other store, which is
+  // the next line of memory. The entries that find no room there come later.
   class Intake {
    public:
     Intake(EntryStore& store, std::uint64_t most);
     void take(const CuckooSpot& spot, std::uint64_t payload);
-    std::uint64_t finish();  // how many were taken
+    std::uint64_t finish();  // returns the number taken
 
    private:
     EntryStore& store_;
@@ -176,7 +175,7 @@ class EntryStore {
   std::optional<CuckooTable> table_;
   bool reserved_ = false;
   PackedEntries spilled_;
-  std::uint64_t cursor_ = 0;  // where the next attempt begins to bring spilled entries back
+  std::uint64_t cursor_ = 0;  // where the search for spilled entries continues
 };
 
 template <class Visit>
@@ -225,8 +224,8 @@ std::uint64_t EntryStore::take(const EntryStore& other, Wanted wanted) {
   return intake.finish();
 }
 
-// An erasure moves entries up, into slots that are looked at again, or from before the first slot
-// to the end: those have been looked at.
+// An erasure moves later entries up, into slots that this loop looks at again. It may also move
+// entries from the first slots around to the end; those have been looked at.
 template <class Doomed>
 std::uint64_t EntryStore::remove_spilled(Doomed doomed) {
   std::uint64_t removed = 0;
@@ -268,7 +267,7 @@ std::uint64_t EntryStore::remove_unless_held(const EntryStore& other, Doomed doo
     table_->for_each([&](const CuckooSpot& spot, std::uint64_t slot) {
       const std::uint64_t payload = table_->payload(slot);
       if (!doomed(payload)) return;
-      // As a rule it lies in the same slot there, which costs no further line.
+      // The entry usually lies in the same slot there, which costs no further line.
       if (other.table_ && other.table_->fingerprint(slot) == spot.fingerprint &&
           other.table_->payload(slot) == payload) {
         return;

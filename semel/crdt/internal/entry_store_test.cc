@@ -45,7 +45,7 @@ TEST(PackedEntries, IsABagThroughInsertsAndErasures) {
   PackedEntries packed(kSmall);
   std::multiset<CuckooEntry> twin;
   for (int step = 0; step < 20'000; ++step) {
-    // Grows to some hundred, falls to none, and again; half of the entries are equal to another.
+    // Grows to some hundred, shrinks to none, and again. Half of the entries equal another.
     const bool grow = step / 1000 % 2 == 0 ? random.below(4) != 0 : random.below(4) == 0;
     if (grow || twin.empty()) {
       const CuckooEntry entry = entry_of(kSmall, key(random.below(300)), random.below(2));
@@ -112,7 +112,7 @@ TEST_P(EntryStoreTwin, HoldsTheSameWhateverIsAddedPutAndRemoved) {
         store.put(spot, entry.payload, quota);
         twin.insert(entry);
       } else if (!twin.contains(entry)) {
-        // What is refused follows from the entries, wherever they lie.
+        // A refusal depends on the entries, wherever they lie.
         const auto copies = std::count_if(twin.begin(), twin.end(), [&](const CuckooEntry& e) {
           return e.pair == entry.pair && e.fingerprint == entry.fingerprint;
         });
@@ -191,7 +191,7 @@ TEST(EntryStore, RefusesACopyMoreThanTwoBucketsHoldHoweverFewEntriesThereAre) {
   }
 }
 
-// Two stores with entries in common, in any stage, and a third of what is to be taken out.
+// Two stores with common entries, in any stage, and a third store of entries to be removed.
 RC_GTEST_PROP(EntryStore, TakesAndRemovesAsSetsDo, ()) {
   const auto few = [](std::uint64_t most) {
     return rc::gen::container<std::set<std::uint64_t>>(rc::gen::inRange<std::uint64_t>(0, most));

@@ -1,8 +1,8 @@
-// LinkMap: the links of a series in order, and a list of them that a lookup walks without a tree.
+// LinkMap: the links of a series in order, and a flat list of them for fast lookups.
 //
-// Contract  A map from LinkId to filter, with the capacity of each link beside it. entries() lists
-//           the links ascending; those of one chain stand together.
-// Failure   When memory runs out, nothing has changed.
+// Contract  A map from LinkId to filter, with the capacity of each link. entries() lists the links
+//           in ascending order; those of one chain stand together. When memory runs out, nothing
+//           changes.
 // Threads   const members may run at once; any other call needs the object to itself.
 #pragma once
 
@@ -25,7 +25,7 @@ class LinkMap {
     std::uint64_t capacity;  // in keys
     Filter* filter;
 
-    // How many more keys the link takes.
+    // Returns how many more keys the link takes.
     std::uint64_t room() const {
       const std::uint64_t keys = filter->keys();
       return keys < capacity ? capacity - keys : 0;
@@ -52,7 +52,7 @@ class LinkMap {
                                            [&](const Entry& e) { return e.id.chain == chain; });
     return {first, last};
   }
-  // Null if there is no such link.
+  // Returns nullptr if there is no such link.
   Filter* find(LinkId id) const {
     const auto entry = std::partition_point(entries_.begin(), entries_.end(),
                                             [&](const Entry& e) { return e.id < id; });
@@ -81,8 +81,8 @@ class LinkMap {
   std::vector<Entry> entries_;
 };
 
-// SpareLink: a link that was made before its first key came. It is no part of a state: a copy has
-// none, and all are equal.
+// SpareLink: a link that is made before its first key comes. It does not belong to the state: a
+// copy has no spare link, and all spare links are equal.
 template <class Filter>
 class SpareLink {
  public:
@@ -97,7 +97,7 @@ class SpareLink {
 
   void put(std::map<LinkId, Filter> link) { link_ = std::move(link); }
   void drop() { link_.clear(); }
-  // Gives the link away if it is this one. Empty if it is not.
+  // Hands over the link if it is this one. Returns an empty map otherwise.
   std::map<LinkId, Filter> take(LinkId id) {
     return link_.contains(id) ? std::exchange(link_, {}) : std::map<LinkId, Filter>();
   }

@@ -10,14 +10,15 @@ namespace {
 SiteId site_of(const LifeRun& run) { return Dot::unpacked(run.first).site; }
 bool begins_site(const LifeRun& run) { return Dot::unpacked(run.first).counter == 1; }
 
-// Where the first run begins that does not begin before this dot.
+// Returns an iterator to the first run that does not begin before this dot.
 template <class Runs>
 auto first_from(Runs& runs, std::uint64_t packed_dot) {
   return std::partition_point(runs.begin(), runs.end(),
                               [&](const LifeRun& run) { return run.first < packed_dot; });
 }
 
-// Whether one run can come before another. Packed dots of two sites never touch: no number is 0.
+// Returns true if one run can come before another. Packed dots of two sites are never adjacent,
+// because no number is 0.
 bool precedes(const LifeRun& run, const LifeRun& next) {
   return run.last < next.first && (run.last + 1 != next.first || run.life == next.before);
 }
@@ -134,7 +135,7 @@ Result<Lives> Lives::decode(Reader& in, const VersionVector& context) {
       if (lives.runs_.empty()) return kBad;
       LifeRun& before = lives.runs_.back();
       if (run.first <= before.first || run.first > before.last || run.life == before.life) {
-        return kBad;  // beyond the end of the site, among others
+        return kBad;  // for example, beyond the end of the site
       }
       before.last = run.first - 1;
       run.before = before.life;

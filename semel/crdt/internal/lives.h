@@ -1,18 +1,18 @@
-// Lives: in which life of its site each dot was made, so that a dot that is used again is found out.
+// Lives: records the life of its site in which each dot was made, so that reused dots are detected.
 //
-// A site that is restored from a backup gives out numbers again that others have seen with other
-// entries; so do two replicas that share an id. Whoever opens a state to add to it draws a life at
-// random. A life goes forwards only, so that a dot and its life name one event, and all events of
-// the site before it.
+// A site restored from a backup gives out numbers again that others have seen with other entries.
+// Two replicas that share an id do the same. So whoever opens a state to add to it draws a life at
+// random. A life only goes forwards, so a dot and its life name one event, and with it all earlier
+// events of the site.
 //
-// Contract  Runs of consecutive dots of one life, ascending. A state holds the runs of all dots that
-//           it has seen; a delta and a part hold those that their dots lie in, up to the last such
-//           dot. A run knows the life before it, so that what follows on another history is found
-//           out where the histories touch.
-// Merge     Union, if there is no clash: a dot of two lives.
+// Contract  Lives are runs of consecutive dots of one life, ascending. A state holds the runs of
+//           all dots that it has seen. A delta and a part hold the runs that their dots lie in, up
+//           to the last such dot. A run knows the life before it. So a dot that follows another
+//           history is detected where the two histories touch.
+// Merge     Union, if there is no clash. A clash is a dot with two lives.
 // Cost      clash, merge: O(runs). advance: O(1) for the last site, O(log runs) for others.
-// Memory    32 bytes for each run; a life that made no dot leaves none.
-// Format    A part of other formats (docs/formats/observed_cuckoo_v2.md).
+// Memory    32 bytes for each run. A life that made no dot takes none.
+// Format    Other formats contain it (docs/formats/observed_cuckoo_v2.md).
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ namespace semel {
 
 // Consecutive dots of one site that were made in one life.
 struct LifeRun {
-  std::uint64_t first;  // packed dots; in a part of a state numbers alone
-  std::uint64_t last;   // the last one that is meant here: the run may be longer
+  std::uint64_t first;  // packed dots; in a part of a state only the numbers
+  std::uint64_t last;   // the last dot known here: the run may be longer
   std::uint64_t life;
   std::uint64_t before;  // the life of the dot before the first; 0 if there is none
   bool operator==(const LifeRun&) const = default;
@@ -38,9 +38,9 @@ struct LifeRun {
 
 class Lives {
  public:
-  // Allocates what so many more runs need, so that the calls that change it cannot fail.
+  // Allocates room for so many more runs, so that the changing calls cannot fail.
   void make_room(std::size_t runs) { runs_.reserve(runs_.size() + runs); }
-  // The next dot of a site, made in this life. REQUIRES: the dots before it are here.
+  // Adds the next dot of a site, made in this life. REQUIRES: the dots before it are here.
   void advance(Dot dot, std::uint64_t life) {
     if (!runs_.empty() && runs_.back().last + 1 == dot.packed() && runs_.back().life == life) {
       ++runs_.back().last;
@@ -48,28 +48,29 @@ class Lives {
       append(dot.packed(), life);
     }
   }
-  // A run up to one of its dots. REQUIRES: it does not clash with those that are here.
+  // Adds a run up to one of its dots. REQUIRES: it does not clash with the runs here.
   void insert(const LifeRun& run);
-  // The run of a dot, up to that dot. REQUIRES: there is one.
+  // Returns the run of a dot, up to that dot. REQUIRES: there is one.
   LifeRun upto(std::uint64_t packed_dot) const;
 
-  // A site with a dot of two lives.
+  // Returns a site that has a dot with two lives, if any.
   std::optional<SiteId> clash(const Lives& other) const;
   // REQUIRES: there is no clash.
   void merge(const Lives& other);
-  // The number of the last dot of a site up to which both have the same lives; 0 for none.
+  // Returns the number of the last dot of a site up to which both have the same lives; 0 if there
+  // is none.
   std::uint64_t common(const Lives& other, SiteId site) const;
 
   std::span<const LifeRun> runs() const { return runs_; }  // ascending
   std::span<const LifeRun> runs(SiteId site) const;
 
-  // The runs of a state: the first dot and the life of each.
+  // Writes the runs of a state: the first dot and the life of each.
   void encode(Sink out) const;
-  // Errc::corrupt unless they cover the dots of the context and nothing else.
+  // Errc::corrupt unless the runs cover exactly the dots of the context.
   static Result<Lives> decode(Reader& in, const VersionVector& context);
-  // Runs of a delta: all four numbers of each.
+  // Writes the runs of a delta: all four numbers of each.
   void encode_all(Sink out) const;
-  // Errc::corrupt unless they can be.
+  // Errc::corrupt if such runs are impossible.
   static Result<Lives> decode_all(Reader& in);
 
   bool operator==(const Lives&) const = default;
@@ -77,10 +78,10 @@ class Lives {
  private:
   void append(std::uint64_t packed_dot, std::uint64_t life);
 
-  std::vector<LifeRun> runs_;  // ascending, those of a site one after another
+  std::vector<LifeRun> runs_;  // ascending; the runs of a site are adjacent
 };
 
-// Errc::forked, about this site.
+// Returns Errc::forked with this site.
 Error forked(SiteId site);
 
 }  // namespace semel

@@ -1,4 +1,4 @@
-// Lives: where two histories of a site touch, and bytes that describe none.
+// Lives: where two histories of a site touch, and bytes that describe no lives.
 #include "semel/crdt/internal/lives.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 std::uint64_t dot(SiteId site, std::uint64_t counter) { return Dot{site, counter}.packed(); }
 
-// A state whose site 3 made so many dots in each of these lives, one after another.
+// Returns a state whose site 3 made so many dots in each of these lives, one after another.
 Lives state_of(const std::vector<std::pair<std::uint64_t, int>>& lives) {
   Lives state;
   std::uint64_t counter = 0;
@@ -22,7 +22,7 @@ Lives state_of(const std::vector<std::pair<std::uint64_t, int>>& lives) {
   return state;
 }
 
-// A delta of one dot of a state.
+// Returns a delta of one dot of a state.
 Lives delta_of(const Lives& state, std::uint64_t counter) {
   Lives delta;
   delta.insert(state.upto(dot(3, counter)));
@@ -62,8 +62,8 @@ TEST(Lives, ClashExactlyWhereHistoriesDiffer) {
   EXPECT_EQ(lost.common(lost, 3), 9u);
 }
 
-// A delta that brings only later dots is still of the other history: also if the lost dots were as
-// many as those that it does not bring.
+// A delta with only later dots still belongs to the other history, even if as many dots were lost
+// as it skips.
 TEST(Lives, ADeltaClashesWithAHistoryThatItDoesNotFollow) {
   const Lives lost = state_of({{1, 5}, {2, 4}}), restored = state_of({{1, 5}, {3, 4}, {4, 1}});
   EXPECT_TRUE(clash(lost, delta_of(restored, 10)));
@@ -72,7 +72,7 @@ TEST(Lives, ADeltaClashesWithAHistoryThatItDoesNotFollow) {
   EXPECT_FALSE(clash(restored, delta_of(restored, 10)));
   EXPECT_TRUE(clash(delta_of(lost, 7), delta_of(restored, 6)));
   EXPECT_TRUE(clash(delta_of(lost, 9), delta_of(restored, 10)));
-  EXPECT_FALSE(clash(delta_of(lost, 6), delta_of(restored, 10)));  // they do not touch
+  EXPECT_FALSE(clash(delta_of(lost, 6), delta_of(restored, 10)));  // the two do not touch
 }
 
 TEST(Lives, ComeBackFromTheirBytes) {

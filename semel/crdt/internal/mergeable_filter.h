@@ -1,13 +1,13 @@
-// What a filter must give to be scaled by a series, and any replicated structure to be held to the
-// laws.
+// What a filter must provide to be scaled by a series, and any replicated structure to be tested by
+// the laws.
 //
-// A Mergeable is an element of a join semilattice: merge() is its join, compare() its order, and a
-// delta stands for the least state that holds a change. The compiler checks the calls; tests/laws
-// checks what they promise:
+// A Mergeable is an element of a join semilattice: merge() is its join, compare() is its order, and
+// a delta stands for the least state that holds a change. The compiler checks the calls. tests/laws
+// checks their promises:
 //   * merge is commutative, associative and idempotent, and gives the least upper bound by compare;
 //   * every update gives a state that is greater or equal;
-//   * to merge deltas into one and that into a state is to merge each into the state, and states that
-//     merged the deltas are equal to those that merged the states;
+//   * merging deltas into one and then into a state equals merging each into the state; states that
+//     merged the deltas equal those that merged the states;
 //   * a call that fails changes nothing;
 //   * equal states, and only those, give equal bytes and equal digests.
 #pragma once
@@ -56,8 +56,8 @@ concept Mergeable = std::copyable<T> && std::equality_comparable<T> &&
   { T::decode(ByteView()) } -> std::same_as<Result<T>>;
 };
 
-// A Mergeable of fixed shape, which keeps the error that shape_for() was asked for while keys() is
-// at most the number that it was asked for. A delta has the shape of its filter.
+// A Mergeable of fixed shape. It keeps the error given to shape_for() while keys() is at most the
+// number given to shape_for(). A delta has the shape of its filter.
 template <class F>
 concept MergeableFilter = Mergeable<F> &&
     requires(F& filter, const F& state, const typename F::Delta& delta, std::uint64_t keys,
@@ -70,7 +70,7 @@ concept MergeableFilter = Mergeable<F> &&
   { filter.keys() } -> std::same_as<std::uint64_t>;
 };
 
-// One to which a key is added at most once.
+// A filter to which a key is added at most once.
 template <class F>
 concept GrowOnlyFilter = MergeableFilter<F> && !F::kRemoves &&
                          requires(F & filter, Digest key, typename F::Delta& delta) {
@@ -78,7 +78,7 @@ concept GrowOnlyFilter = MergeableFilter<F> && !F::kRemoves &&
   { filter.add(key, delta) } -> std::convertible_to<Result<bool>>;
 };
 
-// One in which every add has a dot of its own, by which it can be removed.
+// A filter in which every add has its own dot, by which it can be removed.
 template <class F>
 concept ObservedRemoveFilter = MergeableFilter<F> && F::kRemoves &&
     requires(F& filter, Digest key, SiteLife site, Dot dot, typename F::Delta& delta) {

@@ -32,14 +32,15 @@ void PackedEntries::insert(const CuckooEntry& entry) {
   ++size_;
 }
 
-// The entries behind the hole that would no longer be found move up, one after another.
+// Moves up, one after another, the later entries that the hole would hide.
 void PackedEntries::erase(std::uint64_t slot) {
   SEMEL_ASSERT(!free(slot));
   std::uint64_t hole = slot;
   for (std::uint64_t at = next(hole); !free(at); at = next(at)) {
     const CuckooEntry entry = this->at(at);
     const std::uint64_t from = home(entry.pair, entry.fingerprint);
-    // Reachable past the hole if its home lies behind the hole, up to where it is, around the end.
+    // A lookup still finds the entry if its home lies between the hole and its slot, wrapping
+    // around the end.
     const bool stays = hole <= at ? hole < from && from <= at : hole < from || from <= at;
     if (stays) continue;
     set(hole, entry);

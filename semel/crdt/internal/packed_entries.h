@@ -1,11 +1,11 @@
 // PackedEntries: a bag of cuckoo entries in a hash table as dense as their bits allow.
 //
-// Contract  Holds what a cuckoo table has no room for, and everything while entries are few.
+// Contract  Holds the entries that do not fit a cuckoo table, or all entries while they are few.
 //           Entries may be equal in all but their payload.
-// Cost      One or two cache misses for a lookup, as many as that for a change, and now and then a
-//           pass over everything to grow or to shrink.
-// Memory    (bits of a pair + fingerprint_bits + payload_bits) / 8 bytes for each slot, of which
-//           half to three quarters are taken.
+// Cost      One or two cache misses for a lookup and as many for a change. Now and then a pass over
+//           everything, to grow or to shrink.
+// Memory    (bits of a pair + fingerprint_bits + payload_bits) / 8 bytes for each slot. Half to
+//           three quarters of the slots are taken.
 // Threads   const members may run at once; any other call needs the object to itself.
 #pragma once
 
@@ -23,12 +23,12 @@ class PackedEntries {
   explicit PackedEntries(const CuckooShape& shape);
 
   void insert(const CuckooEntry& entry);
-  // Moves entries behind it up, and allocates nothing. REQUIRES: slot < slots(), and it is not free.
+  // Moves later entries up and allocates nothing. REQUIRES: slot < slots(), and it is not free.
   void erase(std::uint64_t slot);
-  // Gives memory back if little of it is taken.
+  // Frees memory if little of it is in use.
   void trim();
 
-  // The first slot with an entry of this pair and fingerprint that accept(slot) takes.
+  // Returns the first slot with this pair and fingerprint for which accept(slot) is true.
   template <class Accept>
   std::optional<std::uint64_t> find(std::uint64_t pair, std::uint64_t fingerprint,
                                     Accept accept) const;
@@ -36,12 +36,12 @@ class PackedEntries {
     return find(pair, fingerprint, [](std::uint64_t) { return true; }).has_value();
   }
 
-  // Brings the line that a lookup will need first.
+  // Prefetches the line that a lookup will need first.
   [[gnu::always_inline]] void prefetch(std::uint64_t pair, std::uint64_t fingerprint) const {
     semel::prefetch(fingerprints_.data() + home(pair, fingerprint) * fingerprints_.width() / 8);
   }
 
-  // REQUIRES, of these: slot < slots().
+  // REQUIRES for these: slot < slots().
   bool free(std::uint64_t slot) const { return fingerprints_.get(slot) == 0; }
   CuckooEntry at(std::uint64_t slot) const {
     return {pairs_.get(slot), fingerprints_.get(slot), payloads_.get(slot)};
@@ -65,7 +65,7 @@ class PackedEntries {
   void put(const CuckooEntry& entry);
   void resize(std::uint64_t slots);
 
-  // Linear probing: an entry lies in the first free slot from its home on, as it was then.
+  // Linear probing: an entry lies in the first slot, from its home on, that was free when it came.
   PackedArray pairs_;
   PackedArray fingerprints_;  // 0: free
   PackedArray payloads_;

@@ -1,11 +1,11 @@
-// A partial order out of its two halves.
+// Makes a partial order from its two halves.
 #pragma once
 
 #include <compare>
 
 namespace semel {
 
-// What compare() answers if a <= b and b <= a are such.
+// Returns the answer of compare(), given whether a <= b and whether b <= a.
 constexpr std::partial_ordering order_of(bool at_most, bool at_least) {
   if (at_most && at_least) return std::partial_ordering::equivalent;
   if (at_most) return std::partial_ordering::less;

@@ -7,7 +7,7 @@
 namespace semel::series_codec {
 namespace {
 
-// docs/formats/filter_series_v1.md. All integers little-endian.
+// docs/formats/filter_series_v1.md. All integers are little-endian.
 //
 //    OFFSET     SIZE  FIELD
 //         0        4  magic
@@ -20,8 +20,8 @@ namespace {
 //        24        4  sites
 //        28        4  growth
 //        32        8  seed of the hash, or name of its key
-//        40        8  links that follow: each its chain (2), its link (2), the size of its content (8),
-//                     and that
+//        40        8  number of links that follow; each has its chain (2), its link (2), the size
+//                     of its content (8), and the content
 //   end - 8        8  checksum of all the bytes before it
 constexpr std::size_t kLinkHeader = 12;
 constexpr std::size_t kTrailerSize = 8;

@@ -1,4 +1,5 @@
-// The frame that the bytes of a series and of its deltas share: docs/formats/filter_series_v1.md.
+// The frame that series and their deltas share in their encodings:
+// docs/formats/filter_series_v1.md.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +62,7 @@ struct Frame {
   std::vector<FramedLink> links;
 };
 
-// REQUIRES: what is read outlives the frame.
+// REQUIRES: `in` outlives the frame.
 Result<Frame> read(ByteView in, std::uint32_t magic, FilterKind kind);
 
 }  // namespace semel::series_codec

@@ -16,7 +16,7 @@
 #define SEMEL_AVX512
 #endif
 
-// The intrinsics of g++ 12 read variables of their own before they set them.
+// The intrinsics of g++ 12 read their own variables before they set them.
 #if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -32,8 +32,8 @@ constexpr std::uint64_t kWordsInLine = 4;
 static_assert(kWordsInLine * kProbesInWord >= limits::kBlockedProbes);
 
 struct Portable {
-  // Whether the first `here` probes of the word fall on bits that are set. Looks at every probe: a
-  // branch on the first clear bit would be mispredicted every other time.
+  // Returns true if the first `here` probes of the word fall on set bits. Looks at every probe,
+  // because a branch on the first clear bit would be mispredicted every other time.
   static bool test_word(const std::uint64_t* block, std::uint64_t word, std::uint32_t here) {
     std::uint64_t all = 1;
     for (std::uint32_t i = 0; i < here; ++i, word >>= kProbeBits) {
@@ -76,7 +76,7 @@ struct Portable {
 };
 
 #if defined(__x86_64__)
-// The whole block in one register, and seven probes of a word at once.
+// Holds the whole block in one register and handles the seven probes of a word at once.
 struct Avx512 {
   SEMEL_AVX512 static inline __m512i probes_of(std::uint64_t word) {
     const __m512i shifts = _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 63);
@@ -103,22 +103,23 @@ struct Avx512 {
     }
   }
 
-  // The bits of one word of probes as a block. A probe is made a whole block by shifting 1 by what is
-  // left of it in each lane: a shift by 64 or more, or by less than nothing, gives none. Probes go
-  // through memory, from where each is spread over all lanes on its way in, at no cost.
+  // Returns the bits of one word of probes as a block. Each probe becomes a whole block: every lane
+  // shifts 1 by the probe minus the lane's first bit. A shift by 64 or more, or by a negative
+  // number, gives zero. The probes go through memory, because a load spreads a value over all lanes
+  // at no cost.
   SEMEL_AVX512 static inline __m512i bits_of(std::uint64_t word, std::uint32_t here) {
     alignas(64) std::array<long long, 8> probes;
     _mm512_store_si512(probes.data(), _mm512_mask_and_epi64(
                                           _mm512_set1_epi64(-1), static_cast<__mmask8>(lanes(here)),
                                           probes_of(word), _mm512_set1_epi64(kProbeMask)));
     const long long* probe = probes.data();
-    asm volatile("" : "+r"(probe) : : "memory");  // or the compiler would keep them in registers
+    asm volatile("" : "+r"(probe) : : "memory");  // keeps the compiler from using registers
     const __m512i base = _mm512_setr_epi64(0, -64, -128, -192, -256, -320, -384, -448);
     const __m512i one = _mm512_set1_epi64(1);
     const auto as_block = [&](int i) SEMEL_AVX512_LAMBDA {
       return _mm512_sllv_epi64(one, _mm512_add_epi64(_mm512_set1_epi64(probe[i]), base));
     };
-    constexpr int kOr = 0xfe;  // of three
+    constexpr int kOr = 0xfe;  // the OR of three
     const __m512i a = _mm512_ternarylogic_epi64(as_block(0), as_block(1), as_block(2), kOr);
     const __m512i b = _mm512_ternarylogic_epi64(as_block(3), as_block(4), as_block(5), kOr);
     return _mm512_ternarylogic_epi64(a, b, as_block(6), kOr);
@@ -152,7 +153,7 @@ struct Avx512 {
 using Avx512 = Portable;
 #endif
 
-// The block of section `line` that the key falls into: where it begins, in words.
+// Returns the start, in words, of the key's block in section `line`.
 [[gnu::always_inline]] inline std::uint64_t block_start(const Sections& sections, Digest key,
                                                         std::uint32_t line) {
   const std::uint64_t at = scale(word_of(key.lo, line), sections.blocks);
@@ -165,10 +166,11 @@ template <class Word>
   return words + block_start(sections, key, line);
 }
 
-// What follows is inlined into one caller for each kernel, and there, by `flatten`, the kernel too: it
-// could not be before, because code for another processor is not inlined into code for ours.
+// The functions below are inlined into one caller for each kernel. There `flatten` inlines the
+// kernel too. This is not possible earlier, because code for another processor is not inlined into
+// code for ours.
 
-// Sections come by value: through a reference they would be read again after every store.
+// `sections` is passed by value. Through a reference it would be read again after every store.
 
 template <class Kernel>
 [[gnu::always_inline]] inline bool contains_one(const std::uint64_t* words, Sections sections,
@@ -191,7 +193,8 @@ template <class Kernel>
   return changed;
 }
 
-// As for_each_ahead() of bits/lines.h, written out: `flatten` does not reach through its lambdas.
+// This is for_each_ahead() of bits/lines.h, written out, because `flatten` does not reach through
+// its lambdas.
 template <class Kernel>
 [[gnu::always_inline]] inline void contains_in_line(const std::uint64_t* words, Sections sections,
                                                     std::uint32_t line,
@@ -234,14 +237,14 @@ template <class Kernel>
 template <class Kernel>
 [[gnu::always_inline]] inline void add_all(std::uint64_t* words, Sections sections,
                                            std::span<const Digest> keys, std::span<bool> added) {
-  if (sections.lines == 1) {  // a loop of its own, where the compiler knows it
+  if (sections.lines == 1) {  // a separate loop with a constant
     return add_in_lines<Kernel>(words, {sections.blocks, sections.probes, 1}, keys, added);
   }
   add_in_lines<Kernel>(words, sections, keys, added);
 }
 
-// Single keys: the common cases in functions that need no register saved, which would cost a tenth of
-// their time. What they leave open is begun again in a function for all cases.
+// Single keys. The common cases have functions that save no registers, because saving them would
+// cost a tenth of the time. The other cases start again in a function that handles all of them.
 
 SEMEL_AVX512 [[gnu::noinline, gnu::flatten]] bool contains_any_avx512(const std::uint64_t* words,
                                                                       const Sections& sections,
@@ -265,7 +268,7 @@ bool add_portable(std::uint64_t* words, const Sections& sections, Digest key) {
   return add_one<Portable>(words, sections, key);
 }
 
-// Most absent keys are told by their first word.
+// The first word of probes already tells most absent keys.
 SEMEL_AVX512 [[gnu::flatten]] bool contains_avx512(const std::uint64_t* words,
                                                    const Sections& sections, Digest key) {
   const std::uint64_t* block = block_of(words, sections, key, 0);
@@ -278,12 +281,13 @@ SEMEL_AVX512 [[gnu::flatten]] bool contains_avx512(const std::uint64_t* words,
   return Avx512::test_word(block, word_of(key.hi, 1), probes - kProbesInWord);
 }
 
-// The block is asked for before its bits are worked out, which takes a fifth off in a large filter.
+// Prefetches the block before its bits are computed. This takes a fifth off the time in a large
+// filter.
 SEMEL_AVX512 [[gnu::flatten]] bool add_avx512(std::uint64_t* words, const Sections& sections,
                                               Digest key) {
   std::uint64_t* block = block_of(words, sections, key, 0);
   prefetch_for_write(block);
-  asm volatile("" : "+r"(block) : : "memory");  // or the prefetch would move down to the load
+  asm volatile("" : "+r"(block) : : "memory");  // keeps the prefetch before the load
   if (sections.lines > 1 || sections.probes > kProbesInWord) {
     return add_any_avx512(words, sections, key);
   }
@@ -302,7 +306,7 @@ SEMEL_AVX512 [[gnu::flatten]] void contains_in_line_avx512(const std::uint64_t* 
                                                            std::uint32_t line,
                                                            std::span<const Digest> keys,
                                                            std::span<bool> found) {
-  // A loop of its own for the first line, whose words need no mixing.
+  // The first line has its own loop, because its words need no mixing.
   if (line == 0) return contains_in_line<Avx512>(words, sections, 0, keys, found);
   contains_in_line<Avx512>(words, sections, line, keys, found);
 }
@@ -325,8 +329,8 @@ const bool kHasAvx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_suppo
 const bool kHasAvx512 = false;
 #endif
 
-// Line by line, and each further line only for the keys that passed the ones before: most absent
-// keys cost one miss, whatever the number of lines.
+// Goes line by line, and looks at a further line only for the keys that passed all lines before. So
+// most absent keys cost one miss, whatever the number of lines.
 void contains(const std::uint64_t* words, const Sections& sections, std::span<const Digest> keys,
               std::span<bool> found) {
   const auto in_line = [&](std::uint32_t line, std::span<const Digest> some, std::span<bool> into) {
@@ -338,7 +342,7 @@ void contains(const std::uint64_t* words, const Sections& sections, std::span<co
 
   constexpr std::size_t kChunk = 512;
   std::array<Digest, kChunk> left;
-  std::array<std::size_t, kChunk> place;  // of each in `keys`
+  std::array<std::size_t, kChunk> place;  // index of each in `keys`
   std::array<bool, kChunk> passed;
   for (std::size_t start = 0; start < keys.size(); start += kChunk) {
     const std::size_t end = std::min(keys.size(), start + kChunk);
@@ -368,7 +372,7 @@ void add(std::uint64_t* words, const Sections& sections, std::span<const Digest>
                     : add_all_portable(words, sections, keys, added);
 }
 
-// What a key sets in an empty block are its bits.
+// Sets the key in an empty block and reads off the bits.
 std::size_t bits_of(const Sections& sections, Digest key,
                     std::span<std::uint64_t, kMostBits> bits) {
   std::size_t n = 0;

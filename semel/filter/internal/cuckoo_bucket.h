@@ -1,9 +1,9 @@
-// The fingerprints of one bucket, compared all at once: the inner part of CuckooTable.
+// Compares all fingerprints of a bucket at once: the inner loop of CuckooTable.
 //
-// A bucket is loaded as one or more 64-bit words of several lanes, XORed with the fingerprint in
-// every lane, and searched for a lane that is zero, without a branch. Every kind of bucket, a width
-// and a size, is compiled apart; visit() chooses once for a whole batch. Widths are such that a
-// load never spans more than eight bytes.
+// A bucket is loaded as one or more 64-bit words of several lanes. Each word is XORed with the
+// fingerprint in every lane, then searched for a zero lane without a branch. Every kind of bucket
+// (a width and a size) is compiled separately; visit() chooses once for a whole batch. The widths
+// are such that a load never spans more than eight bytes.
 #pragma once
 
 #include <array>
@@ -19,7 +19,8 @@ namespace semel::cuckoo_bucket {
 inline constexpr std::array<std::uint32_t, 16> kWidths = {8,  9,  10, 11, 12, 13, 14, 15,
                                                           16, 20, 24, 28, 32, 40, 48, 56};
 
-// The other bucket of an entry: an involution, because h - (h - b) = b. FROZEN with the format.
+// Returns the other bucket of an entry. This is an involution, because h - (h - b) = b. FROZEN with
+// the format.
 inline std::uint64_t other(std::uint64_t bucket, std::uint64_t fingerprint, std::uint64_t buckets) {
   const std::uint64_t h = scale(mix(fingerprint), buckets);
   return h >= bucket ? h - bucket : h - bucket + buckets;
@@ -42,7 +43,7 @@ struct Kind {
   static constexpr std::uint64_t kBits = std::uint64_t{kSize} * kWidth;
   static_assert(kLoadBits % 4 == 0 && (kLoadBits % 8 == 0 ? kLoadBits : kLoadBits + 4) <= 64);
 
-  // A word with `lane` in each of the lanes.
+  // Returns a word with `lane` in each of the lanes.
   static constexpr std::uint64_t in_all(std::uint64_t lane) {
     std::uint64_t word = 0;
     for (std::uint32_t i = 0; i < kLanes; ++i) word |= lane << (i * kWidth);
@@ -52,9 +53,9 @@ struct Kind {
   static constexpr std::uint64_t kHigh = kLow << (kWidth - 1);
   static constexpr std::uint64_t kRest = kHigh - kLow;  // all but the high bit of each lane
 
-  // Where a key may lie.
+  // The two buckets where a key may lie.
   struct Place {
-    std::uint64_t first;  // bucket
+    std::uint64_t first;  // a bucket
     std::uint64_t second;
     std::uint64_t fingerprint;
   };
@@ -69,7 +70,7 @@ struct Kind {
     return table + bucket * kBits / 8;
   }
 
-  // Some lanes of a bucket; what lies above them is of no account.
+  // Loads some lanes of a bucket. Ignore the bits above them.
   static std::uint64_t load(const std::uint8_t* table, std::uint64_t bucket, std::uint32_t i) {
     const std::uint64_t bit = bucket * kBits + i * kLoadBits;
     const std::uint64_t word = load_u64(table + bit / 8);
@@ -82,8 +83,9 @@ struct Kind {
     return word >> (slot % kLanes * kWidth) & ((std::uint64_t{1} << kWidth) - 1);
   }
 
-  // Not zero if a slot of the bucket holds the fingerprint. The borrow of a zero lane can set the
-  // high bit of lanes above it, which does no harm where only 'any' is asked.
+  // Returns a nonzero word if a slot of the bucket holds the fingerprint. The borrow of a zero lane
+  // can set the high bit of lanes above it. That does no harm, because only the question 'any?' is
+  // asked.
   static std::uint64_t any(const std::uint8_t* table, std::uint64_t bucket,
                            std::uint64_t fingerprint) {
     const std::uint64_t wanted = fingerprint * kLow;
@@ -95,13 +97,14 @@ struct Kind {
     return zero;
   }
 
-  // Both buckets at once and without a branch, so that the two loads do not wait for each other.
+  // Tests both buckets without a branch, so that the two loads do not wait for each other.
   static bool holds(const std::uint8_t* table, const Place& place) {
     return (any(table, place.first, place.fingerprint) |
             any(table, place.second, place.fingerprint)) != 0;
   }
 
-  // One bit for each slot of the bucket that holds the fingerprint, exactly.
+  // Returns one bit for each slot of the bucket. A bit is set exactly if the slot holds the
+  // fingerprint.
   static std::uint32_t matches(const std::uint8_t* table, std::uint64_t bucket,
                                std::uint64_t fingerprint) {
     const std::uint64_t wanted = fingerprint * kLow;

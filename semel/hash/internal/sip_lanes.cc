@@ -19,13 +19,14 @@ using Lanes = std::array<std::uint64_t, kLanes>;
 const bool kHasAvx512 = __builtin_cpu_supports("avx512f");
 const bool kHasAvx2 = __builtin_cpu_supports("avx2");
 
-// What follows is inlined into one caller for each kind of processor: one register for all lanes with
-// AVX-512, two with AVX2. Vectors go by reference: by value they would go another way on each.
+// The code below is inlined into one caller for each kind of processor. All lanes take one register
+// with AVX-512 and two with AVX2. Vectors are passed by reference, because the convention for
+// passing them by value differs between processors.
 using Words512 [[gnu::vector_size(64)]] = std::uint64_t;
 using Words256 [[gnu::vector_size(32)]] = std::uint64_t;
 
-// The four words of state of each message, for the lanes of one register. The names are those of the
-// paper.
+// The four words of state of each message, for the lanes of one register. The paper uses these
+// names.
 template <class Words>
 struct State {
   Words v0, v1, v2, v3;
@@ -36,7 +37,8 @@ template <class Words>
   word = word << left | word >> (64 - left);
 }
 
-// By 32 and by 16 bits, for which AVX2 takes three instructions otherwise.
+// These rotate by 32 and by 16 bits. A shuffle does it in one instruction where AVX2 would
+// otherwise take three.
 [[gnu::always_inline]] inline void rotate_by_32(Words512& word) { rotate(word, 32); }
 [[gnu::always_inline]] inline void rotate_by_16(Words512& word) { rotate(word, 16); }
 [[gnu::always_inline]] inline void rotate_by_32(Words256& word) {
@@ -71,7 +73,8 @@ template <class Words>
   rotate_by_32(s.v2);
 }
 
-// All lanes: round by round, so that the registers do not wait for each other.
+// The state of all lanes. Each round runs on all registers before the next, so that they do not
+// wait for each other.
 template <class Words>
 class AllLanes {
  public:
@@ -124,7 +127,7 @@ class AllLanes {
   std::array<State<Words>, kRegisters> states_;
 };
 
-// What is left behind the whole words, and the length.
+// Returns the last word: the bytes after the whole words, and the length.
 std::uint64_t last_word(std::string_view message) {
   const auto* const bytes = reinterpret_cast<const std::uint8_t*>(message.data());
   const std::size_t size = message.size(), rest = size % 8;

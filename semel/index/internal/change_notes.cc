@@ -7,7 +7,7 @@
 namespace semel {
 namespace {
 
-// The key at `at`, which moves behind it.
+// Returns the key at `at` and moves `at` past it.
 std::string_view next_key(std::string_view keys, std::size_t& at) {
   std::size_t size = 0;
   std::memcpy(&size, keys.data() + at, sizeof size);
@@ -40,7 +40,7 @@ void ChangeNotes::note(const KeyRange& range) noexcept {
   }
 }
 
-// Gives the memory back, which an assignment may not.
+// Frees the memory, which an assignment might keep.
 void ChangeNotes::clear() noexcept {
   std::string().swap(keys_);
   std::vector<KeyRange>().swap(ranges_);

@@ -15,7 +15,7 @@ void write_bits(Writer& out, const BitPath& path, std::size_t from) {
   }
 }
 
-// Reader::varint, but for most numbers in one comparison. A walk reads little else.
+// Like Reader::varint, but one comparison is enough for most numbers. A walk reads little else.
 [[gnu::always_inline]] inline bool take_varint(ByteView& in, std::uint64_t& value) {
   if (!in.empty() && in[0] < 0x80) {
     value = in[0];
@@ -43,7 +43,7 @@ void write_container(Writer& out, const Container& container, const BitPath* bef
   if (before != nullptr) {
     const std::size_t common = common_bits(*before, container.path);
     out.varint(common);
-    from = common + 1;  // the bit where they part is 1 in the later of them
+    from = common + 1;  // at the bit where they differ, the later has a 1
   }
   write_bits(out, container.path, from);
   out.varint(container.sum.count);

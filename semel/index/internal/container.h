@@ -1,4 +1,4 @@
-// Container: a node of the trie whose records are not told apart, and how it is written.
+// Container: a node of the trie whose records are not told apart, and its encoding.
 #pragma once
 
 #include "semel/core/codec.h"
@@ -13,13 +13,14 @@ struct Container {
   bool operator==(const Container&) const = default;
 };
 
-enum class Measured : bool { no, yes };  // are measures written
+enum class Measured : bool { no, yes };  // whether measures are written
 
-// docs/formats/nye_trie_v1.md, 'A container'. `before` is the one before it, nullptr for the first.
+// Writes a container: docs/formats/nye_trie_v1.md, 'A container'. `before` is the previous
+// container, or nullptr for the first.
 void write_container(Writer& out, const Container& container, const BitPath* before,
                      Measured measured);
-// Turns the container before into the next, and drops its bytes from `in`. False for bytes that
-// write_container does not write; what is left of both then means nothing.
+// Replaces `container`, the previous one, by the next, and removes its bytes from `in`. Returns
+// false for bytes that write_container() does not write; both arguments are then meaningless.
 bool read_container(ByteView& in, bool first, Container& container, Measured measured);
 
 }  // namespace semel

@@ -89,7 +89,7 @@ void ContainerBlocks::take(Splice&& splice) {
   blocks.reserve(splice.parts_.size());
   sums.reserve(splice.parts_.size() + 1);
   if (measured_ == Measured::yes) measures.reserve(splice.parts_.size() + 1);
-  // From here on nothing fails.
+  // Nothing fails from here on.
   Aggregate sum;
   const auto add_sum = [&] {
     sums.push_back({sum.count, sum.volume, sum.digest});
@@ -110,7 +110,7 @@ void ContainerBlocks::take(Splice&& splice) {
 
 void ContainerBlocks::Splice::add(Container container) {
   open_.push_back(std::move(container));
-  // Enough is held back that the last two blocks can share evenly.
+  // Enough containers are held back for the last two blocks to share them evenly.
   if (open_.size() == std::size_t{2} * kMost) write(kMost);
 }
 
@@ -127,7 +127,8 @@ void ContainerBlocks::Splice::keep(std::size_t block) {
 
 void ContainerBlocks::Splice::finish() { flush(); }
 
-// What is open becomes blocks. If it is too little for one, the block before joins it.
+// Turns the open containers into blocks. If they are too few for a block, the block before joins
+// them.
 void ContainerBlocks::Splice::flush() {
   if (open_.empty()) return;
   if (open_.size() < kLeast && !parts_.empty()) {
@@ -140,7 +141,7 @@ void ContainerBlocks::Splice::flush() {
   write(open_.size());
 }
 
-// Makes a block of the first of those that are open.
+// Makes a block of the first open containers.
 void ContainerBlocks::Splice::write(std::size_t containers) {
   buffer_.clear();
   Writer out(buffer_);

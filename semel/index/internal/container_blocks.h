@@ -1,13 +1,15 @@
 // ContainerBlocks: the containers of a trie in order, in a few bytes more than their digests.
 //
-// Layout    Blocks of 32 to 64 containers (of fewer only if it is the one block). Within a block
-//           each path is written as what differs from the path before it; the first stands in full,
-//           so that blocks are found by halving. Beside each block is the sum of all before it.
-// Change    Splice builds a new sequence out of blocks of the old one and new containers. The old one
-//           stays as it is until take() puts the new one in its place.
-// Memory    16 bytes of digest, 5 to 8 of path, count and volume, and 1.2 to 2.4 for the block
-//           (bytes()). With measures the bytes of each, and 0.25 to 0.5 for the block.
-// Cost      find: O(log blocks), and a walk of up to 64 containers.
+// Contract  A Splice builds a new sequence from blocks of the old one and new containers. The old
+//           sequence stays as it is until take() replaces it by the new one.
+// Layout    A block has 32 to 64 containers, or fewer if it is the only one. Within a block each
+//           path is written as its difference from the path before it. The first path is written in
+//           full, so that a binary search finds a block. Each block has the sum of all blocks
+//           before it.
+// Memory    For each container: 16 bytes of digest; 5 to 8 of path, count and volume; and 1.2 to
+//           2.4 for the block (bytes()). Measures add their own bytes, and 0.25 to 0.5 for the
+//           block.
+// Cost      find: O(log blocks), then a walk over at most 64 containers.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +22,10 @@
 
 namespace semel {
 
-// Where a container lies, seen from a node (or from a key, with all its bits).
+// The position of a container relative to a node, or to a key with all its bits.
 enum class Side : std::uint8_t {
   before,
-  related,  // at or below the node, or above it
+  related,  // at, below or above the node
   after,
 };
 Side side_of(PackedBits container, const BitPath& node);
@@ -39,19 +41,19 @@ class ContainerBlocks {
   std::size_t blocks() const { return blocks_.size(); }
   std::size_t count(std::size_t block) const { return blocks_[block].count; }
   std::size_t containers() const { return containers_; }
-  // Of all blocks before this one. REQUIRES: block <= blocks().
+  // Returns the sum of all blocks before this one. REQUIRES: block <= blocks().
   Aggregate sum_before(std::size_t block) const {
     const Sum& sum = sums_[block];
     return {sum.count, sum.volume, sum.digest, measures_.empty() ? 0 : measures_[block]};
   }
   Aggregate total() const { return sum_before(blocks()); }
-  std::size_t bytes() const;  // of memory, with what malloc adds as the GNU C library does
+  std::size_t bytes() const;  // memory in use, with the overhead of glibc's malloc
 
-  // Goes over the containers from one of them to the last.
+  // Walks over the containers from a given one to the last.
   class Walk {
    public:
     bool valid() const { return block_ < blocks_->blocks(); }
-    // REQUIRES of these: valid().
+    // REQUIRES for these: valid().
     const BitPath& path() const { return now_.path; }
     const Aggregate& sum() const { return now_.sum; }
     const Container& container() const { return now_; }
@@ -77,13 +79,13 @@ class ContainerBlocks {
     Container now_;
     Aggregate before_;
   };
-  // At the first container of a block; beyond the last if there is no such block.
+  // Returns a walk at the first container of a block, or past the end if there is no such block.
   Walk at(std::size_t block) const { return {*this, block}; }
-  // At the first container that lies on this side of the node, or beyond.
+  // Returns a walk at the first container that lies on this side of the node, or beyond it.
   Walk find(const BitPath& node, Side side) const;
-  // The last block that begins before that; 0 if none does.
+  // Returns the last block that begins before that container, or 0 if none does.
   std::size_t find_block(const BitPath& node, Side side) const;
-  // True if there is such a block and its first container is not after the node.
+  // Returns true if the block exists and its first container does not lie after the node.
   bool begins_by(std::size_t block, const BitPath& node) const;
   BitPath last_of(std::size_t block) const;  // the path of its last container
 
@@ -96,7 +98,7 @@ class ContainerBlocks {
     std::uint32_t size;
     std::uint32_t count;
   };
-  // An Aggregate without its measure: those who have none do not pay for it.
+  // An Aggregate without its measure, so that tries without measures do not pay for it.
   struct Sum {
     std::uint64_t count = 0;
     std::uint64_t volume = 0;
@@ -108,12 +110,13 @@ class ContainerBlocks {
 
   Measured measured_;
   std::vector<Block> blocks_;
-  std::vector<Sum> sums_ = {Sum{}};  // one more than blocks
-  std::vector<int128> measures_;     // none, or as many as sums
+  std::vector<Sum> sums_ = {Sum{}};  // one more than blocks_
+  std::vector<int128> measures_;     // empty, or as many as sums_
   std::size_t containers_ = 0;
 };
 
-// REQUIRES: what is added and kept comes in order; of the old blocks each is kept at most once.
+// REQUIRES: containers are added and blocks are kept in order, and an old block is kept at most
+// once.
 class ContainerBlocks::Splice {
  public:
   explicit Splice(const ContainerBlocks& old) : old_(old) {}

@@ -1,4 +1,4 @@
-// ContainerBlocks: splices of every kind beside a plain list, and the bounds of blocks.
+// ContainerBlocks: checks splices of every kind against a plain list, and the bounds of blocks.
 #include "semel/index/internal/container_blocks.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(ContainerBlocks, HoldsWhatIsSplicedInBlocksThatAreHalfFull) {
     for (int round = 0; round < 15; ++round) {
       std::vector<Container> expected;
       ContainerBlocks::Splice splice(blocks);
-      // Numbers that are left between neighbours make room for new ones.
+      // The numbers between neighbours are free for new containers.
       const auto add = [&](std::uint64_t number) {
         Container made = container_of(number, measured);
         if (!expected.empty() && !(expected.back().path < made.path)) return;
@@ -96,7 +96,7 @@ TEST(ContainerBlocks, HoldsWhatIsSplicedInBlocksThatAreHalfFull) {
   }
 }
 
-// What one more container takes, of thousands, when the least measure there is stands beside it.
+// Checks the bytes for one of thousands of containers, without measures and with the smallest ones.
 TEST(ContainerBlocks, TakesRoomForMeasuresOnlyWhereThereAreSome) {
   constexpr std::uint64_t kContainers = 64 * 1000;
   const auto bytes_of = [](Measured measured) {
@@ -111,7 +111,7 @@ TEST(ContainerBlocks, TakesRoomForMeasuresOnlyWhereThereAreSome) {
     blocks.take(std::move(splice));
     return static_cast<double>(blocks.bytes()) / kContainers;
   };
-  // Bits of a path, its two lengths, count and volume; digest; the block in memory and its sum.
+  // Path bits, its two lengths, count and volume, digest, and the block in memory with its sum.
   constexpr double kUnmeasured = 2 + 2 + 2 + 3 + 16 + (16.0 + 32 + 16) / 64;
   EXPECT_LE(bytes_of(Measured::no), kUnmeasured);
   EXPECT_NEAR(bytes_of(Measured::yes) - bytes_of(Measured::no), 1 + 16.0 / 64, 0.01);

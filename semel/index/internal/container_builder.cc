@@ -35,7 +35,7 @@ void ContainerBuilder::complete(std::int64_t common) {
     open_.pop_back();
     open_.back().sum += sum;
   }
-  // What it parts from was emitted, so that their parent is too large.
+  // The container to the left was emitted, so the parent of both is too large for a container.
   if (open_.size() == 1 && open_.back().parted > common) emit_lowest(common);
 }
 

@@ -1,14 +1,15 @@
-// ContainerBuilder: from records in the order of their keys to the containers that they make.
+// ContainerBuilder: turns records, in the order of their keys, into containers.
 //
-// Contract  Gives the highest nodes of the trie with no more than `burst_bytes`, or with one record,
-//           in order, each with the shortest path that tells it from its neighbours.
-//           Containers that are known already may stand for their records. Then what comes out is
-//           the same if each is at or below one of those nodes.
-// How       Of what has come, only the nodes along the last key can still grow. They are a stack;
-//           each parts from the one below it at a deeper bit. A key that parts from the last one at
-//           bit b completes all nodes deeper than b, which become one. When all of the stack is more
-//           than one container can hold, the lowest on it, whose parent has the rest, is final.
+// Contract  Emits, in order, the highest nodes of the trie with at most `burst_bytes` or with one
+//           record. Each has the shortest path that tells it from its neighbours.
+//           Known containers may stand for their records. The result is the same if each of them is
+//           at or below one of those nodes.
 // Memory    No more nodes than a key has bits, and no more than make up one container.
+//
+// Only the nodes along the last key can still grow. They form a stack, and each branches off from
+// the one below it at a deeper bit. A key that differs from the last key at bit b completes all
+// nodes deeper than b, and these become one node. When the whole stack exceeds one container, its
+// lowest node is final, because its parent holds all the rest.
 #pragma once
 
 #include <cstdint>
@@ -27,20 +28,22 @@ class ContainerBuilder {
 
   ContainerBuilder(std::uint32_t burst_bytes, Emit emit);
 
-  // The last key of a container that comes before all and stays what it is. REQUIRES: first of all.
+  // Sets the key of the unchanged container to the left. REQUIRES: called before add().
   void begin_after(std::string_view key);
-  // REQUIRES: beyond the key before. `key` is of a record, or any that belongs to the container.
+  // Adds a record, or a known container by any key that belongs to it. REQUIRES: `key` is greater
+  // than the key before.
   void add(std::string_view key, const Aggregate& sum);
-  // The first key of a container that comes after all and stays what it is; or there is none.
+  // Ends the sequence. `key` is the first key of the unchanged container to the right; finish() is
+  // for the end, where there is none.
   void finish_before(std::string_view key);
   void finish();
 
  private:
-  static constexpr std::int64_t kNone = -1;  // of bits: no neighbour to part from
+  static constexpr std::int64_t kNone = -1;  // in place of a number of bits: no neighbour
 
   struct Node {
     std::string key;      // of its first record
-    std::int64_t parted;  // common bits with the record before
+    std::int64_t parted;  // bits in common with the record before
     Aggregate sum;
   };
 
@@ -51,8 +54,8 @@ class ContainerBuilder {
   std::uint32_t burst_bytes_;
   Emit emit_;
   std::deque<Node> open_;
-  std::uint64_t volume_ = 0;  // of all that are open
-  bool any_ = false;          // something has come, or was there before
+  std::uint64_t volume_ = 0;  // of all open nodes
+  bool any_ = false;          // there is a neighbour to the left
   std::string last_;
 };
 

@@ -38,7 +38,7 @@ Result<void> read(const KeyRange& range, const FloretSlabs::Source& source, cons
   return cursor.status();
 }
 
-// The records in containers that are wholly in the range.
+// Returns the number of records in containers that lie wholly in the range.
 std::uint64_t least_count(const NyeTrie& trie, const KeyRange& range) {
   std::uint64_t count = 0;
   for (const Container& one : trie.containers(range)) {
@@ -135,8 +135,8 @@ Result<void> FloretSlabs::read_stale(const KeyRange& range, const Source& source
   return read_again(range, source, [](const Slab& slab) { return slab.changes != 0; });
 }
 
-// Each change has made the trie read a container. A slab with as many changes as it has containers
-// is read for what those readings have cost.
+// Each change has made the trie read a container. So reading a slab with as many changes as
+// containers costs no more than those readings did.
 Result<void> FloretSlabs::read_worn(const KeyRange& range, const Source& source) {
   const std::uint64_t burst = source.trie.burst_bytes();
   return read_again(range, source, [&](const Slab& slab) {
@@ -149,7 +149,8 @@ void FloretSlabs::replace(Replacements fresh) {
   std::size_t size = slabs_.size();
   for (const auto& [index, parts] : fresh) size += parts.size() - 1;
   std::vector<Slab> all;
-  all.reserve(size);  // from here on nothing is allocated: memory that runs out changes nothing
+  // Nothing is allocated from here on. So running out of memory changes nothing.
+  all.reserve(size);
   const auto append = [&](Slab& slab) {
     if (!all.empty() && may_join(all.back(), slab, slab_bytes_)) {
       join(all.back(), slab);
@@ -190,7 +191,7 @@ Result<void> FloretSlabs::Gathering::finish(const Source& source) {
   Replacements fresh;
   for (Seen& seen : seen_) {
     const KeyRange range = slabs_.range_of(seen.index);
-    // A sum takes some reading, which most slabs are spared.
+    // Calls sum(), which reads, only for the few slabs that pass these checks.
     if (seen.count < slabs_.slabs_[seen.index].count / 2) continue;
     if (seen.count < least_count(source.trie, range)) continue;
     const Result<Aggregate> now = source.trie.sum(range, source.cursor);
@@ -204,7 +205,7 @@ Result<void> FloretSlabs::Gathering::finish(const Source& source) {
 Result<std::uint64_t> FloretSlabs::unknown(std::size_t index, const Source& source) const {
   const Slab& slab = slabs_[index];
   if (slab.changes != kUncounted) return slab.changes;
-  // At the most all that it had is gone, and all that is there is new.
+  // At worst all its old records are gone, and all its present records are new.
   const Result<Aggregate> now = source.trie.sum(range_of(index), source.cursor);
   if (!now) return now.error();
   return slab.count + now->count;

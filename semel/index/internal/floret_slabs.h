@@ -1,17 +1,18 @@
-// FloretSlabs: a floret for each slab of the records, so that one of a large range is a sum.
+// FloretSlabs: keeps a floret for each slab of the records, so that the floret of a large range is
+// a sum.
 //
-// Contract  The slabs part the keys. Each has the floret of its records as it was last read, and a
-//           count of the changes that were noted since; a slab that was never read, or of which a
-//           whole range was noted, is beyond counting.
-//           Read again, a slab that has grown is parted, and one that has shrunk joins another: of
-//           records that do not change each holds from half of `slab_bytes` to twice as much, but
-//           for a single record that is larger, and a single slab.
-// Fresh     Three things read slabs again. A Gathering takes the records that a refresh of the trie
-//           reads anyway: a slab of which it sees every record is fresh afterwards, at no further
-//           reading. read_worn() reads the slabs in which so much has changed that reading them
-//           costs no more than the refreshes of these changes did. read_stale() reads all of them.
-// Cost      note: O(log slabs), less if keys come in order. sum: the slabs in the range, and the
-//           reading of the two that it cuts. read_worn, read_stale: the reading of those slabs.
+// Contract  The slabs partition the keys. Each slab has the floret of its records as last read, and
+//           a count of the changes noted since. The count is unknown for a slab that was never read
+//           or for which a whole range was noted.
+//           When a slab is read again, it is split if it has grown and joined to another if it has
+//           shrunk. While records do not change, each slab holds from half of `slab_bytes` to twice
+//           as much. The exceptions are a single record that is larger, and a single slab.
+//           Three things read slabs again. A Gathering takes the records that a refresh of the trie
+//           reads anyway: a slab of which it sees every record becomes fresh without further
+//           reading. read_worn() reads the slabs with so many changes that reading them costs no
+//           more than the refreshes of these changes did. read_stale() reads all stale slabs.
+// Cost      note: O(log slabs), less if keys come in order. sum: adds the slabs in the range and
+//           reads the two that the range cuts. read_worn, read_stale: read those slabs.
 // Memory    About 1.2 KB for each slab.
 // Threads   Const calls may run at the same time; every other call needs the object to itself.
 #pragma once
@@ -34,7 +35,7 @@ namespace semel {
 
 struct RangeFloret {
   Floret floret;
-  std::uint64_t unknown = 0;  // changes that it does not know of, at most
+  std::uint64_t unknown = 0;  // an upper bound of the changes that the floret misses
 };
 
 class FloretSlabs {
@@ -42,25 +43,25 @@ class FloretSlabs {
   static constexpr std::uint64_t kUncounted = std::numeric_limits<std::uint64_t>::max();
 
   struct Slab {
-    std::string first;  // its least key; it ends where the next begins
+    std::string first;  // the least key; the slab ends where the next begins
     Floret floret;
-    std::uint64_t count = 0;   // of records, when it was read
-    std::uint64_t volume = 0;  // of keys and values, when it was read
+    std::uint64_t count = 0;   // number of records when it was read
+    std::uint64_t volume = 0;  // bytes of keys and values when it was read
     std::uint64_t changes = 0;
     bool operator==(const Slab&) const = default;
   };
 
-  // What is needed to read records.
+  // Everything needed to read records.
   struct Source {
     const NyeTrie& trie;  // REQUIRES: !trie.marked()
     Cursor& cursor;       // sees what the trie has seen
     const DigestKey& key;
   };
 
-  // Takes the records of a range, in order, into new slabs.
+  // Takes the records of a range, in order, and makes new slabs of them.
   class Reading {
    public:
-    // `key` is one of KeyPurpose::floret and outlives this.
+    // `key` is made for KeyPurpose::floret and outlives this object.
     Reading(std::uint64_t slab_bytes, std::string_view first, const DigestKey& key);
     void add(std::string_view key, std::string_view value, const Digest& entry);
     std::vector<Slab> finish();
@@ -71,11 +72,11 @@ class FloretSlabs {
     std::vector<Slab> slabs_;
   };
 
-  // Takes records that are read while the trie is refreshed, in the order of their keys, and makes
-  // new slabs of the stale ones that it sees whole.
+  // Takes the records that a refresh of the trie reads, in the order of their keys. Makes new slabs
+  // of the stale slabs that it sees completely.
   class Gathering {
    public:
-    // REQUIRES: both outlive this; nothing is noted until finish().
+    // REQUIRES: both arguments outlive this object, and nothing is noted until finish().
     Gathering(FloretSlabs& slabs, const DigestKey& key) : slabs_(slabs), key_(key) {}
     void add(std::string_view key, std::string_view value, const Digest& entry);
     // `source` has the refreshed trie. After an error no slab has changed.
@@ -90,31 +91,31 @@ class FloretSlabs {
     FloretSlabs& slabs_;
     const DigestKey& key_;
     std::vector<Seen> seen_;  // ascending
-    std::size_t index_ = 0;   // of the slab of the last key
-    std::string_view end_;    // of that slab
-    bool any_ = false;        // a key has come
-    bool last_ = false;       // that slab has no end
-    bool stale_ = false;      // that slab is stale
+    std::size_t index_ = 0;   // the slab of the last key
+    std::string_view end_;    // where that slab ends
+    bool any_ = false;        // true if a key has come
+    bool last_ = false;       // true if that slab has no end
+    bool stale_ = false;      // true if that slab is stale
   };
 
-  // One slab that was never read. REQUIRES: slab_bytes > 0.
+  // Makes one slab that was never read. REQUIRES: slab_bytes > 0.
   explicit FloretSlabs(std::uint64_t slab_bytes);
-  // REQUIRES: the first slab begins with the empty key; the others ascend.
+  // REQUIRES: the first slab begins with the empty key, and the others ascend.
   FloretSlabs(std::uint64_t slab_bytes, std::vector<Slab> slabs);
 
   void note(std::string_view key);
   void note(const KeyRange& range);
 
-  // Each reads slabs that are wholly in the range. After an error those that were not read are still
+  // These read slabs that lie wholly in the range. After an error the slabs not yet read are still
   // stale.
   Result<void> read_stale(const KeyRange& range, const Source& source);
   Result<void> read_worn(const KeyRange& range, const Source& source);
-  // Slabs within the range as they are kept, the two ends as they are.
+  // Returns the sum of the kept florets of the slabs within the range. The two ends are read anew.
   Result<RangeFloret> sum(const KeyRange& range, const Source& source) const;
 
   std::uint64_t slab_bytes() const { return slab_bytes_; }
   const std::vector<Slab>& slabs() const { return slabs_; }
-  std::size_t bytes() const;  // of memory
+  std::size_t bytes() const;  // memory in use
 
   bool operator==(const FloretSlabs& other) const {
     return slab_bytes_ == other.slab_bytes_ && slabs_ == other.slabs_;
@@ -124,7 +125,7 @@ class FloretSlabs {
   std::size_t index_of(std::string_view key) const;
   KeyRange range_of(std::size_t index) const;
   Result<std::uint64_t> unknown(std::size_t index, const Source& source) const;
-  // New slabs, by the index of the one that they replace, ascending.
+  // New slabs, ascending by the index of the slab that they replace.
   using Replacements = std::vector<std::pair<std::size_t, std::vector<Slab>>>;
   void replace(Replacements fresh);
   template <class Wanted>

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kSlab = 1000;
 
-// A store, a trie of it and slabs.
+// A store, its trie and its slabs.
 class FloretSlabsTest : public ::testing::Test {
  protected:
   static std::string key(int number) { return std::to_string(1'000'000 + number); }
@@ -105,7 +105,7 @@ TEST_F(FloretSlabsTest, CountTheChangesThatTheyDoNotKnowOf) {
   EXPECT_EQ(sum().floret, truth());
 }
 
-// One of the first two slabs shrinks and is read; the other has a change that nobody has read.
+// One of the first two slabs shrinks and is read. The other has a change that was not read.
 TEST_F(FloretSlabsTest, KeepTheirCountWhenTheyJoin) {
   for (const std::size_t small : {0, 1}) {
     put(0, 500, 50);

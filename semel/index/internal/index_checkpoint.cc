@@ -8,7 +8,7 @@
 namespace semel {
 namespace {
 
-// docs/formats/index_checkpoint_v1.md. All integers little-endian.
+// docs/formats/index_checkpoint_v1.md. All integers are little-endian.
 constexpr std::uint32_t kMagic = 0x31434953;  // "SIC1"
 constexpr std::uint32_t kHasFirst = 1;
 constexpr std::uint32_t kHasEnd = 2;
@@ -24,7 +24,7 @@ void write_key(Writer& w, std::string_view key) {
   w.bytes(bytes_of(key));
 }
 
-// REQUIRES: `content` bytes are left of `r`, of which it takes some.
+// Takes a key from the `content` bytes that are left. REQUIRES: `r` has so many bytes.
 bool read_key(Reader& r, std::size_t& content, std::string& key) {
   if (content < sizeof(std::uint64_t)) return false;
   content -= sizeof(std::uint64_t);
@@ -36,7 +36,7 @@ bool read_key(Reader& r, std::size_t& content, std::string& key) {
   return true;
 }
 
-// False for a range that no flags stand for, or that flags should not.
+// Returns false for a range that the flags cannot describe, or describe needlessly.
 bool read_range(Reader& r, std::uint32_t flags, std::size_t& content, KeyRange& range) {
   if ((flags & kHasFirst) != 0) {
     if (!read_key(r, content, range.first) || range.first.empty()) return false;
@@ -91,7 +91,7 @@ Result<IndexCheckpoint> IndexCheckpoint::decode(ByteView in) {
   if (flags > (kHasFirst | kHasEnd) || slab_bytes == 0) {
     return Error{Errc::corrupt, "checkpoint: header"};
   }
-  // Lengths before allocation: until here they are only claims.
+  // Check the lengths before allocating: they are only claims until then.
   std::size_t content = r.rest() - kTrailerSize;
   KeyRange range;
   if (!read_range(r, flags, content, range)) return Error{Errc::corrupt, "checkpoint: range"};

@@ -1,7 +1,7 @@
-// IndexCheckpoint: an index as it lies beside its store, and the position that it belongs to.
+// IndexCheckpoint: an index as it is saved beside its store, and the position that it belongs to.
 //
-// Contract  The index is right for a store in which nothing has changed since the position but what
-//           is marked. decode() checks all but the trie, which is a format of its own.
+// Contract  The index is right for a store in which, since the position, nothing has changed except
+//           what is marked. decode() checks everything but the trie, which has its own format.
 // Format    docs/formats/index_checkpoint_v1.md.
 #pragma once
 
@@ -12,12 +12,12 @@
 namespace semel {
 
 struct IndexCheckpoint {
-  Bytes position;  // of OrderedStore::position()
-  Bytes trie;      // of NyeTrie::encode()
+  Bytes position;  // from OrderedStore::position()
+  Bytes trie;      // from NyeTrie::encode()
   FloretSlabs slabs;
-  KeyRange range = {};  // of the index. REQUIRES: not empty
+  KeyRange range = {};  // the indexed keys. REQUIRES: not empty
 
-  // Appends to `out`.
+  // Appends the encoding to `out`.
   void encode(Sink out) const;
   static Result<IndexCheckpoint> decode(ByteView in);
   bool operator==(const IndexCheckpoint&) const = default;

@@ -74,8 +74,8 @@ TEST(IndexCheckpoint, RefusesARangeThatIsEmptyOrWrittenForNothing) {
   constexpr std::ptrdiff_t kFirst = 40 + 8, kEnd = kFirst + 1 + 8;
   refuses({"b", "c"}, kEnd, 'b');
   refuses({"b", "c"}, kEnd, 'a');
-  refuses({"b", std::nullopt}, 40, 0);  // a least key of no bytes, which is that of all keys
-  refuses({"", "c"}, 40, 0);            // an end that no key is before
+  refuses({"b", std::nullopt}, 40, 0);  // an empty least key needs no flag
+  refuses({"", "c"}, 40, 0);            // no key lies before an empty end
   refuses({"", "c"}, 40 + 7, 1);        // a size beyond all bytes
 }
 

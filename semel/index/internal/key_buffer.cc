@@ -9,7 +9,7 @@
 namespace semel {
 namespace {
 
-// The first eight bytes as a number of the same order, short keys filled up with zeros.
+// Returns the first eight bytes as a number of the same order. Short keys are padded with zeros.
 std::uint64_t leading(std::string_view key) {
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < 8; ++i) {
@@ -32,7 +32,8 @@ std::vector<std::string_view> KeyBuffer::sorted() const {
   for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = at(i);
   if (std::is_sorted(keys.begin(), keys.end())) return keys;
 
-  // Keys of one table begin alike. What follows is compared as one number, which mostly decides.
+  // Keys of one table have a common prefix. The eight bytes after it, compared as one number,
+  // mostly decide.
   std::size_t alike = keys.front().size();
   for (const std::string_view key : keys) {
     const auto [differs, ignored] = std::mismatch(

@@ -1,4 +1,4 @@
-// KeyBuffer: keys that wait to be looked up together, in order.
+// KeyBuffer: collects keys that are looked up together, in order.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +18,10 @@ class KeyBuffer {
   bool full() const { return bytes() >= kFull; }
   std::size_t bytes() const { return keys_.size() + ends_.size() * sizeof ends_[0]; }
   std::size_t capacity() const { return keys_.capacity() + ends_.capacity() * sizeof ends_[0]; }
-  // Good until the buffer changes.
+  // Valid until the buffer changes.
   std::vector<std::string_view> sorted() const;
   void clear();
-  void release();  // and its memory
+  void release();  // also frees the memory
 
  private:
   std::string_view at(std::size_t i) const {

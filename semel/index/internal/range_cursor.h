@@ -1,4 +1,4 @@
-// RangeCursor: a cursor that sees the records of a range, and no other.
+// RangeCursor: a cursor that sees only the records of a range.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@ namespace semel {
 
 class RangeCursor final : public Cursor {
  public:
-  // REQUIRES: `below` is there.
+  // REQUIRES: below != nullptr.
   RangeCursor(std::unique_ptr<Cursor> below, KeyRange range)
       : below_(std::move(below)), range_(std::move(range)) {}
 
