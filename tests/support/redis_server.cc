@@ -134,7 +134,10 @@ RedisServer::RedisServer(std::vector<std::string> arguments) : arguments_(std::m
 RedisServer::~RedisServer() {
   if (!running()) return;
 #ifdef SEMEL_COVERAGE
-  if (exits(pid_)) return reap();
+  if (exits(pid_)) {
+    reap();
+    return;
+  }
 #endif
   kill();
 }
