@@ -28,7 +28,7 @@ NOT_IN_TESTS = -clang-analyzer-*,-bugprone-implicit-widening-*,-bugprone-redunda
 LINK_COMMAND = ln -sfn release/bin/semel build/semel && ln -sfn release/lib/semel.so build/semel.so
 
 .NOTPARALLEL: # ninja and ctest are parallel themselves, and apt serves one caller at a time
-.PHONY: help run test build install bench bench-sift figures fuzz crash cluster damage pipes hostile simulate sync-hundred test-asan test-tsan coverage docs format check clean
+.PHONY: help run test build install bench bench-sift figures fuzz crash cluster damage pipes hostile simulate sync-hundred test-asan test-tsan coverage docs format check check-quick clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -108,12 +108,13 @@ test-tsan: need-build-test build/tsan/build.ninja ## the tests with ThreadSaniti
 	@$(BUILD) tsan
 	@$(TEST) tsan
 
-coverage: need-build-test-coverage build/coverage/build.ninja ## which lines the tests reach
+coverage: need-build-test-coverage build/coverage/build.ninja ## which lines of the library, the command, the client and the module the tests reach
 	@$(BUILD) coverage
 	@find build/coverage -name '*.gcda' -delete
 	@$(TEST) coverage
 	@mkdir -p build/coverage/report
-	@gcovr --root . --filter semel/ --filter cli/ --exclude '.*_test\.cc' \
+	@gcovr --root . --filter semel/ --filter cli/ --filter client/ --filter module/ \
+	  --exclude '.*_test\.cc' \
 	  --exclude-throw-branches --print-summary \
 	  --html-details build/coverage/report/index.html build/coverage
 	@echo 'Line by line: build/coverage/report/index.html'
@@ -125,11 +126,13 @@ docs: need-build-test build/release/with-tests ## write docs/commands.md from th
 format: need-check ## put the sources into the house style
 	@clang-format -i $(SOURCES)
 
-check: need-build-test-check build/release/with-tests ## format, clang-tidy and layering
+check: check-quick ## check-quick, and clang-tidy
 	@cmake build/release >/dev/null # the list of files to look at
-	@clang-format --dry-run --Werror $(SOURCES)
 	@$(TIDY) '^$(CURDIR)/(semel|cli|client|module|examples|fuzz)/(?!.*_test\.cc$$)'
 	@$(TIDY) -checks='$(NOT_IN_TESTS)' '_test\.cc$$' '^$(CURDIR)/tests/'
+
+check-quick: need-build-test-check build/release/with-tests ## format and layering
+	@clang-format --dry-run --Werror $(SOURCES)
 	@$(BUILD) release --target layering_test
 	@build/release/bin/tests/layering_test --gtest_brief=1
 

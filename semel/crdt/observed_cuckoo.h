@@ -8,7 +8,7 @@
 //           A key that was added is found until it is removed, if every removal is causally safe
 //           (crdt/causality.h) or names the dot of an add of that very key. Such a removal cannot
 //           take another key's entry, however fingerprints collide.
-//           An add names the site and its life (crdt/lives.h). A state, delta or part in which a
+//           An add names the site and its life (crdt/internal/lives.h). A state, delta or part in which a
 //           site has reused its dots is refused with Errc::forked, which names that site. renamed()
 //           gives the dots of one of the two histories to another site, so that both merge
 //           (docs/replicas.md).

@@ -29,7 +29,7 @@
 //           batch forms ask link by link, prefetch, and drop the keys that are found. bytes,
 //           live_fpr, cardinality: those of every link.
 // Memory    As the filters. A quarter of the room of a chain is unused on average. An emptied link
-//           frees its table (crdt/entry_store.h). It keeps what it has seen, some bytes for each
+//           frees its table (crdt/internal/entry_store.h). It keeps what it has seen, some bytes for each
 //           site. Without that, merging an older state would bring back removed entries. A link
 //           that was never used does not exist.
 // Threads   const members may run at once; any other call needs the object to itself.

@@ -8,7 +8,7 @@
 //           overflow empties as entries are removed, or while adds still find room.
 //           When memory runs out, every entry is still there once. Of many entries that were to be
 //           taken or removed, some may have been.
-// Layout      few:   everything in a hash table of packed entries (crdt/packed_entries.h)
+// Layout      few:   everything in a hash table of packed entries (crdt/internal/packed_entries.h)
 //             more:  a cuckoo table (filter/cuckoo_table.h), from an eighth of its slots on, until
 //                    fewer than a thirty-second are taken; the overflow is in the hash table
 // Memory    Follows the entries: an empty store of any shape takes almost nothing. After reserve()
