@@ -119,9 +119,10 @@ coverage: need-build-test-coverage build/coverage/build.ninja ## which lines of 
 	  --html-details build/coverage/report/index.html build/coverage
 	@echo 'Line by line: build/coverage/report/index.html'
 
-docs: need-build-test build/release/with-tests ## write docs/commands.md from the tables of commands
-	@$(BUILD) release --target document_commands
+docs: need-build-test build/release/with-tests ## write docs/commands.md and docs/architecture.svg from their tables
+	@$(BUILD) release --target document_commands draw_layers
 	build/release/bin/document_commands > docs/commands.md
+	build/release/bin/draw_layers > docs/architecture.svg
 
 format: need-check ## put the sources into the house style
 	@clang-format -i $(SOURCES)
@@ -131,8 +132,9 @@ check: check-quick ## check-quick, and clang-tidy
 	@$(TIDY) '^$(CURDIR)/(semel|cli|client|module|examples|fuzz)/(?!.*_test\.cc$$)'
 	@$(TIDY) -checks='$(NOT_IN_TESTS)' '_test\.cc$$' '^$(CURDIR)/tests/'
 
-check-quick: need-build-test-check build/release/with-tests ## format and layering
+check-quick: need-build-test-check build/release/with-tests ## format, width of lines and layering
 	@clang-format --dry-run --Werror $(SOURCES)
+	@! LC_ALL=C.UTF-8 grep -nE '^.{101,}' $(SOURCES) || { echo 'These lines have more than 100 columns.'; exit 1; } >&2
 	@$(BUILD) release --target layering_test
 	@build/release/bin/tests/layering_test --gtest_brief=1
 

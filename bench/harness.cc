@@ -8,7 +8,7 @@
 #include <ostream>
 
 #include "semel/core/assert.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 
 namespace semel::bench {
 namespace {
@@ -19,7 +19,7 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// What is gathered about one contender over the rounds.
+// The measurements of one contender over the rounds.
 struct Record {
   std::vector<double> ns;
   std::uint64_t yes = 0;

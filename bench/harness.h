@@ -1,18 +1,19 @@
 // The harness: measures ours and its peers in one run, and reports time, error and memory together.
 //
-// Method    The machine is shared, and its neighbours take cache and memory bandwidth as they like.
-//           So contenders take turns: in each round every one of them works through the same slice of
-//           fresh keys, a few milliseconds long, and another one begins. The rounds of comparisons
-//           that belong together are spread over the same minute or two, so that a slow while is slow
-//           for all, and a quiet one quiet for all. Time is the CPU time of the thread, which does not run while another process has the
-//           core. Of the rounds the 10th percentile counts: neighbours can only add to a time, so that
-//           the low end is nearest to what the code itself costs, and the very lowest may be a fluke
-//           of the clock. The median stands beside it, and their distance tells how quiet it was.
-// Checks    A contender that does not find a key which was added aborts the program: its time would
-//           mean nothing. What it says of absent keys is its measured error rate.
-// TSV       Columns id, ours, peer, peer_value, ratio, unit. `ours` and `peer_value` are numbers, `peer`
-//           is a name. Less is better in every unit, so that ratio = peer_value / ours, and above 1
-//           ours is better. Units: ns (per key), error_rate, bits_per_key.
+// Method    The machine is shared: its neighbours take cache and memory bandwidth at any time. So
+//           contenders take turns. In each round all work through the same slice of fresh keys, a
+//           few milliseconds long, and each round begins with another one. The rounds of
+//           comparisons that belong together are spread over the same minute or two, so that noise
+//           hits all of them. Time is the CPU time of the thread, which does not run while another
+//           process has the core. The 10th percentile of the rounds counts: neighbours can only add
+//           to a time, so the low end is nearest to the cost of the code, and the lowest may be a
+//           fluke of the clock. The median stands beside it. Their distance tells how quiet the
+//           machine was.
+// Checks    A contender that does not find a key that was added aborts the program: its time would
+//           mean nothing. The share of absent keys that it finds is its measured error rate.
+// TSV       Columns id, ours, peer, peer_value, ratio, unit. `ours` and `peer_value` are numbers,
+//           `peer` is a name. Less is better in every unit, so that ratio = peer_value / ours, and
+//           above 1 ours is better. Units: ns (per key), error_rate, bits_per_key.
 //
 // A benchmark is a Registration in a file of bench/micro, a peer an adapter in bench/peers.
 #pragma once
@@ -29,7 +30,7 @@
 
 namespace semel::bench {
 
-// What a contender works through in one round.
+// The keys of one round.
 struct Slice {
   std::span<const Key> keys;
   std::span<const Digest> digests;  // of the same keys, for those that measure the rest alone
@@ -43,7 +44,7 @@ struct Contender {
   std::function<void(std::size_t round)> prepare = {};  // before each round, not timed
 };
 
-// Where the keys of a round come from, and what the answers must be.
+// Draws the keys of a round, and says which answers are right.
 struct Workload {
   enum class Answers { any, no, yes };  // no: a yes is an error; yes: a no aborts
   Answers answers;
@@ -62,7 +63,7 @@ struct Comparison {
   std::vector<Contender> peers;
 };
 
-// What came out for one contender.
+// The result of one contender.
 struct Outcome {
   double ns;  // per key, at the 10th percentile of the rounds
   double median_ns;

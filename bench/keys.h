@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "semel/core/arithmetic.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/hash/digest.h"
 
 namespace semel::bench {

@@ -1,4 +1,5 @@
-// semel_bench: runs the benchmarks of bench/micro. docs/benchmarks.md says how to read what it prints.
+// semel_bench: runs the benchmarks of bench/micro. docs/benchmarks.md says how to read what it
+// prints.
 #include <cstdio>
 #include <fstream>
 #include <iostream>

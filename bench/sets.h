@@ -165,8 +165,8 @@ Contender digests_batched(std::string name, const Set& set, std::uint64_t keys) 
           bits_per_key(set, keys)};
 }
 
-// Lookups of absent keys, then of present ones, to be measured in the same rounds. `each` is called for
-// both with a function that adds a comparison: compare(what, ours, peers).
+// Lookups of absent keys, then of present ones, to be measured in the same rounds. `each` is called
+// for both with a function that adds a comparison: compare(what, ours, peers).
 template <class Each>
 std::vector<Comparison> lookups(const std::string& id, std::uint64_t keys, Each each) {
   std::vector<Comparison> comparisons;

@@ -15,13 +15,13 @@
 
 namespace semel::cli {
 
-// Bytes that are read but not initialised, with room to read beyond them.
+// Holds bytes that a file is read into. They are not initialised, and kPadding bytes follow them.
 class Buffer {
  public:
   char* data() { return bytes_.get(); }
   const char* data() const { return bytes_.get(); }
   std::size_t capacity() const { return capacity_; }
-  // Keeps the first `used` bytes.
+  // Makes room for more bytes and keeps the first `used`.
   void grow(std::size_t capacity, std::size_t used);
 
  private:
@@ -29,9 +29,9 @@ class Buffer {
   std::unique_ptr<char[]> bytes_;
 };
 
-// What becomes of a record.
+// The fate of a record.
 enum class Fate : std::uint8_t {
-  unknown,    // until it is judged
+  unknown,    // not yet judged
   first,      // goes to the output
   duplicate,  // is dropped, or goes where duplicates go
   passed,     // cannot be read, and goes to the output
@@ -52,10 +52,10 @@ struct Chunk {
   std::string header;  // to be written before the records
   std::uint64_t header_lines = 0;
   Buffer buffer;
-  std::size_t size = 0;  // of the whole records in the buffer
+  std::size_t size = 0;  // bytes of whole records in the buffer
   std::shared_ptr<const Columns> columns;
 
-  // What the records say. All of equal size; times and places only if they are asked for.
+  // One element for each record. Times and places are empty unless they are asked for.
   bool timed = false;
   std::vector<std::string_view> records;
   std::vector<Fate> fates;
@@ -63,13 +63,13 @@ struct Chunk {
   std::vector<TimeMs> times_ms;
   std::vector<TimeMs> now_ms;  // the latest of the times up to each record, in all chunks
   std::vector<std::vector<Digest>> places;
-  // The keys themselves, one after another, as a server is told them: only if they are asked for.
+  // The keys in the form in which a server gets them, one after another; empty unless asked for.
   std::string ids;
   std::vector<std::size_t> id_ends;
   std::vector<Problem> problems;  // in order
   std::uint64_t lines = 0;
 
-  // The records by their fate, as they will be written.
+  // The records in the form in which they will be written, by their fate.
   std::string first;
   std::string duplicates;
   std::uint64_t first_count = 0;

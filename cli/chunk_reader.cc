@@ -55,13 +55,9 @@ bool ChunkReader::open_next() {
   if (error) {
     fail(cannot("read", name_, error));
   } else if (!plan_.has_header) {
-    std::string missing;
-    auto columns = find_columns(plan_.syntax, plan_.questions, std::nullopt, missing);
-    if (!columns) {
-      fail("column " + quoted(missing) + " is a name, and without --header there are none");
-    } else {
-      columns_ = std::make_shared<const Columns>(*std::move(columns));
-    }
+    auto columns = find_columns(plan_.syntax, plan_.questions, std::nullopt);
+    if (columns) columns_ = std::make_shared<const Columns>(*std::move(columns));
+    if (!columns) fail(columns.error().message());
   }
   return true;
 }
@@ -101,7 +97,7 @@ bool ChunkReader::fill(Chunk& chunk) {
         read_some(file_.fd(), chunk.buffer.data() + used, chunk.buffer.capacity() - used, got);
     used += got;
     ended_ = got == 0;
-    // What came before the error is still good.
+    // The bytes that came before the error are still good.
     if (error) fail(cannot("read", name_, error));
     if (error && used == 0) return false;
   }
@@ -116,33 +112,34 @@ bool ChunkReader::see_beginning(std::string_view bytes) {
   return false;
 }
 
-// What a header names otherwise than the first one does; empty if nothing.
-std::string ChunkReader::other_columns(const std::vector<std::string>& names) const {
-  if (first_header_.input.empty() || names == first_header_.names) return "";
+Result<void> ChunkReader::compare_header(const std::vector<std::string>& names) const {
+  if (first_header_.input.empty() || names == first_header_.names) return {};
   std::string text = "the header of " + name_ + " is not that of " + first_header_.input + ": ";
   const auto [here, there] = std::mismatch(names.begin(), names.end(), first_header_.names.begin(),
                                            first_header_.names.end());
   if (here == names.end() || there == first_header_.names.end()) {
-    return text + "it has " + std::to_string(names.size()) + " columns and not " +
-           std::to_string(first_header_.names.size());
+    return Error{Errc::mismatch, text + "it has " + std::to_string(names.size()) +
+                                     " columns and not " +
+                                     std::to_string(first_header_.names.size())};
   }
-  return text + "column " + std::to_string(here - names.begin() + 1) + " is " + quoted(*here) +
-         " and not " + quoted(*there);
+  return Error{Errc::mismatch, text + "column " + std::to_string(here - names.begin() + 1) +
+                                   " is " + quoted(*here) + " and not " + quoted(*there)};
 }
 
 bool ChunkReader::take_header(Chunk& chunk) {
+  const auto taken = read_header(chunk);
+  if (!taken) fail(taken.error().message());
+  return taken.has_value();
+}
+
+Result<void> ChunkReader::read_header(Chunk& chunk) {
   const Cut cut = cut_record(plan_.syntax, chunk.text(), true);
   const std::string header(chunk.text().substr(0, cut.size));
   std::vector<std::string> names = names_in(plan_.syntax, header);
-  if (const std::string problem = other_columns(names); !problem.empty()) {
-    fail(problem);
-    return false;
-  }
-  std::string missing;
-  auto columns = find_columns(plan_.syntax, plan_.questions, header, missing);
+  SEMEL_TRY(compare_header(names));
+  auto columns = find_columns(plan_.syntax, plan_.questions, header);
   if (!columns) {
-    fail("the header of " + name_ + " has no column " + quoted(missing));
-    return false;
+    return Error{Errc::invalid, "the header of " + name_ + ' ' + columns.error().message()};
   }
   columns_ = std::make_shared<const Columns>(*std::move(columns));
   expects_header_ = false;
@@ -153,7 +150,7 @@ bool ChunkReader::take_header(Chunk& chunk) {
   }
   chunk.size -= cut.size;
   std::memmove(chunk.buffer.data(), chunk.buffer.data() + cut.size, chunk.size);
-  return true;
+  return {};
 }
 
 }  // namespace semel::cli

@@ -1,13 +1,13 @@
 // ChunkReader: cuts the inputs, one after another, into chunks of whole records.
 //
-// Contract  Records are of any length and hold any bytes. A record is handed on as soon as its end is
-//           read: nothing waits for more than that. A chunk holds records of one input.
+// Contract  Records have any length and hold any bytes. A record is handed on as soon as its end is
+//           read. A chunk holds records of one input.
 //           An input that cannot be read, or is compressed, is reported, and the next one is read.
-// Header    With `has_header` the first record of each input names its columns. That of the first input
-//           is handed on to be written. The others must name the same columns in the same order, or
-//           nothing of their input is read.
-// Cost      The bytes are read to where they stay; only a record cut in two by the end of a chunk is
-//           moved. Every byte is looked at once for the end of the last record.
+// Header    With `has_header` the first record of each input names its columns. The header of the
+//           first input is handed on to be written. An input whose header has other columns, or
+//           another order, is not read.
+// Cost      Bytes are read to where they stay; only a record that the end of a chunk cuts in two is
+//           moved. Every byte is searched once for the end of the last record.
 // Memory    A chunk, or up to twice the longest record.
 #pragma once
 
@@ -31,25 +31,27 @@ class ChunkReader {
     Questions questions;
     bool has_header = false;
     std::size_t chunk_bytes = kChunk;
-    std::string command = "semel";  // that reads, for messages
+    std::string command = "semel";  // the command that reads, for messages
   };
-  // `ready` waits until the file can be read; false if reading is to end at once.
+  // `ready` waits until the file can be read, and returns false if reading has to end at once.
   // `complain` takes one line.
   ChunkReader(Plan plan, std::function<bool(int fd)> ready,
               std::function<void(const std::string&)> complain);
 
-  // The next records; false if there are none any more.
+  // Reads the next records. False if there are no more.
   bool next(Chunk& chunk);
   bool failed() const { return failed_; }  // an input could not be read to its end
 
  private:
   bool open_next();
-  // Reads until there is a record in the chunk; false at the end of the input, or on an error.
+  // Reads until there is a record in the chunk. False at the end of the input, or on an error.
   bool fill(Chunk& chunk);
-  // Looks at the first bytes of the input, once they are enough; false if it is compressed.
+  // Looks at the first bytes of the input, once they are enough. False if it is compressed.
   bool see_beginning(std::string_view bytes);
   bool take_header(Chunk& chunk);
-  std::string other_columns(const std::vector<std::string>& names) const;
+  Result<void> read_header(Chunk& chunk);
+  // Returns an error if these are not the names in the first header.
+  Result<void> compare_header(const std::vector<std::string>& names) const;
   void fail(const std::string& text);
 
   Plan plan_;
@@ -63,7 +65,7 @@ class ChunkReader {
   bool expects_header_ = false;
   bool beginning_seen_ = false;
   struct Header {
-    std::string input;  // empty: there was none yet
+    std::string input;  // empty: no header was read yet
     std::vector<std::string> names;
   };
   Header first_header_;

@@ -89,8 +89,8 @@ std::string program_help() {
 }
 
 void complain(std::string_view who, std::string_view text) {
-  // The text may quote what a server, a file or a peer has said: none of it may steer the terminal.
-  // It may quote a URL, too, from a place where none is expected.
+  // The text may quote a server, a file or a peer, and must not steer the terminal. It may also
+  // quote a URL from a place where none is expected.
   const std::string shown = client::without_password(text);
   const std::string line = printable(std::string(who) + ": " + shown) + '\n';
   (void)write_all(STDERR_FILENO, line);  // nobody is left to tell
@@ -98,6 +98,12 @@ void complain(std::string_view who, std::string_view text) {
 
 std::string cannot(std::string_view what, std::string_view name, const std::error_code& why) {
   return "cannot " + std::string(what) + ' ' + std::string(name) + ": " + why.message();
+}
+
+Error usage_error(std::string words) { return {Errc::invalid, std::move(words)}; }
+
+Error io_error(std::string_view what, std::string_view name, const std::error_code& why) {
+  return {Errc::io, cannot(what, name, why)};
 }
 
 Exit print(std::string_view who, std::string_view text) {

@@ -1,4 +1,8 @@
-// The subcommands of semel, a file each, and the few words they all speak.
+// The subcommands of semel, a file each, and what they share.
+//
+// Failing   run() returns an error, and main() complains about it. Errc::invalid means that the
+//           command line makes no sense: Exit::usage. Any other error gives the subcommand's
+//           `failure`.
 #pragma once
 
 #include <functional>
@@ -9,6 +13,7 @@
 #include <vector>
 
 #include "cli/options.h"
+#include "semel/core/result.h"
 
 namespace semel::cli {
 
@@ -16,17 +21,18 @@ enum class Exit : int {
   success = 0,
   failure = 1,  // the work could not be done: a file, a disk, memory
   usage = 2,    // the command line makes no sense; nothing was done
-  refused = 3,  // a table did not count an operation, for a reason of its own
-  // As diff(1) has them, where 1 is an answer:
+  refused = 3,  // a table did not count an operation, and said why
+  // For `semel diff`, like diff(1):
   different = 1,
-  trouble = 2,  // failure
+  trouble = 2,  // the work could not be done
 };
 
 struct Command {
-  std::string word;           // what stands after `semel`: a word, or two of a family (`tally add`)
-  Syntax syntax;              // its values go to settings that `run` holds
-  std::function<Exit()> run;  // REQUIRES: parse(syntax, ...) refused nothing
-  Exit failure = Exit::failure;
+  std::string word;  // the word after `semel`, or both words of a family (`tally add`)
+  Syntax syntax;     // its values go to settings that `run` holds
+  // Runs the subcommand. REQUIRES: parse(syntax, ...) succeeded.
+  std::function<Result<Exit>()> run;
+  Exit failure = Exit::failure;  // the status for errors other than Errc::invalid
 };
 
 Command sift_command();
@@ -47,21 +53,25 @@ Command dump_command();
 Command completion_command();
 Command help_command(std::vector<std::string> words);
 
-// Of `semel` itself, whose operand is the subcommand.
+// Returns the syntax of `semel` itself, whose operand is the subcommand.
 Syntax program_syntax(bool& version);
 std::vector<Command> all_commands();
 std::string program_help();
-// The first word of each command, once.
+// Returns the first word of each command, once.
 std::vector<std::string> first_words(std::span<const Command> commands);
-// What there is of a family; empty if the word is none.
+// Returns the second words of a family; none if the word names no family.
 std::vector<std::string> second_words(std::span<const Command> commands, std::string_view family);
 std::string family_help(std::string_view family);
 
-// A line on standard error: "semel sift: text".
+// Writes a line to standard error: "semel sift: text".
 void complain(std::string_view who, std::string_view text);
-// "cannot read 'x': No such file or directory"
+// Returns, for example, "cannot read 'x': No such file or directory".
 std::string cannot(std::string_view what, std::string_view name, const std::error_code& why);
-// All of `text` on standard output, or a complaint and Exit::failure.
+// Returns the error for a command line that makes no sense.
+Error usage_error(std::string words);
+// Returns the error `cannot(what, name, why)`.
+Error io_error(std::string_view what, std::string_view name, const std::error_code& why);
+// Writes all of `text` to standard output. Complains and returns Exit::failure if it cannot.
 Exit print(std::string_view who, std::string_view text);
 
 }  // namespace semel::cli

@@ -1,4 +1,4 @@
-// semel completion: the completion script of a shell, made from the tables of the subcommands.
+// semel completion: writes the completion script of a shell from the tables of the subcommands.
 #include <memory>
 
 #include "cli/commands.h"
@@ -12,8 +12,8 @@ std::string offer(const std::string& generator) {
   return "mapfile -t COMPREPLY < <(compgen " + generator + " -- \"$word\")";
 }
 
-// Names, letters, choices and subcommands consist of letters, digits and dashes: nothing in them
-// needs quoting.
+// Nothing needs quoting: names, letters, choices and subcommands consist of letters, digits and
+// dashes.
 std::string offer_words(const std::string& words) { return offer("-W '" + words + "'"); }
 
 std::string offer_values(const Value& value) {
@@ -32,12 +32,12 @@ std::string option_words(const Syntax& syntax) {
   return words;
 }
 
-// Of operands: files, if any of them may be one.
+// Returns the operand to complete: a file, if any operand may be one.
 const Value& operand_value(const Operands& operands) {
   return operands.before.empty() || operands.value.path ? operands.value : operands.before.front();
 }
 
-// The second word of a family, and then both of them as the subcommand.
+// Completes the second word of a family, and then joins both words to the subcommand.
 std::string bash_family(const std::string& family, const std::vector<std::string>& words) {
   std::string list;
   for (const std::string& word : words) list += (list.empty() ? "" : " ") + word;

@@ -26,8 +26,8 @@ constexpr Compression kSnappy{"snappy", "snzip -dc"};
 constexpr Compression kZip{"zip", "unzip -p"};
 constexpr Compression k7z{"7z", "7z x -so"};
 
-// RFC 1952, RFC 8878, and the documents of the programs. A '?' in bzip2's is a digit from 1 to 9;
-// the digits of pi follow, or of its root in an empty file.
+// Source: RFC 1952, RFC 8878, and the documents of the programs. The '?' of bzip2 is a digit from 1
+// to 9. The digits of pi follow it, or those of the root of pi in an empty file.
 constexpr std::array kMagics = {
     Magic{"\x1f\x8b"sv, kGzip},
     Magic{"\x1f\x9d"sv, kCompress},
@@ -46,7 +46,7 @@ constexpr std::array kMagics = {
     Magic{"7z\xbc\xaf\x27\x1c"sv, k7z},
 };
 
-// Whether the bytes agree with the magic as far as both go.
+// Returns true if the bytes agree with the magic as far as both go.
 bool agree(std::string_view bytes, std::string_view magic) {
   return std::equal(
       bytes.begin(), bytes.begin() + std::min(bytes.size(), magic.size()), magic.begin(),

@@ -17,15 +17,19 @@ void Differences::settle_all() { settle(unsettled_.end()); }
 void Differences::settle(Keys::iterator end) {
   for (auto at = unsettled_.begin(); at != end; ++at) {
     const auto& [key, where] = *at;
-    ++(where == Where::initiator ? only_a_ : where == Where::responder ? only_b_ : changed_);
+    ++(where == DifferenceSide::initiator   ? only_a_
+       : where == DifferenceSide::responder ? only_b_
+                                            : changed_);
     write(key, where);
     if (text_.size() >= kBuffer) flush();
   }
   unsettled_.erase(unsettled_.begin(), end);
 }
 
-void Differences::write(std::string_view key, Where where) {
-  const char sign = where == Where::initiator ? '<' : where == Where::responder ? '>' : '!';
+void Differences::write(std::string_view key, DifferenceSide where) {
+  const char sign = where == DifferenceSide::initiator   ? '<'
+                    : where == DifferenceSide::responder ? '>'
+                                                         : '!';
   switch (form_) {
     case Form::lines:
       text_.append({sign, ' '}).append(escaped(key)).append("\n");
@@ -35,9 +39,9 @@ void Differences::write(std::string_view key, Where where) {
       break;
     case Form::json:
       text_.append("{\"in\":")
-          .append(where == Where::initiator   ? "\"a\""
-                  : where == Where::responder ? "\"b\""
-                                              : "\"both\"");
+          .append(where == DifferenceSide::initiator   ? "\"a\""
+                  : where == DifferenceSide::responder ? "\"b\""
+                                                       : "\"both\"");
       text_.append(",\"key\":").append(json_text(escaped(key))).append("}\n");
       break;
     case Form::none:

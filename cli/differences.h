@@ -1,4 +1,4 @@
-// Differences: the keys that differ, in order and each once, written as soon as they are settled.
+// Differences: writes the keys that differ, in order and each once, as soon as they are settled.
 //
 // Memory    That of the keys that are not settled.
 #pragma once
@@ -17,19 +17,19 @@ class Differences {
  public:
   enum class Form : std::uint8_t {
     lines,  // < key, > key or ! key, the key escaped
-    zero,   // the same with the bytes of the key, and a zero behind it
-    json,   // an object on a line for each
-    none,   // counted only
+    zero,   // the same with the raw bytes of the key, and a zero byte after it
+    json,   // one object a line
+    none,   // nothing, only counts
   };
 
-  // To `fd`, which stays open longer.
+  // Writes to `fd`. REQUIRES: it stays open.
   Differences(Form form, int fd) : form_(form), fd_(fd) {}
 
-  // Of a key that is told twice the second counts.
-  void add(std::string_view key, Where where) {
+  // Adds a key. If it was added before, the last call counts.
+  void add(std::string_view key, DifferenceSide where) {
     unsettled_.insert_or_assign(std::string(key), where);
   }
-  // Those of less than this key stay as they are.
+  // Settles the keys before this one: they will not change.
   void settle_before(std::string_view key);
   void settle_all();
   void flush();
@@ -41,9 +41,9 @@ class Differences {
   const std::error_code& error() const { return error_; }  // the first one stays
 
  private:
-  using Keys = std::map<std::string, Where, std::less<>>;
+  using Keys = std::map<std::string, DifferenceSide, std::less<>>;
   void settle(Keys::iterator end);
-  void write(std::string_view key, Where where);
+  void write(std::string_view key, DifferenceSide where);
 
   Form form_;
   int fd_;

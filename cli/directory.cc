@@ -18,17 +18,18 @@
 namespace semel::cli {
 namespace {
 
-std::string cannot_open(const std::string& path, const std::string& why) {
-  return "cannot open " + quoted(path) + ": " + why;
+Error cannot_open(const std::string& path, const std::string& why) {
+  return {Errc::io, "cannot open " + quoted(path) + ": " + why};
 }
 
-// Why this is no directory of RocksDB; empty if it is one.
-std::string wrong_with(const std::string& path) {
+Result<void> check_kind(const std::string& path) {
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return last_error().message();
-  if (!S_ISDIR(status.st_mode)) return "it is no directory";
-  if (::stat((path + "/CURRENT").c_str(), &status) != 0) return "it is no directory of RocksDB";
-  return "";
+  if (::stat(path.c_str(), &status) != 0) return cannot_open(path, last_error().message());
+  if (!S_ISDIR(status.st_mode)) return cannot_open(path, "it is not a directory");
+  if (::stat((path + "/CURRENT").c_str(), &status) != 0) {
+    return cannot_open(path, "it is not a directory of RocksDB");
+  }
+  return {};
 }
 
 std::string scrub_text(const std::string& path, const IndexedStore::Scrubbed& scrubbed) {
@@ -45,8 +46,9 @@ std::string scrub_text(const std::string& path, const IndexedStore::Scrubbed& sc
   return text + " records there have changed on the disk, or the index is of another directory";
 }
 
-// Writers lock a file in the directory. Readers do not, but what they read may vanish.
-// REQUIRES: this process does not have the directory open: the lock would be lost.
+// Returns true if a writer has locked the directory. Readers do not lock, but files may vanish
+// below them. REQUIRES: this process does not have the directory open, because that lock would be
+// lost.
 bool locked(const std::string& path) {
   std::error_code error;
   const File file = File::open_to_read(path + "/LOCK", error);
@@ -71,15 +73,15 @@ RocksStore::Settings settings_of(Access access, const std::string& column_family
   return settings;
 }
 
-std::string reason(const Error& error, const std::string& why, const DirectoryPlaces& places) {
+std::string reason(const Error& error, const DirectoryPlaces& places) {
   if (error.code == Errc::busy) return "it is in use by another process";
   if (error.code == Errc::outside) {
-    return why + "; allowed: --wal-dir" + places.suffix +
+    return error.message() + "; allowed: --wal-dir" + places.suffix +
            " with the place of its own log (a copy " +
            "that has its log in itself: the directory), --db-path" + places.suffix +
            " with each place of its tables";
   }
-  return why.empty() ? error.what : why;
+  return error.message();
 }
 
 std::optional<Secret> secret_of(std::string_view text) {
@@ -104,50 +106,39 @@ Directory::Directory(std::string path) : path_(std::move(path)) {}
 Directory::~Directory() = default;
 OrderedStore& Directory::store() const { return *store_; }
 
-std::unique_ptr<Directory> Directory::open(const std::string& path, Access access,
-                                           const std::string& column_family,
-                                           const DirectoryPlaces& places, std::string& problem) {
-  if (access != Access::create) {
-    if (const std::string wrong = wrong_with(path); !wrong.empty()) {
-      problem = cannot_open(path, wrong);
-      return nullptr;
-    }
-  }
+Result<std::unique_ptr<Directory>> Directory::open(const std::string& path, Access access,
+                                                   const std::string& column_family,
+                                                   const DirectoryPlaces& places) {
+  if (access != Access::create) SEMEL_TRY(check_kind(path));
   if (access == Access::read && locked(path)) {
-    problem = cannot_open(path, "it is in use by another process; allowed: --secondary");
-    return nullptr;
+    return cannot_open(path, "it is in use by another process; allowed: --secondary");
   }
   RocksStore::Settings settings = settings_of(access, column_family, places);
   const Merger& counters = tally::TallyStore::merger();
   if (RocksStore::merge_operator(path, column_family) == counters.name()) {
-    // A table may be read. Whoever writes to it must know what its records mean.
+    // A table may be read. Only a program that knows what its records mean may write to it.
     if (settings.mode == RocksStore::Mode::read_write) {
-      problem = cannot_open(path, "it is a table of counters; allowed: semel tally");
-      return nullptr;
+      return cannot_open(path, "it is a table of counters; allowed: semel tally");
     }
     settings.merger = &counters;
   }
-  std::string why;
-  auto store = RocksStore::open(path, settings, &why);
-  if (!store) {
-    problem = cannot_open(path, reason(store.error(), why, places));
-    return nullptr;
-  }
+  auto store = RocksStore::open(path, settings);
+  if (!store) return cannot_open(path, reason(store.error(), places));
   std::unique_ptr<Directory> directory(new Directory(path));
   directory->store_ = std::move(*store);
   return directory;
 }
 
-std::string Directory::build_index(const Secret& secret, std::uint32_t burst_bytes) {
+Result<void> Directory::build_index(const Secret& secret, std::uint32_t burst_bytes) {
   auto index = IndexedStore::open(*store_, secret, {.burst_bytes = burst_bytes});
-  if (!index) return "cannot index " + quoted(path_) + ": " + why(index.error());
+  if (!index) return index.error().about("cannot index " + quoted(path_));
   index_ = std::move(*index);
-  return "";
+  return {};
 }
 
-std::string Directory::scrub_index(const std::string& name, bool quiet) {
+Result<void> Directory::scrub_index(const std::string& name, bool quiet) {
   const Result<IndexedStore::Scrubbed> scrubbed = index_->scrub();
-  if (!scrubbed) return "cannot scrub " + quoted(path_) + ": " + why(scrubbed.error());
+  if (!scrubbed) return scrubbed.error().about("cannot scrub " + quoted(path_));
   rotten_ = scrubbed->stretches > 0;
   if (rotten_) {
     complain(name, scrub_text(path_, *scrubbed));
@@ -155,24 +146,23 @@ std::string Directory::scrub_index(const std::string& name, bool quiet) {
     complain(name, "scrubbed " + quoted(path_) + ": " + grouped(scrubbed->records) + " records, " +
                        (scrubbed->compared ? "the index is right" : "there was no index"));
   }
-  return "";
+  return {};
 }
 
-std::string Directory::why(const Error& error) const {
-  const bool told = error.code == Errc::io || error.code == Errc::unsupported;
-  const std::string words = told ? store_->problem() : "";
-  return words.empty() ? error.what : words;
-}
-
-std::string Directory::save_index() {
+Result<void> Directory::save_index() {
   const Result<void> saved = index_->checkpoint();
-  return saved ? "" : "cannot save the index of " + quoted(path_) + ": " + why(saved.error());
+  return saved ? saved : saved.error().about("cannot save the index of " + quoted(path_));
 }
 
-std::string Directory::close() {
+Result<void> Directory::close() {
   index_.reset();
   const Result<void> closed = store_->close();
-  return closed ? "" : "cannot write " + quoted(path_) + ": " + why(closed.error());
+  return closed ? closed : closed.error().about("cannot write " + quoted(path_));
+}
+
+Result<void> Directory::health() const {
+  const Result<void> store = store_->health();
+  return store ? store : store.error().about("cannot use " + quoted(path_));
 }
 
 bool same_directory(const std::string& a, const std::string& b) {
@@ -182,21 +172,17 @@ bool same_directory(const std::string& a, const std::string& b) {
          of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
-std::optional<Secret> read_secret(const std::optional<std::string>& path, std::string& problem) {
+Result<Secret> read_secret(const std::optional<std::string>& path) {
   if (!path) return Secret(std::array<std::uint8_t, Secret::kSize>{});
   std::error_code error;
   const File file = File::open_to_read(*path, error);
   std::string text;
   if (!error) error = read_all(file.fd(), text);
-  if (error) {
-    problem = cannot("read", quoted(*path), error);
-    return std::nullopt;
-  }
-  std::optional<Secret> secret = secret_of(text);
-  if (!secret) {
-    problem = quoted(*path) + " is no key; allowed: 32 bytes, or 64 hexadecimal digits";
-  }
-  return secret;
+  if (error) return Error{Errc::io, cannot("read", quoted(*path), error)};
+  const std::optional<Secret> secret = secret_of(text);
+  if (secret) return *secret;
+  return Error{Errc::invalid,
+               quoted(*path) + " is not a key; allowed: 32 bytes, or 64 hexadecimal digits"};
 }
 
 }  // namespace semel::cli

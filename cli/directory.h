@@ -1,7 +1,7 @@
 // Directory: a RocksDB directory that a subcommand was given, with its index.
 //
-// Contract  A directory that is not there is an error, and one that another process has open is not
-//           touched. Problems are texts for people, which name the directory.
+// Contract  A directory that does not exist is an error. A directory that another process has open
+//           is not touched. Errors are whole messages for people, which name the directory.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "semel/core/result.h"
 #include "semel/hash/keyed_digest.h"
 #include "semel/index/indexed_store.h"
 #include "semel/store/ordered_store.h"
@@ -21,49 +22,47 @@ class RocksStore;
 namespace semel::cli {
 
 enum class Access : std::uint8_t {
-  create,      // to write; made if it is not there
-  write,       // to read and write, alone
-  read,        // to read, while nobody writes
-  read_along,  // to read, while another process may write (a secondary of RocksDB)
+  create,      // read and write; creates the directory if there is none
+  write,       // read and write, while no other process does
+  read,        // read, while nobody writes
+  read_along,  // read, while another process may write (a secondary of RocksDB)
 };
 
-// Where the parts of a directory are that are not in it, as its user says.
+// Places of parts of a directory that the user keeps elsewhere.
 struct DirectoryPlaces {
   struct Tables {
     std::string path;
     std::optional<std::uint64_t> target_bytes;
   };
-  std::string suffix = {};  // of the options that say so: "" or "-b"
+  std::string suffix = {};  // of the names of these options: "" or "-b"
   std::optional<std::string> wal_dir = {};
   std::vector<Tables> db_paths = {};
 };
 
 class Directory {
  public:
-  // nullptr and a problem if it cannot be opened.
-  static std::unique_ptr<Directory> open(const std::string& path, Access access,
-                                         const std::string& column_family,
-                                         const DirectoryPlaces& places, std::string& problem);
+  static Result<std::unique_ptr<Directory>> open(const std::string& path, Access access,
+                                                 const std::string& column_family,
+                                                 const DirectoryPlaces& places);
 
   ~Directory();
 
   const std::string& path() const { return path_; }
   OrderedStore& store() const;
 
-  // Reads what has changed since the last checkpoint, or everything. A problem, or nothing.
-  std::string build_index(const Secret& secret, std::uint32_t burst_bytes);
+  // Reads what has changed since the last checkpoint, or everything.
+  Result<void> build_index(const Secret& secret, std::uint32_t burst_bytes);
   IndexedStore& index() const { return *index_; }  // REQUIRES: it was built
-  // Reads every record and compares it with the index. What is wrong is told on standard error in
-  // the name of a subcommand; what is right too, unless `quiet`. A problem, or nothing.
-  std::string scrub_index(const std::string& name, bool quiet);
-  bool rotten() const { return rotten_; }  // scrub_index() found the index wrong
-  // What is behind an error of its store or index.
-  std::string why(const Error& error) const;
-  // A problem, or nothing.
-  std::string save_index();
-  // Closes it, with all that was written on disk. A problem, or nothing. REQUIRES: nothing is asked
-  // of it afterwards.
-  std::string close();
+  // Reads every record and compares it with the index. Reports on standard error, in the name of a
+  // subcommand, what is wrong; and, unless `quiet`, that nothing is.
+  Result<void> scrub_index(const std::string& name, bool quiet);
+  bool rotten() const { return rotten_; }  // true if scrub_index() found the index wrong
+  Result<void> save_index();
+  // Closes the directory. Everything written is on disk then. REQUIRES: no other call comes after
+  // it.
+  Result<void> close();
+  // Returns the last error of the store below, if there was one.
+  Result<void> health() const;
 
  private:
   explicit Directory(std::string path);
@@ -74,10 +73,10 @@ class Directory {
   bool rotten_ = false;
 };
 
-// True if both are names of one directory.
+// Returns true if both are names of one directory.
 bool same_directory(const std::string& a, const std::string& b);
 
-// 32 bytes, or 64 hexadecimal digits; without a file 32 zeros. nullopt and a problem otherwise.
-std::optional<Secret> read_secret(const std::optional<std::string>& path, std::string& problem);
+// Reads a key of 32 bytes, or of 64 hexadecimal digits. Without a file the key is 32 zeros.
+Result<Secret> read_secret(const std::optional<std::string>& path);
 
 }  // namespace semel::cli

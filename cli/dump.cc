@@ -1,4 +1,4 @@
-// semel dump: the records of a RocksDB directory as lines of key and value.
+// semel dump: writes the records of a RocksDB directory as lines of key and value.
 #include <unistd.h>
 
 #include <memory>
@@ -34,13 +34,13 @@ Exit dump(const Settings& settings) {
     complain(kName, kEmptyRange);
     return Exit::usage;
   }
-  std::string problem;
-  const auto directory =
+  const auto opened =
       Directory::open(settings.directory, settings.secondary ? Access::read_along : Access::read,
-                      settings.column_family, settings.places, problem);
-  if (!directory) return fail(problem);
+                      settings.column_family, settings.places);
+  if (!opened) return fail(opened.error().message());
+  const std::unique_ptr<Directory>& directory = *opened;
   const auto cannot_read = [&](const Error& error) {
-    return fail("cannot read " + quoted(settings.directory) + ": " + directory->why(error));
+    return fail("cannot read " + quoted(settings.directory) + ": " + error.message());
   };
   const auto cursor = directory->store().cursor();
   if (!cursor) return cannot_read(cursor.error());
@@ -65,9 +65,10 @@ Command dump_command() {
                 "printable ASCII are \\xNN, and a backslash is \\\\.",
                 {}};
   append(syntax.options, options_of(settings->range));
-  append(syntax.options, {column_family_option(settings->column_family),
-                          {"secondary", 's', flag_value(settings->secondary),
-                           "of a directory that another process is using, as of this moment"}});
+  append(syntax.options,
+         {column_family_option(settings->column_family),
+          {"secondary", 's', flag_value(settings->secondary),
+           "read a directory that another process is using, in its present state"}});
   append(syntax.options, options_of(settings->places));
   syntax.operands = {directory_value("DIRECTORY", settings->directory), 1, 1};
   syntax.examples = {{"semel dump --prefix user/ DIR", "the records of users"}};

@@ -16,14 +16,14 @@ void append_hex(unsigned char byte, std::string& to) {
 
 struct Character {
   std::uint32_t code;
-  std::size_t size;  // in bytes; 0: no UTF-8
+  std::size_t size;  // in bytes; 0: not UTF-8
 };
 
-// The first character of a text that is not empty.
+// Returns the first character of a text. REQUIRES: it is not empty.
 Character first_character(std::string_view text) {
   struct Form {
     unsigned char mask, lead;
-    std::uint32_t least;  // below it another form is shorter
+    std::uint32_t least;  // smaller codes have a shorter form
   };
   static constexpr std::array<Form, 4> kForms = {
       {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}}};

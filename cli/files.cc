@@ -12,7 +12,7 @@
 namespace semel::cli {
 namespace {
 
-// The error of a call that is not worth another try; waits first if that is what the try needs.
+// Returns the error of the last call if it is not worth another try; otherwise waits until one is.
 std::error_code unless_transient(int fd, short wanted) {
   const std::error_code error = last_error();
   if (error == std::errc::interrupted) return {};

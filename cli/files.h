@@ -1,7 +1,7 @@
-// Bytes in and out of file descriptors, and what can go wrong with them.
+// File: reads and writes file descriptors.
 //
-// Contract  Calls that a signal interrupts are made again, and descriptors that some other process
-//           has set to non-blocking are waited for. Errors keep the system's own words.
+// Contract  A call that a signal interrupts is made again. A descriptor that another process has
+//           set to non-blocking is waited for. Errors keep the system's own words.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@
 
 namespace semel::cli {
 
-// A file descriptor that is closed when it goes, if it was opened here.
+// Holds a file descriptor, and closes it in the end if it was opened here.
 class File {
  public:
   File() = default;
   // REQUIRES: fd stays open longer than this.
   static File borrow(int fd) { return File(fd, false); }
   static File open_to_read(const std::string& path, std::error_code& error);
-  // Creates the file if need be, and leaves what is in it.
+  // Creates the file if it is not there, and keeps its contents.
   static File open_to_write(const std::string& path, std::error_code& error);
-  // The same, to be read as well, of a file that is to be the caller's own: a symbolic link is not
+  // Opens a file that is to be the caller's own, to read and to write. A symbolic link is not
   // followed (std::errc::too_many_symbolic_link_levels), and nothing waits for the other end of a
   // FIFO.
   static File open_own(const std::string& path, std::error_code& error);
@@ -39,7 +39,7 @@ class File {
   ~File();
 
   int fd() const { return fd_; }
-  // What the system could not write until now it reports here. A borrowed file is closed too.
+  // Closes the file, even a borrowed one. Reports what the system could not write until now.
   std::error_code close();
 
  private:
@@ -52,13 +52,13 @@ class File {
 
 std::error_code last_error();  // errno
 
-// At most `size` bytes, and none only at the end. Waits until there are some.
+// Reads at most `size` bytes, after waiting for some. Reads none only at the end.
 std::error_code read_some(int fd, char* to, std::size_t size, std::size_t& got);
-// All until the end.
+// Reads all until the end.
 std::error_code read_all(int fd, std::string& to);
 std::error_code write_all(int fd, std::string_view bytes);
 
-// Which regular file this is; nullopt for anything else, such as a pipe or a terminal.
+// Names a regular file. There is no id for anything else, such as a pipe or a terminal.
 struct FileId {
   std::uint64_t device;
   std::uint64_t number;
@@ -66,10 +66,10 @@ struct FileId {
 };
 std::optional<FileId> file_id(int fd);
 std::optional<FileId> file_id(const std::string& path);
-// Whether both paths lead to one file, or would if it were made.
+// Returns true if both paths lead to one file, or would if it were made.
 bool name_one_file(const std::string& a, const std::string& b);
 
-// Empties a regular file; anything else has nothing to lose.
+// Empties a regular file. Does nothing to anything else.
 std::error_code empty(int fd);
 
 }  // namespace semel::cli

@@ -1,10 +1,10 @@
-// semel generate: a stream of lines to try things on, the same for the same options everywhere.
+// semel generate: writes a stream of test lines, the same for the same options everywhere.
 //
-// Contract  Line i of the different ones is a function of (seed, i) alone, and no two are equal: it
+// Contract  The i-th different line is a function of (seed, i) alone. No two are equal: line i
 //           begins with mix(start + i), a bijection, in hexadecimal. A repetition picks i uniformly
-//           among those already written. Exactly round(share * lines) lines are repetitions, at
-//           places drawn uniformly (all but the first can be one).
-// Cost      Neither memory nor time grows with what was written before.
+//           among the lines already written. Exactly round(share * lines) lines are repetitions, at
+//           places drawn uniformly. The first line is never one.
+// Cost      Memory, and time for each line, do not grow with the number of lines.
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 #include "cli/commands.h"
 #include "cli/files.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 
 namespace semel::cli {
 namespace {
@@ -31,7 +31,7 @@ struct Settings {
   std::uint64_t seed = 1;
 };
 
-// The two digits of each byte.
+// The two hexadecimal digits of each byte.
 constexpr auto kHexPairs = [] {
   std::array<char, 512> pairs{};
   for (std::size_t byte = 0; byte < 256; ++byte) {
@@ -47,7 +47,7 @@ void write_hex(char* to, std::uint64_t word) {
   }
 }
 
-// `size` - 1 digits and a newline: `id` first, then what follows from it.
+// Writes `size` - 1 digits and a newline: first those of `id`, then digits that follow from it.
 void write_line(char* to, std::size_t size, std::uint64_t id) {
   Random digits(id);
   char* const end = to + size - 1;

@@ -1,4 +1,4 @@
-// semel help: what --help of a subcommand says, and the list of subcommands.
+// semel help: writes what --help of a subcommand says, or the list of subcommands.
 #include <memory>
 #include <optional>
 
@@ -8,7 +8,7 @@ namespace semel::cli {
 
 namespace {
 
-// What is known of these words of a command line; nullopt if they are those of no subcommand.
+// Returns the help for these words of a command line; nullopt if they name no subcommand.
 std::optional<std::string> help_of(const std::string& words) {
   const std::vector<Command> commands = all_commands();
   for (const Command& command : commands) {

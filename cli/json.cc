@@ -18,7 +18,7 @@ constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Behind the digits from `at` on.
+// Returns the position behind the digits that begin at `at`.
 std::size_t behind_digits(std::string_view text, std::size_t at) {
   while (at < text.size() && is_digit(text[at])) ++at;
   return at;
@@ -28,7 +28,7 @@ bool is_whole(std::string_view number) {
   return behind_digits(number, number.starts_with('-') ? 1 : 0) == number.size();
 }
 
-// By the grammar of RFC 8259.
+// Follows the grammar of RFC 8259.
 bool is_number(std::string_view text) {
   std::size_t at = text.starts_with('-') ? 1 : 0;
   const auto digits = [&] {
@@ -50,12 +50,12 @@ bool is_number(std::string_view text) {
   return at == text.size();
 }
 
-// Behind the last byte that a number may have, from `at` on.
+// Returns the position behind the last byte that a number beginning at `at` may have.
 std::size_t behind_number(std::string_view text, std::size_t at) {
   return std::min(text.find_first_not_of("0123456789+-.eE", at), text.size());
 }
 
-// Behind the string that opens at `at`, or the end.
+// Returns the position behind the string that opens at `at`, or the end.
 std::size_t behind_string(std::string_view text, std::size_t at) {
   for (++at; at < text.size() && text[at] != '"'; ++at) {
     if (text[at] == '\\') ++at;
@@ -63,7 +63,7 @@ std::size_t behind_string(std::string_view text, std::size_t at) {
   return std::min(at + 1, text.size());
 }
 
-// The four digits of an escape; none if this is none.
+// Returns the four digits of an escape; nullopt if this is not one.
 std::optional<std::uint32_t> code_unit(std::string_view escape) {
   if (!escape.starts_with("\\u") || escape.size() < 6) return std::nullopt;
   std::uint32_t unit = 0;
@@ -75,7 +75,7 @@ std::optional<std::uint32_t> code_unit(std::string_view escape) {
 bool leads(std::uint32_t unit) { return unit >= 0xd800 && unit < 0xdc00; }
 bool trails(std::uint32_t unit) { return unit >= 0xdc00 && unit < 0xe000; }
 
-// Returns whether a string that was read holds half of a surrogate pair: bytes that are no UTF-8.
+// Returns true if a string that was read holds half of a surrogate pair: bytes that are not UTF-8.
 bool has_surrogate(std::string_view text) {
   for (std::size_t at = 0; (at = text.find('\xed', at)) < text.size(); ++at) {
     const std::string_view next = text.substr(at + 1, 1);
@@ -84,16 +84,16 @@ bool has_surrogate(std::string_view text) {
   return false;
 }
 
-std::string problem_of(simdjson::error_code error) {
+Error problem_of(simdjson::error_code error) {
   switch (error) {
     case simdjson::DEPTH_ERROR:
-      return "this JSON is nested too deep; allowed: " + std::to_string(JsonReader::kMostDepth) +
-             " levels";
+      return {Errc::limit, "this JSON is nested too deep; allowed: " +
+                               std::to_string(JsonReader::kMostDepth) + " levels"};
     case simdjson::CAPACITY:
     case simdjson::MEMALLOC:
-      return std::string("this JSON is too large: ") + simdjson::error_message(error);
+      return {Errc::limit, "this JSON is too large", simdjson::error_message(error)};
     default:
-      return std::string("this is not JSON: ") + simdjson::error_message(error);
+      return {Errc::corrupt, "this is not JSON", simdjson::error_message(error)};
   }
 }
 
@@ -110,7 +110,7 @@ JsonReader::JsonReader(JsonReader&&) noexcept = default;
 JsonReader& JsonReader::operator=(JsonReader&&) noexcept = default;
 JsonReader::~JsonReader() = default;
 
-std::string JsonReader::parse(std::string_view text) {
+Result<void> JsonReader::parse(std::string_view text) {
   is_rebuilt_ = false;
   is_torn_ = false;
   auto error = parsers_->document.parse(text.data(), text.size(), false).get(parsers_->root);
@@ -120,10 +120,11 @@ std::string JsonReader::parse(std::string_view text) {
     error = parsers_->document.parse(rebuilt_.data(), rebuilt_.size() - kPadding, false)
                 .get(parsers_->root);
   }
-  return error ? problem_of(error) : "";
+  if (error) return problem_of(error);
+  return {};
 }
 
-// What is no number and no string, by the grammar, stays as it is: the parser will refuse it.
+// Copies what is neither a number nor a string by the grammar: the parser will refuse it.
 void JsonReader::rebuild(std::string_view text) {
   rebuilt_.clear();
   numbers_.clear();

@@ -1,10 +1,10 @@
 // JsonReader: one JSON text after another, and the value at a place in it.
 //
 // Contract  Takes every text that RFC 8259 allows, nested in at most kMostDepth levels. Numbers may
-//           be of any size: one that fits neither 64 bits nor a double is known by its text. A
+//           have any size: one that fits neither 64 bits nor a double is known by its text. A
 //           string may hold half of a surrogate pair, which is no character: then only its value
-//           cannot be had. Of members with the same name the first one counts.
-// Cost      simdjson reads a text in one go. If it refuses a number or a string, the text is read
+//           cannot be read. If members share a name, the first one counts.
+// Cost      simdjson reads a text in one pass. If it refuses a number or a string, the text is read
 //           again, with other words in their place.
 // Threads   For one thread.
 #pragma once
@@ -14,6 +14,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "semel/core/result.h"
 
 namespace semel::cli {
 
@@ -26,25 +28,25 @@ class JsonReader {
   JsonReader& operator=(JsonReader&&) noexcept;
   ~JsonReader();
 
-  // Returns what is wrong with the text; empty if nothing is.
+  // Reads a text. The error says what is wrong with it.
   // REQUIRES: kPadding bytes (records.h) can be read behind the text.
-  std::string parse(std::string_view text);
+  Result<void> parse(std::string_view text);
 
   enum class Kind : std::uint8_t {
     missing,  // there is no such place
     string,
-    whole,  // a number in plain digits
+    whole,  // a whole number in plain digits
     other,
     torn,  // half of a surrogate pair is in it
   };
   struct Value {
     Kind kind = Kind::missing;
-    // The characters of a string. Anything else as it is written without blanks, and always in the
-    // same way: 0.10 is 0.1.
+    // The characters of a string. Any other value as it is written without blanks, and always in
+    // the same way: 0.10 is 0.1.
     std::string_view text = {};
   };
   // Returns the value at an RFC 6901 pointer. Its text is valid until the next parse(), and while
-  // `buffer` is as it was left. REQUIRES: parse() found nothing wrong.
+  // `buffer` is unchanged. REQUIRES: parse() succeeded.
   Value at(const std::string& pointer, std::string& buffer) const;
 
  private:
@@ -55,8 +57,8 @@ class JsonReader {
   std::string number(std::string_view ordinal) const;
 
   std::unique_ptr<Parsers> parsers_;
-  // A text that simdjson cannot read as it is. Each number is replaced by its place in `numbers_`,
-  // half a surrogate pair by the replacement character.
+  // Set for a text that simdjson cannot read as it is. Each number is replaced by its place in
+  // `numbers_`, half of a surrogate pair by the replacement character.
   bool is_rebuilt_ = false;
   bool is_torn_ = false;
   std::string rebuilt_;

@@ -6,7 +6,6 @@
 #include <limits>
 
 #include "cli/turnstile.h"
-#include "cli/windows.h"
 
 namespace semel::cli {
 namespace {
@@ -52,11 +51,11 @@ void sort(const Chunk& chunk, const Placement& placement, Sorted& out) {
   }
 }
 
-template <Window W>
-class SliceJudge final : public Judge {
+// A judge over horizontal slices: as many chunks are on their way as there are slices.
+class ParallelJudge final : public Judge {
  public:
-  SliceJudge(const Placement& placement, std::vector<W> windows) : placement_(placement) {
-    for (W& window : windows) slices_.emplace_back(std::move(window));
+  ParallelJudge(const Placement& placement, std::vector<Window> windows) : placement_(placement) {
+    for (Window& window : windows) slices_.emplace_back(std::move(window));
     for (Slice& slice : slices_) slice.report();
   }
 
@@ -114,14 +113,14 @@ class SliceJudge final : public Judge {
 
  private:
   struct Slice {
-    explicit Slice(W w) : window(std::move(w)) {}
+    explicit Slice(Window w) : window(std::move(w)) {}
     void report() const {
       bytes.store(window.bytes(), std::memory_order_relaxed);
       error.store(window.false_positive_rate(), std::memory_order_relaxed);
     }
 
     Turnstile turn;
-    W window;
+    Window window;
     std::atomic<bool> wanted = false;
     mutable std::atomic<std::uint64_t> bytes = 0;
     mutable std::atomic<double> error = 0;
@@ -129,7 +128,7 @@ class SliceJudge final : public Judge {
 
   double count() const { return static_cast<double>(slices_.size()); }
 
-  static bool ask(W& window, const Chunk& chunk, Sorted& sorted, std::size_t begin,
+  static bool ask(Window& window, const Chunk& chunk, Sorted& sorted, std::size_t begin,
                   std::size_t end) {
     const std::span<const Digest> keys(sorted.keys);
     const std::span<Verdict> verdicts(sorted.verdicts);
@@ -138,19 +137,15 @@ class SliceJudge final : public Judge {
       window.test_and_insert(keys.subspan(begin, end - begin),
                              verdicts.subspan(begin, end - begin));
     }
-    // With times of their own, what happens at one time and arrives in time goes in one call.
+    // Keys that are known at one time go in one call.
+    const std::span<const TimeMs> now_ms(sorted.now_ms), at_ms(sorted.at_ms);
     for (std::size_t i = begin; chunk.timed && i < end;) {
-      const TimeMs now_ms = sorted.now_ms[i];
-      window.advance(now_ms);
       std::size_t stop = i;
-      while (stop < end && sorted.now_ms[stop] == now_ms && sorted.at_ms[stop] == now_ms) ++stop;
-      if (stop > i) {
-        window.test_and_insert(keys.subspan(i, stop - i), verdicts.subspan(i, stop - i));
-        i = stop;
-      } else {
-        verdicts[i] = window.test_and_insert(keys[i], sorted.at_ms[i]);
-        ++i;
-      }
+      while (stop < end && now_ms[stop] == now_ms[i]) ++stop;
+      window.advance(now_ms[i]);
+      window.test_and_insert(keys.subspan(i, stop - i), at_ms.subspan(i, stop - i),
+                             verdicts.subspan(i, stop - i));
+      i = stop;
     }
     return std::none_of(verdicts.begin() + static_cast<std::ptrdiff_t>(begin),
                         verdicts.begin() + static_cast<std::ptrdiff_t>(end),
@@ -163,19 +158,30 @@ class SliceJudge final : public Judge {
 
 }  // namespace
 
-Result<std::unique_ptr<Judge>> make_judge(const Memory& memory, std::uint32_t slices) {
-  const auto placement = Placement::make({SliceLayout::horizontal, slices});
-  if (!placement) return placement.error();
-  return with_window(memory, [&](auto maker) -> Result<std::unique_ptr<Judge>> {
-    using W = std::decay_t<decltype(*maker(1.0, 1.0))>;
-    std::vector<W> windows;
-    for (std::uint32_t i = 0; i < slices; ++i) {
-      auto window = maker(1.0 / static_cast<double>(slices), memory.error);
-      if (!window) return window.error();
-      windows.push_back(*std::move(window));
-    }
-    return std::unique_ptr<Judge>(std::make_unique<SliceJudge<W>>(*placement, std::move(windows)));
-  });
+Window::Goal window_goal(const Memory& memory, double share, double error) {
+  const auto all = static_cast<double>(memory.window_ms ? kFirstIds : kFirstKeys);
+  return {.structure = memory.exact ? Window::Structure::exact : Window::Structure::forgetful,
+          .window_ms = memory.window_ms.value_or(kForever),
+          .fpr = memory.exact ? 0 : error,
+          .ids = std::max<std::uint64_t>(64, static_cast<std::uint64_t>(all * share)),
+          .hash = memory.hash,
+          .punctual = memory.exact && memory.window_ms};
+}
+
+Result<Window> decode_like(const Window& model, ByteView in) {
+  Window window = SEMEL_TRY(Window::decode(in));
+  if (window.goal() != model.goal()) return Error{Errc::mismatch, "windows of another kind"};
+  return window;
+}
+
+Result<std::unique_ptr<Judge>> make_parallel_judge(const Memory& memory, std::uint32_t slices) {
+  const Placement placement = SEMEL_TRY(Placement::make({SliceLayout::horizontal, slices}));
+  const Window::Goal goal = window_goal(memory, 1.0 / static_cast<double>(slices), memory.error);
+  std::vector<Window> windows;
+  for (std::uint32_t i = 0; i < slices; ++i) {
+    windows.push_back(SEMEL_TRY(Window::make(goal, memory.now_ms)));
+  }
+  return std::unique_ptr<Judge>(std::make_unique<ParallelJudge>(placement, std::move(windows)));
 }
 
 }  // namespace semel::cli

@@ -1,11 +1,13 @@
-// Judge: tells the first of each key from its duplicates, for chunks that come from several threads.
+// Judge: tells the first of each key from its duplicates, for chunks that come from several
+// threads.
 //
-// Contract  The answers are those of one thread that takes the chunks by their numbers and the records
-//           of each in order, whatever the threads do: output never depends on their number.
-// Slices    Keys are spread over windows of their own (semel/slices/placement.h). With horizontal slices
-//           a chunk goes from one to the next while another chunk follows it: as many threads work as
-//           there are slices. Other layouts and trees are taken by one chunk at a time.
-// State     The windows can be written and read, a section each, while no chunk is on its way.
+// Contract  The answers are those of a single thread that takes chunks by their numbers, and the
+//           records of each in order. So output never depends on the number of threads.
+// Slices    Keys are spread over slices, each with its own window (semel/slices/placement.h). With
+//           horizontal slices a chunk goes from slice to slice while another chunk follows it, so
+//           as many threads work as there are slices. Other layouts and trees take one chunk at a
+//           time.
+// State     The windows can be written and read, a section each, while no chunk is being judged.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +28,7 @@
 
 namespace semel::cli {
 
-// What recognises keys, and for how long.
+// How keys are recognised, and for how long.
 struct Memory {
   std::optional<TimeMs> window_ms;  // none: for ever
   bool exact = false;
@@ -35,7 +37,7 @@ struct Memory {
   TimeMs now_ms = 0;
 };
 
-// How far the judge is to be trusted, and what it takes.
+// The error of the judge, and its memory.
 struct Trust {
   double error_now = 0;  // that a new key is taken for a duplicate, at this moment
   std::uint64_t bytes = 0;
@@ -47,10 +49,12 @@ class Judge {
  public:
   virtual ~Judge() = default;
 
-  // Turns every unknown fate of the chunk into `first` or `duplicate`. False if one cannot be told: then
-  // all is over, and problem() says why. REQUIRES: called once for each number, 0, 1, 2, ..., in ascending order on each thread.
+  // Turns every unknown fate of the chunk into `first` or `duplicate`. Returns false if it cannot:
+  // then the run must end, and problem() says why. REQUIRES: called once for each number, 0, 1, 2,
+  // ..., in ascending order on each thread.
   virtual bool judge(Chunk& chunk) = 0;
-  // The chunk is written: what it let through need not be let through again. False as of judge().
+  // Tells that the chunk is written, so its records need not be let through again. Returns false as
+  // judge() does.
   // REQUIRES: called once for each number, in ascending order, while others are being judged.
   virtual bool written(const Chunk&) { return true; }
   // May be asked from any thread.
@@ -58,42 +62,55 @@ class Judge {
     return "cannot recognise more keys: the filters are as large as they can be";
   }
 
-  // As of some moment not long ago: may be asked at any time, from any thread.
+  // Returns recent figures. May be asked at any time, from any thread.
   virtual Trust recent() const = 0;
-  // Asks for fresh figures: they will be in recent() when each window has been used again.
+  // Asks for fresh figures. They are in recent() after each window has been used again.
   virtual void refresh() = 0;
 
-  // REQUIRES, of all below: no chunk is being judged.
+  // REQUIRES for all below: no chunk is being judged.
 
-  // The time that the windows have come to.
+  // Returns the time of the windows.
   virtual TimeMs now() const = 0;
   virtual Trust trust() const = 0;
   virtual std::size_t sections() const = 0;
   virtual void encode(std::size_t section, Sink out) const = 0;
-  // Gets ready for so many sections; false if there cannot be so many.
+  // Prepares for so many sections. Returns false if there cannot be so many.
   virtual bool prepare(std::uint64_t sections) { return sections == this->sections(); }
-  // All sections, one after another from 0 on. An error leaves a judge that is of no use.
+  // Reads a section. Call it for all sections, from 0 on. After an error the judge is unusable.
   virtual Result<void> decode(std::size_t section, ByteView in) = 0;
-  // If there is more to say: lines for the summary, and members of its JSON, each after a comma.
+  // These return more lines for the summary, and members of its JSON, each after a comma.
   virtual std::string details() const { return ""; }
   virtual std::string json_details() const { return ""; }
 };
 
 inline constexpr std::uint32_t kDefaultSlices = 16;
 
-// REQUIRES: the record was not too old to be judged; those have a fate before they come to a judge.
+// REQUIRES: the record was not too old. Such records have a fate before they come to a judge.
 inline Fate fate_of(Verdict verdict) {
   SEMEL_ASSERT(verdict != Verdict::stale);
   return verdict == Verdict::fresh ? Fate::first : Fate::duplicate;
 }
 
-// Horizontal slices, as many threads as there are of them. REQUIRES: 0 < slices.
-Result<std::unique_ptr<Judge>> make_judge(const Memory& memory, std::uint32_t slices);
-// Any layout, one chunk at a time. Errc::invalid for a shape that is none.
+// All windows together first have room for so many keys: kFirstKeys in a window without an end,
+// kFirstIds in others, which follow the load. A smaller first filter would save little, and a
+// longer series of filters costs bits: ten million keys take 68 MiB in 4 filters, and 80 MiB in 8
+// filters from 1 << 16 on.
+inline constexpr std::uint64_t kFirstKeys = 1 << 20;
+inline constexpr std::uint64_t kFirstIds = 1 << 18;
+
+// Returns the goal of a window for this share of all keys, with this error unless it is exact.
+Window::Goal window_goal(const Memory& memory, double share, double error);
+// Returns a window from bytes, of the same goal as the model.
+Result<Window> decode_like(const Window& model, ByteView in);
+
+// Makes horizontal slices that work in as many threads. REQUIRES: 0 < slices.
+Result<std::unique_ptr<Judge>> make_parallel_judge(const Memory& memory, std::uint32_t slices);
+// Makes slices of any layout, which take one chunk at a time. Errors: Errc::invalid for an unsound
+// shape.
 Result<std::unique_ptr<Judge>> make_sliced_judge(const Memory& memory,
                                                  const Placement::Shape& shape);
-// A tree, one chunk at a time; chunks have places. On failure `problem` says more, if there is more to say.
-// REQUIRES: `remote` is there if the plan is remote().
+// Makes a tree, which takes one chunk at a time. Chunks have places. On failure `problem` says
+// more, if there is more to say. REQUIRES: `remote` is there if the plan is remote().
 struct RemoteSettings;
 Result<std::unique_ptr<Judge>> make_tree_judge(const Memory& memory, const TreePlan& plan,
                                                const RemoteSettings* remote, std::string& problem);

@@ -1,8 +1,8 @@
-// LineWriter: lines to a file, in large pieces.
+// LineWriter: writes lines to a file, in large pieces.
 //
-// Contract  Bytes come out as they went in. If a line without a newline is followed by another, the
-//           newline is supplied: two lines never become one.
-//           The first error stays: from then on nothing is written.
+// Contract  Bytes come out as they went in. A newline is added only where a line without one is
+//           followed by another line: two lines never become one.
+//           The first error stays. Nothing is written after it.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class LineWriter {
   // `name` is for messages.
   LineWriter(File file, std::string name, std::size_t capacity = kCapacity);
 
-  // Whole lines; only the last one may lack its newline.
+  // Appends whole lines. Only the last one may lack its newline.
   void append(std::string_view lines);
   void flush();
   // Flushes, and waits until a regular file is on the disk.

@@ -1,4 +1,4 @@
-// semel load: lines of key and value into a RocksDB directory.
+// semel load: writes lines of key and value into a RocksDB directory.
 #include <unistd.h>
 
 #include <array>
@@ -24,13 +24,12 @@ struct Settings {
   bool remove = false;
 };
 
-// Lines into records, some at a time.
+// Writes lines as records, a batch at a time.
 class Loader {
  public:
   Loader(const Directory& directory, bool remove) : directory_(directory), remove_(remove) {}
 
-  // A problem, or nothing.
-  std::string take(std::string_view line) {
+  Result<void> take(std::string_view line) {
     ++line_;
     const std::size_t tab = line.find('\t');
     if (remove_ == (tab != std::string_view::npos)) {
@@ -42,31 +41,28 @@ class Loader {
     if (!key || !value) return bad_line("a backslash; allowed: \\\\ and \\xNN");
     bytes_ += key->size() + value->size();
     records_.emplace_back(std::move(*key), std::move(*value));
-    return bytes_ < kBatchBytes ? "" : write();
+    return bytes_ < kBatchBytes ? Result<void>() : write();
   }
 
-  std::string write() {
+  Result<void> write() {
     std::vector<Write> writes;
     writes.reserve(records_.size());
     for (const auto& [key, value] : records_) {
       writes.push_back({key, remove_ ? std::nullopt : std::optional<std::string_view>(value)});
     }
     const Result<void> written = directory_.store().write(writes);
-    if (!written) {
-      return "cannot write " + quoted(directory_.path()) + ": " + directory_.why(written.error());
-    }
+    if (!written) return written.error().about("cannot write " + quoted(directory_.path()));
     records_.clear();
     bytes_ = 0;
-    return "";
+    return {};
   }
 
  private:
-  std::string bad_line(const std::string& what) {
-    // What came before is as good as loaded: say so truly.
-    const std::string problem = write();
-    if (!problem.empty()) return problem;
-    return "standard input line " + std::to_string(line_) + ": " + what +
-           "; the lines before it are done";
+  // Writes the lines before this one first, because the message says that they are done.
+  Error bad_line(const std::string& what) {
+    if (const Result<void> written = write(); !written) return written.error();
+    return {Errc::invalid, "standard input line " + std::to_string(line_) + ": " + what +
+                               "; the lines before it are done"};
   }
 
   const Directory& directory_;
@@ -76,46 +72,48 @@ class Loader {
   std::size_t bytes_ = 0;
 };
 
-// Standard input. A problem, or nothing.
-std::string load_all(Loader& loader, const std::string& directory) {
+// Loads standard input.
+Result<void> load_all(Loader& loader, const std::string& directory) {
   std::string text;
   bool beginning_seen = false;
   const auto piece = std::make_unique<std::array<char, kBatchBytes>>();
   for (std::size_t got = 1; got > 0;) {
     if (const std::error_code error = read_some(STDIN_FILENO, piece->data(), piece->size(), got)) {
-      return cannot("read", "standard input", error);
+      return Error{Errc::io, cannot("read", "standard input", error)};
     }
     text.append(piece->data(), got);
     if (!beginning_seen) {
       if (got > 0 && may_become_compressed(text)) continue;
       beginning_seen = true;
       if (const Compression compression = compression_of(text)) {
-        return refused_compression(compression, "-", kName + (' ' + directory));
+        return Error{Errc::unsupported,
+                     refused_compression(compression, "-", kName + (' ' + directory))};
       }
     }
-    if (got == 0 && !text.empty()) text += '\n';  // that a last line may lack
+    if (got == 0 && !text.empty()) text += '\n';  // a last line may lack it
     std::size_t start = 0;
     for (std::size_t end = 0; (end = text.find('\n', start)) != std::string::npos;
          start = end + 1) {
-      std::string problem = loader.take(std::string_view(text).substr(start, end - start));
-      if (!problem.empty()) return problem;
+      SEMEL_TRY(loader.take(std::string_view(text).substr(start, end - start)));
     }
     text.erase(0, start);
   }
   return loader.write();
 }
 
+Result<void> load_into(const Settings& settings) {
+  const std::unique_ptr<Directory> directory = SEMEL_TRY(
+      Directory::open(settings.directory, Access::create, settings.column_family, settings.places));
+  Loader loader(*directory, settings.remove);
+  Result<void> loaded = load_all(loader, settings.directory);
+  if (const Result<void> closed = directory->close(); loaded) loaded = closed;
+  return loaded;
+}
+
 Exit load(const Settings& settings) {
-  std::string problem;
-  const auto directory = Directory::open(settings.directory, Access::create, settings.column_family,
-                                         settings.places, problem);
-  if (directory) {
-    Loader loader(*directory, settings.remove);
-    problem = load_all(loader, settings.directory);
-    if (std::string unclosed = directory->close(); problem.empty()) problem = std::move(unclosed);
-  }
-  if (problem.empty()) return Exit::success;
-  complain(kName, problem);
+  const Result<void> loaded = load_into(settings);
+  if (loaded) return Exit::success;
+  complain(kName, loaded.error().message());
   return Exit::failure;
 }
 
@@ -124,12 +122,12 @@ Exit load(const Settings& settings) {
 Command load_command() {
   auto settings = std::make_shared<Settings>();
   Syntax syntax{"semel load",
-                "Writes records into a RocksDB directory, which is made if it is not there",
+                "Writes records into a RocksDB directory, and creates it if there is none",
                 "Reads standard input. A line is KEY, a tab and VALUE; \\xNN "
                 "stands for a byte and \\\\ for a backslash. A key that is there gets the new "
                 "value.",
                 {{"remove", 'r', flag_value(settings->remove),
-                  "lines are keys alone, whose records are removed"},
+                  "each line is only a key, whose record is removed"},
                  column_family_option(settings->column_family)}};
   append(syntax.options, options_of(settings->places));
   syntax.operands = {directory_value("DIRECTORY", settings->directory), 1, 1};

@@ -21,8 +21,8 @@ namespace {
 
 constexpr const char* kVersion = "semel " SEMEL_VERSION "\n";
 
-// Whoever started us may have closed a standard stream. The next file opened would take its number,
-// and be read or written for it; a null device of the wrong direction gives an honest error instead.
+// Opens a null device, in the wrong direction, for each standard stream that our parent has closed.
+// Otherwise the next file opened would take its number, and be read or written in its place.
 void occupy_standard_streams() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (::fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
@@ -38,15 +38,15 @@ Exit refuse(std::string_view who, std::string_view text) {
 Exit run_program(std::span<const char* const> arguments) {
   bool version = false;
   const Syntax syntax = program_syntax(version);
-  const Parsed parsed = parse(syntax, arguments);
-  if (!parsed.refusal.empty()) return refuse(syntax.name, parsed.refusal);
-  if (parsed.help) return print(syntax.name, program_help());
+  const Result<Parsed> parsed = parse(syntax, arguments);
+  if (!parsed) return refuse(syntax.name, parsed.error().message());
+  if (parsed->help) return print(syntax.name, program_help());
   if (version) return print(syntax.name, kVersion);
   (void)write_all(STDERR_FILENO, program_help());
   return Exit::usage;
 }
 
-// A family without the second word of a subcommand.
+// Explains a family, when the second word of a subcommand is missing.
 Exit run_family(const std::string& family, std::span<const char* const> arguments) {
   const bool help = !arguments.empty() && (std::string_view(arguments[0]) == "--help" ||
                                            std::string_view(arguments[0]) == "-h");
@@ -55,8 +55,7 @@ Exit run_family(const std::string& family, std::span<const char* const> argument
   return Exit::usage;
 }
 
-// What is on the command line is there for everybody to see (ps). Passwords in URLs are, for as
-// short as can be: until they are read.
+// Overwrites passwords in URLs as soon as they are read: everybody can see a command line (ps).
 void hide_passwords(std::span<char* const> arguments) {
   for (char* const argument : arguments) {
     const std::string_view password = client::password_in(argument);
@@ -86,11 +85,16 @@ Exit run(std::span<char* const> arguments) {
   if (command == commands.end()) {
     return refuse(who, "unknown subcommand " + quoted(given) + allowed_words(given, words));
   }
-  const Parsed parsed = parse(command->syntax, arguments);
+  const Result<Parsed> parsed = parse(command->syntax, arguments);
   hide_passwords(arguments);
-  if (!parsed.refusal.empty()) return refuse(command->syntax.name, parsed.refusal);
+  if (!parsed) return refuse(command->syntax.name, parsed.error().message());
   try {
-    if (!parsed.help) return command->run();
+    if (!parsed->help) {
+      const Result<Exit> done = command->run();
+      if (done) return *done;
+      complain(command->syntax.name, done.error().message());
+      return done.error().code == Errc::invalid ? Exit::usage : command->failure;
+    }
     const Exit printed = print(command->syntax.name, help_text(command->syntax));
     return printed == Exit::success ? printed : command->failure;
   } catch (const std::bad_alloc&) {
@@ -103,9 +107,9 @@ Exit run(std::span<char* const> arguments) {
   return command->failure;
 }
 
-// Where RocksDB gets no thread from the system, or no memory in one of its own, nothing can be caught:
-// what was acknowledged is in its log, as after a kill. Takes no memory: there is none. Several threads
-// may come here at once, and the first one speaks for all.
+// Ends the process when RocksDB gets no thread from the system, or no memory in a thread of its
+// own: then nothing can be caught. What was acknowledged is in its log, as after a kill. Takes no
+// memory: there is none. Several threads may come here at once; the first one speaks for all.
 [[noreturn]] void end_at_once() {
   try {
     if (std::current_exception()) throw;

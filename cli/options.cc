@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <limits>
 #include <numeric>
 
 #include "cli/escaped.h"
@@ -13,25 +11,8 @@ namespace {
 
 constexpr std::size_t kHelpColumns = 80;
 
-struct Unit {
-  std::string_view name;
-  std::uint64_t factor;
-};
-
-// Digits and a unit, nothing else.
-std::optional<std::uint64_t> parse_units(std::string_view text, std::span<const Unit> units) {
-  std::uint64_t number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{}) return std::nullopt;
-  const std::string_view name(rest, static_cast<std::size_t>(text.data() + text.size() - rest));
-  const auto unit = std::find_if(units.begin(), units.end(),
-                                 [name](const Unit& known) { return known.name == name; });
-  if (unit == units.end()) return std::nullopt;
-  if (number > std::numeric_limits<std::uint64_t>::max() / unit->factor) return std::nullopt;
-  return number * unit->factor;
-}
-
-// Letters inserted, deleted, replaced or swapped with their neighbour, to get from one to the other.
+// Returns how many letters have to be inserted, deleted, replaced or swapped with their neighbour
+// to get from one word to the other.
 std::size_t edit_distance(std::string_view from, std::string_view to) {
   std::vector<std::size_t> before_last;
   std::vector<std::size_t> last;
@@ -65,7 +46,7 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   return lines;
 }
 
-// Paragraphs, separated by newlines, wrapped each.
+// Wraps each paragraph. Newlines separate paragraphs.
 std::string paragraphs(std::string_view text) {
   std::string out;
   while (!text.empty()) {
@@ -92,15 +73,15 @@ std::string operand_usage(const Operands& operands) {
   return usage + (operands.least == 0 ? " [" + name + "]" : " " + name);
 }
 
-// One walk over the arguments of a command line.
+// Walks once over the arguments of a command line.
 class Parser {
  public:
   Parser(const Syntax& syntax, std::span<const char* const> arguments)
       : syntax_(syntax), options_(all_options(syntax)), arguments_(arguments) {}
 
-  Parsed run() {
+  Result<Parsed> run() {
     bool only_operands = false;
-    while (next_ < arguments_.size() && result_.refusal.empty() && !result_.help) {
+    while (next_ < arguments_.size() && !refusal_ && !parsed_.help) {
       const std::string_view argument = arguments_[next_++];
       if (only_operands || is_operand(argument)) {
         operand(argument);
@@ -113,12 +94,12 @@ class Parser {
       }
     }
     const Operands& operands = syntax_.operands;
-    if (result_.refusal.empty() && !result_.help &&
-        operands_ < operands.before.size() + operands.least) {
+    if (!refusal_ && !parsed_.help && operands_ < operands.before.size() + operands.least) {
       const Value& value = next_operand();
-      result_.refusal = value.placeholder + " is missing; allowed: " + value.allowed;
+      refusal_ = value.placeholder + " is missing; allowed: " + value.allowed;
     }
-    return result_;
+    if (refusal_) return Error{Errc::invalid, *std::move(refusal_)};
+    return parsed_;
   }
 
  private:
@@ -137,16 +118,15 @@ class Parser {
     const Value& value = next_operand();
     if (operands_ >= operands.before.size() &&
         operands_ - operands.before.size() == operands.most) {
-      result_.refusal = "unexpected " + quoted(text) + "; allowed: " +
-                        (operands_ == 0 ? "only options"
-                                        : "at most " + std::to_string(operands.most) + " of " +
-                                              value.placeholder);
+      refusal_ = "unexpected " + quoted(text) + "; allowed: " +
+                 (operands_ == 0
+                      ? "only options"
+                      : "at most " + std::to_string(operands.most) + " of " + value.placeholder);
     } else if (!value.take(text)) {
-      result_.refusal =
-          value.choices.empty()
-              ? value.placeholder + " cannot be " + quoted(text) + "; allowed: " + value.allowed
-              : "unknown " + value.placeholder + ' ' + quoted(text) +
-                    allowed_words(text, value.choices);
+      refusal_ = value.choices.empty() ? value.placeholder + " cannot be " + quoted(text) +
+                                             "; allowed: " + value.allowed
+                                       : "unknown " + value.placeholder + ' ' + quoted(text) +
+                                             allowed_words(text, value.choices);
     }
     ++operands_;
   }
@@ -162,15 +142,15 @@ class Parser {
     if (equals == std::string_view::npos) {
       option->is_flag() ? flag(*option) : value_from_next(*option, "--" + option->name);
     } else if (option->is_flag()) {
-      result_.refusal = "--" + option->name + " takes no value; allowed: --" + option->name +
-                        " alone, not " + quoted("--" + std::string(text));
+      refusal_ = "--" + option->name + " takes no value; allowed: --" + option->name +
+                 " alone, not " + quoted("--" + std::string(text));
     } else {
       value(*option, "--" + option->name, text.substr(equals + 1));
     }
   }
 
   void letters(std::string_view argument) {
-    for (std::size_t i = 1; i < argument.size() && result_.refusal.empty(); ++i) {
+    for (std::size_t i = 1; i < argument.size() && !refusal_; ++i) {
       const char letter = argument[i];
       const Option* option = find([letter](const Option& known) { return known.letter == letter; });
       if (!option) return unknown_letter(letter, argument);
@@ -185,21 +165,20 @@ class Parser {
   }
 
   void flag(const Option& option) {
-    if (option.name == "help") result_.help = true;
+    if (option.name == "help") parsed_.help = true;
     if (option.value.take) option.value.take("");
   }
 
   void value_from_next(const Option& option, const std::string& name) {
     if (next_ < arguments_.size()) return value(option, name, arguments_[next_++]);
-    result_.refusal = name + " needs a value; allowed: " + option.value.allowed;
+    refusal_ = name + " needs a value; allowed: " + option.value.allowed;
   }
 
   void value(const Option& option, const std::string& name, std::string_view text) {
     if (option.value.take(text)) return;
-    result_.refusal =
-        option.value.secret
-            ? name + " cannot be read; allowed: " + option.value.allowed
-            : name + " cannot be " + quoted(text) + "; allowed: " + option.value.allowed;
+    refusal_ = option.value.secret
+                   ? name + " cannot be read; allowed: " + option.value.allowed
+                   : name + " cannot be " + quoted(text) + "; allowed: " + option.value.allowed;
   }
 
   void unknown_letter(char letter, std::string_view argument) {
@@ -211,7 +190,7 @@ class Parser {
   void unknown(std::string_view given, const std::string& shown) {
     std::vector<std::string> names;
     for (const Option& option : options_) names.push_back("--" + option.name);
-    result_.refusal = "unknown option " + shown + allowed_words(given, names);
+    refusal_ = "unknown option " + shown + allowed_words(given, names);
   }
 
   template <class Match>
@@ -224,13 +203,14 @@ class Parser {
   const std::vector<Option> options_;
   const std::span<const char* const> arguments_;
   std::size_t next_ = 0;      // the argument to look at
-  std::size_t operands_ = 0;  // met so far
-  Parsed result_;
+  std::size_t operands_ = 0;  // how many were met
+  Parsed parsed_;
+  std::optional<std::string> refusal_;
 };
 
 }  // namespace
 
-Parsed parse(const Syntax& syntax, std::span<const char* const> arguments) {
+Result<Parsed> parse(const Syntax& syntax, std::span<const char* const> arguments) {
   return Parser(syntax, arguments).run();
 }
 
@@ -293,50 +273,6 @@ std::string allowed_words(std::string_view given, std::span<const std::string> w
   }
   if (!nearest.empty()) list = std::string(nearest) + " is nearest; allowed: " + list;
   return (nearest.empty() ? "; allowed: " : "; ") + list;
-}
-
-std::optional<std::uint64_t> parse_count(std::string_view text) {
-  static constexpr std::array<Unit, 5> kUnits = {
-      {{"", 1}, {"k", 1'000}, {"M", 1'000'000}, {"G", 1'000'000'000}, {"T", 1'000'000'000'000}}};
-  return parse_units(text, kUnits);
-}
-
-std::optional<std::uint64_t> parse_bytes(std::string_view text) {
-  static constexpr std::uint64_t kOne = 1;
-  static constexpr std::array<Unit, 14> kUnits = {{{"", 1},
-                                                   {"B", 1},
-                                                   {"K", kOne << 10},
-                                                   {"M", kOne << 20},
-                                                   {"G", kOne << 30},
-                                                   {"T", kOne << 40},
-                                                   {"KiB", kOne << 10},
-                                                   {"MiB", kOne << 20},
-                                                   {"GiB", kOne << 30},
-                                                   {"TiB", kOne << 40},
-                                                   {"kB", 1'000},
-                                                   {"MB", 1'000'000},
-                                                   {"GB", 1'000'000'000},
-                                                   {"TB", 1'000'000'000'000}}};
-  return parse_units(text, kUnits);
-}
-
-std::optional<TimeMs> parse_duration(std::string_view text) {
-  static constexpr std::array<Unit, 6> kUnits = {{{"ms", 1},
-                                                  {"s", 1'000},
-                                                  {"m", 60'000},
-                                                  {"h", 3'600'000},
-                                                  {"d", 86'400'000},
-                                                  {"w", 604'800'000}}};
-  const std::optional<std::uint64_t> ms = parse_units(text, kUnits);
-  if (!ms || *ms > std::uint64_t{std::numeric_limits<TimeMs>::max()}) return std::nullopt;
-  return static_cast<TimeMs>(*ms);
-}
-
-std::optional<double> parse_number(std::string_view text) {
-  double number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 Value paths_value(std::string placeholder, std::vector<std::string>& to) {

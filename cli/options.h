@@ -1,12 +1,14 @@
 // Syntax: all that a subcommand understands, in one table. The table is parsed, explained (--help),
-// completed (semel completion) and compared with the man page (tests/cli); nothing else lists the
+// completed (semel completion) and compared with the man page (tests/cli). Nothing else lists the
 // options.
 //
-// Contract  A value is given as `--name value`, `--name=value`, `-n value` or `-nvalue`; letters of
-//           flags may be joined, `-qn value`. Options and operands mix; after `--` all is operand;
-//           `-` alone is an operand, and `-5` where operands may be negative. Of an option given twice
-//           the last one counts. Names are never abbreviated. Every subcommand has -h and --help.
-//           What does not fit is refused with one line that says what is wrong and what is allowed.
+// Contract  A value is given as `--name value`, `--name=value`, `-n value` or `-nvalue`. Letters of
+//           flags may be joined: `-qn value`. Options and operands mix. After `--` all arguments
+//           are operands. `-` alone is an operand, and so is `-5` where operands may be negative.
+//           If an option is given twice, the last one counts. Names are never abbreviated. Every
+//           subcommand has -h and --help.
+//           An argument that does not fit is refused with one line that says what is wrong and what
+//           is allowed.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +23,16 @@
 
 #include "semel/core/clock.h"
 #include "semel/core/error_rate.h"
+#include "semel/core/internal/parse.h"
+#include "semel/core/result.h"
 
 namespace semel::cli {
 
-// What a text becomes and where it goes. Made by the functions below.
+// Turns a text into a value and puts it in its place. Made by the functions below.
 struct Value {
   std::string placeholder;                     // as the help shows it: N, FILE
   std::string allowed;                         // as a refusal shows it: "a whole number ..."
-  std::function<bool(std::string_view)> take;  // false if the text is not allowed
+  std::function<bool(std::string_view)> take;  // returns false if the text is not allowed
   std::vector<std::string> choices = {};       // if only a few words are allowed
   bool path = false;                           // completed with the names of files
   bool secret = false;                         // never repeated in a refusal
@@ -47,8 +51,8 @@ struct Operands {
   Value value;  // takes each of them in turn
   std::size_t least = 0;
   std::size_t most = 0;
-  std::vector<Value> before = {};  // one of each comes before those, of which there may be some
-  bool negative = false;           // they may be numbers below zero
+  std::vector<Value> before = {};  // one operand for each of these comes first
+  bool negative = false;           // operands may be numbers below zero
 };
 
 struct Example {
@@ -59,35 +63,30 @@ struct Example {
 struct Syntax {
   std::string name;     // "semel sift"
   std::string summary;  // one line
-  std::string text;     // what --help says between the summary and the options
+  std::string text;     // --help shows it between the summary and the options
   std::vector<Option> options;
   Operands operands = {};
   std::vector<Example> examples = {};
 };
 
 struct Parsed {
-  std::string refusal;  // one line; empty if all fits
-  bool help = false;    // --help was met; what follows it is not looked at
+  bool help = false;  // --help was met; the arguments behind it were ignored
 };
-Parsed parse(const Syntax& syntax, std::span<const char* const> arguments);
+// Parses a command line into the values of the syntax. The error says in one line what does not
+// fit.
+Result<Parsed> parse(const Syntax& syntax, std::span<const char* const> arguments);
 
-// The options with --help among them, as parse() knows them.
+// Returns the options as parse() knows them, --help included.
 std::vector<Option> all_options(const Syntax& syntax);
 std::string help_text(const Syntax& syntax);
-// Lines of two columns, the second wrapped.
+// Returns lines of two columns, the second wrapped.
 std::string columns(std::span<const std::pair<std::string, std::string>> rows);
 
-// 'text' in quotes, on one line whatever it holds, safe on a terminal, and cut if it is long.
+// Returns 'text' in quotes: on one line whatever it holds, safe on a terminal, and cut if it is
+// long.
 std::string quoted(std::string_view text);
-// "; nearest: X; allowed: X, Y, Z", the nearest only if it is near enough to be meant.
+// Returns "; nearest: X; allowed: X, Y, Z". The nearest is left out unless it is near enough.
 std::string allowed_words(std::string_view given, std::span<const std::string> words);
-
-// Texts to numbers; nullopt if the text is anything else, or out of range.
-std::optional<std::uint64_t> parse_count(std::string_view text);  // 20, 5k, 20M, 1G, 1T: thousands
-std::optional<std::uint64_t> parse_bytes(
-    std::string_view text);                                   // 80, 64K, 64KiB (1024), 64kB (1000)
-std::optional<TimeMs> parse_duration(std::string_view text);  // 250ms, 10s, 5m, 1h, 2d, 1w
-std::optional<double> parse_number(std::string_view text);    // 0.01, 1e-6
 
 template <class To, class Parse>
 Value value_of(std::string placeholder, std::string allowed, To& to, Parse parse) {
@@ -98,7 +97,7 @@ Value value_of(std::string placeholder, std::string allowed, To& to, Parse parse
           }};
 }
 
-// `to` is a place for the value, or an optional one; it outlives the table.
+// REQUIRES, for all below: `to` outlives the table. It is the type of the value, or an optional.
 template <class To>
 Value count_value(std::string placeholder, To& to, std::uint64_t least, std::uint64_t most) {
   return value_of(std::move(placeholder),
@@ -127,13 +126,20 @@ Value duration_value(std::string placeholder, To& to) {
                   parse_duration);
 }
 
-// A number that `accept` agrees with; `allowed` says in words which those are.
+// Takes a number that `accept` agrees with; `allowed` says in words which those are.
 template <class To>
 Value number_value(std::string placeholder, To& to, std::string allowed, bool (*accept)(double)) {
   return value_of(std::move(placeholder), std::move(allowed), to, [accept](std::string_view text) {
     const auto x = parse_number(text);
     return x && accept(*x) ? x : std::nullopt;
   });
+}
+
+// Takes any text.
+template <class To>
+Value text_value(std::string placeholder, std::string allowed, To& to) {
+  return value_of(std::move(placeholder), std::move(allowed), to,
+                  [](std::string_view text) { return std::optional(std::string(text)); });
 }
 
 template <class To>

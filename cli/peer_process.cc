@@ -25,7 +25,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr int kCannotStart = 127;  // as a shell says it
+constexpr int kCannotStart = 127;  // the status that a shell gives
 constexpr milliseconds kMoment{1000};
 constexpr milliseconds kGrace{3000};  // between SIGTERM and SIGKILL
 constexpr milliseconds kBetweenLooks{10};
@@ -81,7 +81,8 @@ std::vector<pid_t> descendants() {
   for (const auto& [pid, relative] : all) {
     if (relative.zombie || relative.session != session) continue;
     pid_t ancestor = relative.parent;
-    // A process that ends while others are read may leave a loop behind, if its number is used again.
+    // A process that ends while others are read may leave a loop behind, if its number is used
+    // again.
     for (std::size_t steps = 0; ancestor != self && steps < all.size(); ++steps) {
       const auto above = all.find(ancestor);
       if (above == all.end()) break;
@@ -92,7 +93,8 @@ std::vector<pid_t> descendants() {
   return found;
 }
 
-// The calls between fork and exec are those that are safe there although other threads exist.
+// Becomes the command. Only calls that are safe between fork and exec are made here: there may be
+// other threads.
 [[noreturn]] void become(const char* command, int in, int out) {
   ::dup2(in, STDIN_FILENO);
   ::dup2(out, STDOUT_FILENO);
@@ -166,7 +168,7 @@ bool PeerProcess::all_end_before(Time deadline) {
   }
 }
 
-// Others may start while some are ended, so that it is looked again. A process that even SIGKILL
+// Looks again and again: processes may start while others are ended. A process that even SIGKILL
 // does not end, because a disk or a network does not answer, is left to the system.
 void PeerProcess::end_all() {
   const auto signal_all = [this](int signal) {

@@ -1,13 +1,13 @@
-// PeerProcess: a shell command whose standard input and output are pipes in our hands.
+// PeerProcess: runs a shell command whose standard input and output are pipes that we hold.
 //
-// Contract  The command starts with SIGPIPE at its default, in our process group: Ctrl-C reaches it,
-//           and it may ask for a password on the terminal. Its standard error is ours.
-//           When this goes, the command and all that it started have ended: after a moment they get
-//           SIGTERM, and after a few seconds SIGKILL. A process that has made a session of its own,
-//           as a daemon does (the master of ssh's ControlPersist is one), is left alone.
+// Contract  The command starts with SIGPIPE at its default, in our process group: Ctrl-C reaches
+//           it, and it may ask for a password on the terminal. Its standard error is ours.
+//           The destructor returns when the command and all that it started have ended: after a
+//           moment they get SIGTERM, and after a few seconds SIGKILL. A process in a session of its
+//           own is left alone: it is a daemon, such as the master of ssh's ControlPersist.
 //           If we are killed, the shell gets SIGTERM.
+//           REQUIRES: this process has no other children.
 // Threads   Calls exclude each other.
-// REQUIRES: this process has no other children.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +24,7 @@ namespace semel::cli {
 
 class PeerProcess {
  public:
-  // By `sh -c`; nullptr if the system has no more processes or pipes.
+  // Starts `sh -c command`. Returns nullptr if the system has no more processes or pipes.
   static std::unique_ptr<PeerProcess> start(const std::string& command, std::error_code& error);
   PeerProcess(const PeerProcess&) = delete;
   PeerProcess& operator=(const PeerProcess&) = delete;
@@ -36,7 +36,7 @@ class PeerProcess {
   // Closes the pipes and waits for the end. Returns how it ended, such as "ended with status 1";
   // nothing if with status 0. After `patience`, or a signal, it is made to end.
   std::string finish(std::chrono::milliseconds patience, const StopSignal& stop);
-  // The same with the patience of a moment. Nothing is said of a command that was made to end.
+  // Like finish(), after a moment, but does not report that the command was made to end.
   std::string terminate();
 
  private:
@@ -44,9 +44,9 @@ class PeerProcess {
 
   PeerProcess(pid_t pid, int to, int from) : pid_(pid), to_(to), from_(from) {}
   void close_pipes();
-  // Takes note of what has ended. True if the shell has.
+  // Takes note of the processes that have ended. Returns true if the shell has.
   bool reap();
-  // True if all have ended before the deadline.
+  // Waits for the end of all. Returns false if it does not come before the deadline.
   bool all_end_before(Time deadline);
   // Waits a moment for the end of all, then makes them end.
   void end_all();

@@ -6,14 +6,15 @@
 
 #include "cli/options.h"
 #include "semel/hash/digest.h"
+#include "semel/hash/internal/checksum.h"
 
 namespace semel::cli {
 namespace {
 
-// docs/formats/sync_pipe_v2.md
+// docs/formats/sync_pipe_v1.md
 constexpr std::string_view kHelloName = "semel-sync ";
-constexpr std::string_view kAsks = "semel-sync 2 asks\n";
-constexpr std::string_view kAnswers = "semel-sync 2 answers\n";
+constexpr std::string_view kAsks = "semel-sync 1 asks\n";
+constexpr std::string_view kAnswers = "semel-sync 1 answers\n";
 constexpr std::size_t kHeaderSize = 7;
 constexpr std::size_t kMostContent = 1024;
 constexpr std::size_t kChecksumSize = 8;

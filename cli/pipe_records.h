@@ -1,12 +1,12 @@
-// The byte stream of a sync over a pipe, without the pipe: frames, signs of life and the end.
+// The byte stream of a sync over a pipe: frames, signs of life and the end.
 //
 // Contract  Frames come out as they went in, whole and in order. A stream in which bytes were lost,
-//           changed, repeated or swapped gives a problem and no frame that was not sent. It does so
-//           at the latest when two more signs of life have come: each is as long as the longest
-//           record, and so fills whatever hole the reader waits in.
-// Memory    The decoder holds what it was fed and has not read, and a frame of at most `most_bytes`,
-//           which grows as its pieces come.
-// Format    docs/formats/sync_pipe_v2.md.
+//           changed, repeated or swapped gives a problem, and no frame that was not sent. It does
+//           so after at most two more signs of life. Each is as long as the longest record, and so
+//           fills any hole that the reader waits in.
+// Memory    The decoder holds bytes that it has not read yet, and a frame of at most `most_bytes`,
+//           which grows with its pieces.
+// Format    docs/formats/sync_pipe_v1.md.
 #pragma once
 
 #include <cstddef>
@@ -45,9 +45,9 @@ class PipeDecoder {
     none,     // feed() more
     frame,    // take it
     alive,    // a sign of life
-    full,     // the same, of a peer that does not read at present
+    full,     // a sign of life of a peer that does not read at present
     end,      // the peer sends nothing more
-    foreign,  // no hello; what() says what it is, the better the more is fed
+    foreign,  // the stream has no hello; what() describes it, better with more bytes
     broken,   // what() says how
   };
 

@@ -22,14 +22,15 @@ std::size_t find(std::string_view text, char c, std::size_t from) {
   return found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) : kNone;
 }
 
-// The last one, at `from` or behind.
+// Finds the last one at `from` or behind it.
 std::size_t find_last(std::string_view text, char c, std::size_t from) {
   if (from >= text.size()) return kNone;
   const void* found = ::memrchr(text.data() + from, c, text.size() - from);
   return found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) : kNone;
 }
 
-// The position behind the closing quote of the column that opens at `open`; kNone if there is none.
+// Returns the position behind the closing quote of the column that opens at `open`; kNone if there
+// is no closing quote.
 std::size_t close_quote(std::string_view text, std::size_t open) {
   for (std::size_t at = open + 1;;) {
     at = find(text, '"', at);
@@ -39,8 +40,8 @@ std::size_t close_quote(std::string_view text, std::size_t open) {
   }
 }
 
-// With quotes in sight. What follows a closing quote up to the delimiter is part of the column, as in
-// most programs that read CSV.
+// Cuts a record that has quotes. Bytes between a closing quote and the delimiter are part of the
+// column, as in most programs that read CSV.
 Cut cut_quoted(char delimiter, std::string_view bytes, bool end) {
   const auto newlines = [&](std::size_t size) {
     return static_cast<std::size_t>(
@@ -63,7 +64,7 @@ Cut cut_quoted(char delimiter, std::string_view bytes, bool end) {
   }
 }
 
-// RFC 6901 of a path with dots: a.b.0 is /a/b/0.
+// Returns the RFC 6901 pointer for a path with dots: a.b.0 is /a/b/0.
 std::string pointer_of(std::string_view path) {
   std::string pointer = "/";
   for (const char c : path) {
@@ -84,7 +85,7 @@ std::string pointer_of(std::string_view path) {
   return pointer;
 }
 
-// Reads numbers and separators from a text, and fails once and for all.
+// Reads numbers and separators from a text. After a failure all that follows fails.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}
@@ -107,7 +108,7 @@ class Scanner {
   void need(std::string_view any_of) {
     if (!skip(any_of)) fail();
   }
-  // Of a second, cut to milliseconds.
+  // Reads a fraction of a second, cut to milliseconds.
   int fraction_ms() {
     int ms = 0;
     int unit = 100;
@@ -166,7 +167,7 @@ std::optional<TimeMs> parse_iso(std::string_view text) {
   return day_ms + ((hours * 60 + minutes - zone_minutes) * 60 + seconds) * TimeMs{1000} + fraction;
 }
 
-// The unit follows from the size: seconds until the year 5138, and so on.
+// Chooses the unit by the size: seconds until the year 5138, and so on.
 TimeMs scaled(std::int64_t number) {
   const auto size = static_cast<double>(number < 0 ? -(number + 1) : number);
   if (size < 1e11) return number * 1000;
@@ -198,7 +199,7 @@ Cut cut_record(const RecordSyntax& syntax, std::string_view bytes, bool end) {
 std::size_t whole_records(const RecordSyntax& syntax, std::string_view bytes, bool end,
                           CutProgress& progress) {
   std::size_t& whole = progress.whole;
-  // A record ends with a newline, if anywhere before the end.
+  // Before the end of the input, a record can end only with a newline.
   const std::size_t newline = find_last(bytes, '\n', progress.seen);
   const bool more = end || newline != kNone;
   progress.seen = bytes.size();
@@ -295,36 +296,38 @@ const std::vector<std::string_view>& ColumnSplitter::split(std::string_view reco
 
 namespace {
 
-// The values of these columns; a problem if one is not there.
-std::string columns_of(ColumnSplitter& splitter, std::string_view record, const Columns& columns,
-                       std::vector<std::string_view>& values) {
+// Reads the values of these columns; an error if one is not there.
+Result<void> columns_of(ColumnSplitter& splitter, std::string_view record, const Columns& columns,
+                        std::vector<std::string_view>& values) {
   const auto& fields = splitter.split(record, *std::max_element(columns.begin(), columns.end()));
   values.clear();
   for (const std::size_t column : columns) {
     if (column > fields.size()) {
-      return "there is no column " + std::to_string(column) + ", the last one is " +
-             std::to_string(fields.size());
+      return Error{Errc::invalid, "there is no column " + std::to_string(column) +
+                                      ", the last one is " + std::to_string(fields.size())};
     }
     values.push_back(fields[column - 1]);
   }
-  return "";
+  return {};
 }
 
-// The value of a JSON field; a problem if it is not there.
-std::string value_of(const JsonReader& json, const Field& field, std::string& buffer,
-                     JsonReader::Value& value) {
-  value = json.at(field.pointer, buffer);
-  if (value.kind == JsonReader::Kind::missing) return "there is no field " + quoted(field.name);
-  if (value.kind == JsonReader::Kind::torn) {
-    return "the field " + quoted(field.name) +
-           " has half of a surrogate pair, which is no character";
+// Returns the value of a JSON field; an error if it is not there.
+Result<JsonReader::Value> value_of(const JsonReader& json, const Field& field,
+                                   std::string& buffer) {
+  const JsonReader::Value value = json.at(field.pointer, buffer);
+  if (value.kind == JsonReader::Kind::missing) {
+    return Error{Errc::invalid, "there is no field " + quoted(field.name)};
   }
-  return "";
+  if (value.kind == JsonReader::Kind::torn) {
+    return Error{Errc::invalid, "the field " + quoted(field.name) +
+                                    " has half of a surrogate pair, which is no character"};
+  }
+  return value;
 }
 
 }  // namespace
 
-// The documents of one thread, one at a time.
+// The JSON texts of one thread, one at a time.
 struct RecordReader::Json {
   JsonReader reader;
   std::vector<std::string> texts;  // the values of the fields
@@ -340,19 +343,17 @@ RecordReader::RecordReader(const RecordSyntax& syntax, const Questions& question
 RecordReader::RecordReader(RecordReader&&) noexcept = default;
 RecordReader::~RecordReader() = default;
 
-std::string RecordReader::read(std::string_view record, const Columns& columns, Answers& answers) {
+Result<void> RecordReader::read(std::string_view record, const Columns& columns, Answers& answers) {
   if (syntax_.format == Format::json) return read_json(record, answers);
   if (!columns.empty()) return read_columns(record, columns, answers);
   answers.key_text = without_line_end(syntax_.format, record);
   answers.key = hasher_(answers.key_text);
-  return "";
+  return {};
 }
 
-std::string RecordReader::read_columns(std::string_view record, const Columns& columns,
-                                       Answers& answers) {
-  if (std::string problem = columns_of(splitter_, record, columns, values_); !problem.empty()) {
-    return problem;
-  }
+Result<void> RecordReader::read_columns(std::string_view record, const Columns& columns,
+                                        Answers& answers) {
+  SEMEL_TRY(columns_of(splitter_, record, columns, values_));
   if (questions_.key.empty()) {
     answers.key_text = without_line_end(syntax_.format, record);
     answers.key = hasher_(answers.key_text);
@@ -360,28 +361,21 @@ std::string RecordReader::read_columns(std::string_view record, const Columns& c
   return answer(values_, answers);
 }
 
-std::string RecordReader::read_json(std::string_view record, Answers& answers) {
+Result<void> RecordReader::read_json(std::string_view record, Answers& answers) {
   const std::string_view text = without_line_end(Format::json, record);
-  if (std::string problem = json_->reader.parse(text); !problem.empty()) return problem;
+  SEMEL_TRY(json_->reader.parse(text));
   std::vector<std::string>& texts = json_->texts;
   texts.clear();
-  const auto look = [&](const Field& field, bool plain) {
-    JsonReader::Value value;
-    std::string problem = value_of(json_->reader, field, json_->buffer, value);
+  const auto look = [&](const Field& field, bool plain) -> Result<void> {
+    const JsonReader::Value value = SEMEL_TRY(value_of(json_->reader, field, json_->buffer));
     // A string is marked, so that "1" and 1 differ; a time need not be.
     const bool marked = value.kind == JsonReader::Kind::string && !plain;
     texts.emplace_back(marked ? "\"" : "").append(value.text);
-    return problem;
+    return {};
   };
-  for (const Field& field : questions_.key) {
-    if (std::string problem = look(field, false); !problem.empty()) return problem;
-  }
-  if (questions_.time) {
-    if (std::string problem = look(*questions_.time, true); !problem.empty()) return problem;
-  }
-  for (const Field& field : questions_.places) {
-    if (std::string problem = look(field, false); !problem.empty()) return problem;
-  }
+  for (const Field& field : questions_.key) SEMEL_TRY(look(field, false));
+  if (questions_.time) SEMEL_TRY(look(*questions_.time, true));
+  for (const Field& field : questions_.places) SEMEL_TRY(look(field, false));
   values_.assign(texts.begin(), texts.end());
   if (questions_.key.empty()) {
     answers.key_text = text;
@@ -390,7 +384,7 @@ std::string RecordReader::read_json(std::string_view record, Answers& answers) {
   return answer(values_, answers);
 }
 
-std::string RecordReader::answer(const std::vector<std::string_view>& values, Answers& answers) {
+Result<void> RecordReader::answer(const std::vector<std::string_view>& values, Answers& answers) {
   auto value = values.begin();
   if (questions_.key.size() == 1) {
     answers.key_text = *value++;
@@ -408,13 +402,13 @@ std::string RecordReader::answer(const std::vector<std::string_view>& values, An
   }
   if (questions_.time) {
     const auto time = parse_time(*value);
-    if (!time) return "there is no time in " + cli::quoted(*value);
+    if (!time) return Error{Errc::invalid, "there is no time in " + cli::quoted(*value)};
     answers.time_ms = *time;
     ++value;
   }
   answers.places.clear();
   for (; value != values.end(); ++value) answers.places.push_back(hasher_(*value));
-  return "";
+  return {};
 }
 
 struct FieldReader::Json {
@@ -432,25 +426,24 @@ FieldReader::FieldReader(const RecordSyntax& syntax, const std::vector<Field>& f
 FieldReader::FieldReader(FieldReader&&) noexcept = default;
 FieldReader::~FieldReader() = default;
 
-std::string FieldReader::read(std::string_view record, const Columns& columns) {
+Result<void> FieldReader::read(std::string_view record, const Columns& columns) {
   return json_ ? read_json(record) : columns_of(splitter_, record, columns, texts_);
 }
 
-std::string FieldReader::read_json(std::string_view record) {
+Result<void> FieldReader::read_json(std::string_view record) {
   const std::string_view text = without_line_end(Format::json, record);
-  if (std::string problem = json_->reader.parse(text); !problem.empty()) return problem;
+  SEMEL_TRY(json_->reader.parse(text));
   texts_.clear();
   for (std::size_t i = 0; i < fields_.size(); ++i) {
-    JsonReader::Value value;
-    std::string problem = value_of(json_->reader, fields_[i], json_->buffers[i], value);
-    if (!problem.empty()) return problem;
+    const JsonReader::Value value =
+        SEMEL_TRY(value_of(json_->reader, fields_[i], json_->buffers[i]));
     if (value.kind == JsonReader::Kind::other) {
-      return "the field " + quoted(fields_[i].name) +
-             " is neither a string nor a whole number in plain digits";
+      return Error{Errc::invalid, "the field " + quoted(fields_[i].name) +
+                                      " is neither a string nor a whole number in plain digits"};
     }
     texts_.push_back(value.text);
   }
-  return "";
+  return {};
 }
 
 std::vector<std::string> names_in(const RecordSyntax& syntax, std::string_view header) {
@@ -461,8 +454,8 @@ std::vector<std::string> names_in(const RecordSyntax& syntax, std::string_view h
   return {names.begin(), names.end()};
 }
 
-std::optional<Columns> find_columns(const RecordSyntax& syntax, const Questions& questions,
-                                    std::optional<std::string_view> header, std::string& missing) {
+Result<Columns> find_columns(const RecordSyntax& syntax, const Questions& questions,
+                             std::optional<std::string_view> header) {
   Columns columns;
   if (syntax.format != Format::csv && syntax.format != Format::tsv) return columns;
   std::vector<std::string> names;
@@ -473,8 +466,9 @@ std::optional<Columns> find_columns(const RecordSyntax& syntax, const Questions&
   for (const Field& field : fields) {
     const auto found = std::find(names.begin(), names.end(), field.name);
     if (field.column == 0 && found == names.end()) {
-      missing = field.name;
-      return std::nullopt;
+      if (header) return Error{Errc::invalid, "has no column " + quoted(field.name)};
+      return Error{Errc::invalid, "column " + quoted(field.name) +
+                                      " is a name; allowed: with --header, or a number"};
     }
     columns.push_back(field.column != 0 ? field.column
                                         : static_cast<std::size_t>(found - names.begin()) + 1);

@@ -1,16 +1,17 @@
-// Records: how a stream of bytes is cut into records, and what of a record is its key and its time, or
-// the texts of its fields.
+// Records: cuts a stream of bytes into records, and reads the key and the time of a record, or the
+// texts of its fields.
 //
 // Contract  A record is a line, newline included; the last one may lack it. A CSV record may hold
 //           newlines within quotes (RFC 4180).
-//           What cannot be read is a problem of that record alone: cutting goes on behind it.
-// Keys      Without fields: all that stands before the newline. One column: its bytes, without quotes.
-//           A JSON value: itself, whatever the way it is written ("A" and "\u0041" are one key, 1 and
-//           "1" are two; the members of an object count in their order). A number beyond 64 bits
-//           and beyond a double counts by its digits. Several fields: each with its length, so that
-//           ("ab", "c") and ("a", "bc") differ.
-// Times     Seconds, milli-, micro- or nanoseconds since 1970, told apart by their size, or ISO 8601
-//           (2026-11-15T10:45:00.250+01:00; without a zone it is UTC).
+//           A record that cannot be read is an error of its own: cutting goes on behind it.
+// Keys      Without fields: all that stands before the newline.
+//           One column: its bytes, without quotes.
+//           A JSON value: the value, however it is written. "A" and "\u0041" are one key, 1 and "1"
+//           are two; the members of an object count in their order. A number beyond 64 bits and
+//           beyond a double counts by its digits.
+//           Several fields: each with its length, so that ("ab", "c") and ("a", "bc") differ.
+// Times     Seconds, milli-, micro- or nanoseconds since 1970, told apart by their size, or ISO
+//           8601 (2026-11-15T10:45:00.250+01:00; without a zone it is UTC).
 #pragma once
 
 #include <cstddef>
@@ -23,6 +24,7 @@
 #include <vector>
 
 #include "semel/core/clock.h"
+#include "semel/core/result.h"
 #include "semel/hash/hasher.h"
 
 namespace semel::cli {
@@ -34,26 +36,26 @@ struct RecordSyntax {
   char delimiter = ',';  // between the columns of CSV
 };
 
-// Bytes that may be read behind every record handed to a RecordReader: the JSON parser looks ahead.
+// How many bytes have to be readable behind every record: the JSON parser looks ahead.
 inline constexpr std::size_t kPadding = 64;
 
-// A quoted column that is not closed within so many bytes of the newline in it was not meant as one.
+// A quote that is not closed within so many bytes after a newline does not open a quoted column.
 inline constexpr std::size_t kMostQuoted = std::size_t{1} << 20;
 
 struct Cut {
   std::size_t size = 0;   // of the record, newline included; 0: it does not end in these bytes
-  std::size_t lines = 1;  // that it takes
+  std::size_t lines = 1;  // how many it takes
   bool unclosed = false;  // a quote in it is never closed
 };
-// The record at the beginning of `bytes`, of which there are more unless this is the end.
+// Cuts the record at the beginning of `bytes`. More bytes follow unless this is the end.
 Cut cut_record(const RecordSyntax& syntax, std::string_view bytes, bool end);
-// How far some bytes have been searched, when more of them come and come again.
+// How far bytes have been searched that come piece by piece.
 struct CutProgress {
   std::size_t whole = 0;  // bytes of whole records
   std::size_t seen = 0;   // bytes in which no other record ends
 };
-// The size of all whole records at the beginning of `bytes`. The progress is that of a call with fewer
-// of these bytes, and is moved: a byte of a long record is not looked at again for every piece of it.
+// Returns the size of all whole records at the beginning of `bytes`. `progress` comes from the last
+// call with fewer of these bytes: so a byte of a long record is not searched again for every piece.
 std::size_t whole_records(const RecordSyntax& syntax, std::string_view bytes, bool end,
                           CutProgress& progress);
 
@@ -64,35 +66,35 @@ struct Field {
   std::size_t column = 0;  // CSV and TSV: from 1 on; 0: by name
 };
 std::optional<Field> parse_field(const RecordSyntax& syntax, std::string_view text);
-// Fields with commas between them; empty if one of them is not allowed.
+// Parses fields with commas between them. Returns none if one of them is not allowed.
 std::vector<Field> parse_fields(const RecordSyntax& syntax, std::string_view text);
 
-// What is asked of every record.
+// The questions that every record answers.
 struct Questions {
   std::vector<Field> key;  // none: the whole record
   std::optional<Field> time;
   std::vector<Field> places;  // the nodes of a tree on the way from the root to the leaf
 };
 
-// The names of the columns, without their quotes. REQUIRES: the format has columns.
+// Returns the names of the columns, without their quotes. REQUIRES: the format has columns.
 std::vector<std::string> names_in(const RecordSyntax& syntax, std::string_view header);
 
 // The columns of the questions, in the order key, time, places. From 1 on.
 using Columns = std::vector<std::size_t>;
-// By number, or by the names in a header. On failure none, and `missing` is the name not found.
-std::optional<Columns> find_columns(const RecordSyntax& syntax, const Questions& questions,
-                                    std::optional<std::string_view> header, std::string& missing);
+// Finds the columns by number, or by the names in a header. The error says which one is missing.
+Result<Columns> find_columns(const RecordSyntax& syntax, const Questions& questions,
+                             std::optional<std::string_view> header);
 
-// The text without its line end, which is "\n", and for a table also "\r\n".
+// Removes the line end, which is "\n", and for a table also "\r\n".
 std::string_view without_line_end(Format format, std::string_view record);
 
 std::optional<TimeMs> parse_time(std::string_view text);
 
-// The columns of one record after another.
+// Splits one record after another into its columns.
 class ColumnSplitter {
  public:
   explicit ColumnSplitter(const RecordSyntax& syntax) : syntax_(syntax) {}
-  // The first columns, at most so many, without their quotes; valid until the next call.
+  // Returns the first columns, `most` at most, without their quotes; valid until the next call.
   const std::vector<std::string_view>& split(std::string_view record, std::size_t most);
 
  private:
@@ -101,12 +103,12 @@ class ColumnSplitter {
   std::string unquoted_;
 };
 
-// Answers the questions, for one thread.
+// Reads the answers to the questions, for one thread.
 class RecordReader {
  public:
   struct Answers {
     Digest key;
-    std::string_view key_text;  // what the key is the digest of; valid until the next record
+    std::string_view key_text;  // the bytes behind the digest; valid until the next record
     TimeMs time_ms;
     std::vector<Digest> places;
   };
@@ -115,17 +117,17 @@ class RecordReader {
   RecordReader(RecordReader&&) noexcept;
   ~RecordReader();
 
-  // What is wrong with the record; empty if nothing is.
-  // REQUIRES: kPadding bytes can be read behind the record; `columns` are of these questions.
-  std::string read(std::string_view record, const Columns& columns, Answers& answers);
+  // Reads a record. The error says what is wrong with it.
+  // REQUIRES: kPadding bytes can be read behind the record; `columns` are those of the questions.
+  Result<void> read(std::string_view record, const Columns& columns, Answers& answers);
 
  private:
   struct Json;
 
-  std::string read_columns(std::string_view record, const Columns& columns, Answers& answers);
-  std::string read_json(std::string_view record, Answers& answers);
+  Result<void> read_columns(std::string_view record, const Columns& columns, Answers& answers);
+  Result<void> read_json(std::string_view record, Answers& answers);
   // Answers from the values of the fields, in the order of Columns.
-  std::string answer(const std::vector<std::string_view>& values, Answers& answers);
+  Result<void> answer(const std::vector<std::string_view>& values, Answers& answers);
 
   RecordSyntax syntax_;
   const Questions& questions_;
@@ -136,24 +138,24 @@ class RecordReader {
   std::unique_ptr<Json> json_;
 };
 
-// The same fields of one record after another, as texts, for one thread.
+// Reads some fields of one record after another as texts, for one thread.
 class FieldReader {
  public:
   FieldReader(const RecordSyntax& syntax, const std::vector<Field>& fields);
   FieldReader(FieldReader&&) noexcept;
   ~FieldReader();
 
-  // What is wrong with the record; empty if nothing is. A JSON field is a string, or a whole number
-  // of any size in plain digits.
-  // REQUIRES: kPadding bytes can be read behind the record; `columns` are of these fields.
-  std::string read(std::string_view record, const Columns& columns);
-  // Of the last record, in the order of the fields; valid until the next one.
+  // Reads a record. The error says what is wrong with it. A JSON field is a string, or a whole
+  // number of any size in plain digits.
+  // REQUIRES: kPadding bytes can be read behind the record; `columns` are those of the fields.
+  Result<void> read(std::string_view record, const Columns& columns);
+  // Returns the fields of the last record, in their order; valid until the next record.
   const std::vector<std::string_view>& texts() const { return texts_; }
 
  private:
   struct Json;
 
-  std::string read_json(std::string_view record);
+  Result<void> read_json(std::string_view record);
 
   const std::vector<Field>& fields_;
   ColumnSplitter splitter_;

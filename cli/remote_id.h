@@ -1,5 +1,6 @@
-// How a key is told to a server: as it is up to 64 bytes, so that it can be asked for there by name. A
-// longer one is told by its first 49 bytes and its digest: 65 bytes, which no key told as it is can have.
+// RemoteId: the form in which a server gets a key. A key of up to 64 bytes is sent as it is, so
+// that one can ask for it there by name. A longer key is sent as its first 49 bytes and its digest.
+// These are 65 bytes, so no other key is sent in the same form.
 #pragma once
 
 #include <array>

@@ -13,15 +13,12 @@
 #include "cli/serial_judge.h"
 #include "cli/sift_report.h"
 #include "cli/stop_signal.h"
-#include "semel/core/arithmetic.h"
+#include "semel/core/internal/arithmetic.h"
 
 namespace semel::cli {
 namespace {
 
-using client::Claimed;
 using client::Cluster;
-using client::Committed;
-using client::Repeat;
 using client::SiftKey;
 
 constexpr std::chrono::milliseconds kFirstPause{1};
@@ -56,24 +53,21 @@ class RemoteJudge final : public SerialJudge {
     }
   }
 
-  Result<void> begin(std::string& problem) {
+  Result<void> begin() {
     const auto slices = static_cast<std::uint32_t>(keys_.size());
-    auto done = client::expect_slices(*judging_, settings_.stream, slices, problem);
-    if (done) done = client::reserve(*judging_, keys_, settings_.shape, problem);
-    if (done) done = client::record_slices(*judging_, settings_.stream, slices, problem);
+    SEMEL_TRY(client::expect_slices(*judging_, settings_.stream, slices));
+    SEMEL_TRY(client::reserve(*judging_, keys_, settings_.shape));
+    SEMEL_TRY(client::record_slices(*judging_, settings_.stream, slices));
     judging_->end_by(client::kNever);
     committing_->end_by(client::kNever);
-    return done;
+    return {};
   }
 
   bool written(const Chunk& chunk) override {
-    return settings_.delivery == Delivery::at_most_once || commit(chunk);
+    return settings_.delivery == Delivery::at_most_once || keep(commit(chunk));
   }
 
-  std::string problem() const override {
-    const std::lock_guard lock(mutex_);
-    return problem_;
-  }
+  std::string problem() const override { return error()->message(); }
 
   // Nothing is known here, and nothing is kept.
   TimeMs now() const override { return SystemClock().now_ms(); }
@@ -115,9 +109,8 @@ class RemoteJudge final : public SerialJudge {
   Trust measure() const override {
     Trust trust;
     trust.windows = keys_.size();
-    if (failed()) return trust;
-    std::string ignored;
-    const auto infos = client::read_info(*judging_, keys_, ignored);
+    if (error()) return trust;
+    const auto infos = client::read_info(*judging_, keys_);
     if (!infos) return trust;
     for (const client::SiftInfo& info : *infos) {
       trust.bytes += info.bytes;
@@ -126,15 +119,15 @@ class RemoteJudge final : public SerialJudge {
     return trust;
   }
 
-  bool fail(std::string problem) {
+  // Keeps the first error: after it, no server is waited for again.
+  bool keep(const Result<void>& done) {
     const std::lock_guard lock(mutex_);
-    if (!failed_) problem_ = std::move(problem);
-    failed_ = true;
-    return false;
+    if (!done && !error_) error_ = done.error();
+    return done.has_value();
   }
-  bool failed() const {
+  std::optional<Error> error() const {
     const std::lock_guard lock(mutex_);
-    return failed_;
+    return error_;
   }
 
   const SiftKey& key_of(const Chunk& chunk, std::size_t record) const {
@@ -142,59 +135,53 @@ class RemoteJudge final : public SerialJudge {
   }
 
   bool judge_in_turn(Chunk& chunk) override {
-    if (failed()) return false;  // no need to wait for a server again
-    return settings_.delivery == Delivery::at_most_once ? add(chunk) : claim(chunk);
+    if (error()) return false;
+    return keep(settings_.delivery == Delivery::at_most_once ? add(chunk) : claim(chunk));
   }
 
-  // At most once: in one step, in order.
-  bool add(Chunk& chunk) {
-    struct Part {
-      Cluster::Ticket ticket;
-      std::vector<std::size_t> records;
-      std::size_t slice;
-    };
-    std::vector<std::vector<std::size_t>> slices(keys_.size());
-    std::vector<Part> parts;
-    const auto start = [&](std::size_t slice) {
+  // Adds the keys in one step, in order: at most once.
+  Result<void> add(Chunk& chunk) {
+    std::vector<std::vector<std::size_t>> waiting(keys_.size());  // records, by slice
+    std::vector<std::size_t> asked;
+    client::Calls<Verdict> calls(*judging_);
+    const auto ask = [&](std::size_t slice) {
+      const std::vector<std::size_t> records = std::exchange(waiting[slice], {});
       client::Command command{"SIFT.MADD", keys_[slice].name};
-      for (const std::size_t record : slices[slice]) command.add(chunk.id(record));
-      const auto ticket = judging_->start(keys_[slice].slot, std::move(command), Repeat::safe);
-      parts.push_back({ticket, std::exchange(slices[slice], {}), slice});
+      for (const std::size_t record : records) command.add(chunk.id(record));
+      calls.add_list(keys_[slice], std::move(command), records.size(), client::read_insert);
+      asked.insert(asked.end(), records.begin(), records.end());
     };
     for (std::size_t i = 0; i < chunk.records.size(); ++i) {
       if (chunk.fates[i] != Fate::unknown) continue;
       const std::size_t slice = placement_.probe(chunk.keys[i], 0).slice;
-      slices[slice].push_back(i);
-      if (slices[slice].size() == client::kIdsPerCommand) start(slice);
+      waiting[slice].push_back(i);
+      if (waiting[slice].size() == client::kIdsPerCommand) ask(slice);
     }
-    for (std::size_t slice = 0; slice < slices.size(); ++slice) {
-      if (!slices[slice].empty()) start(slice);
+    for (std::size_t slice = 0; slice < waiting.size(); ++slice) {
+      if (!waiting[slice].empty()) ask(slice);
     }
-    bool sound = true;
-    for (const Part& part : parts) {
-      const auto reply = judging_->finish(part.ticket);
-      if (!reply) {
-        sound = fail(judging_->problem());
-        continue;
-      }
-      if (reply->size() != part.records.size()) {
-        sound = fail(client::explain(reply->view(), keys_[part.slice].name));
-        continue;
-      }
-      for (std::size_t i = 0; i < part.records.size(); ++i) {
-        const auto verdict = client::read_added(reply->at(i));
-        if (!verdict || *verdict == Verdict::full || *verdict == Verdict::stale) {
-          sound = fail(client::explain(reply->at(i), keys_[part.slice].name));
-          break;
-        }
-        chunk.fates[part.records[i]] = fate_of(*verdict);
-      }
+    const std::vector<Verdict> verdicts = SEMEL_TRY(calls.finish());
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      SEMEL_TRY(refuse_unjudged(verdicts[i], key_of(chunk, asked[i])));
+      chunk.fates[asked[i]] = fate_of(verdicts[i]);
     }
-    return sound;
+    return {};
   }
 
-  // What claims a chunk: the numbers of its attempts, for each record. An attempt has an owner of its own,
-  // so that a release that comes late, after its connection was lost, cannot free what was claimed since.
+  static Result<void> refuse_unjudged(Verdict verdict, const SiftKey& key) {
+    if (verdict == Verdict::full) return client::no_room(key.name);
+    if (verdict == Verdict::stale) {
+      return Error{Errc::mismatch,
+                   "the server takes an id that is new for one that is too old, in "
+                   "key " +
+                       key.name};
+    }
+    return {};
+  }
+
+  // The claims of a chunk: the number of the attempt that claimed each record. An attempt has an
+  // owner of its own. So a release that comes late, after its connection was lost, cannot free what
+  // was claimed since.
   struct Claims {
     std::chrono::steady_clock::time_point since;
     std::vector<std::uint32_t> attempts;
@@ -202,35 +189,21 @@ class RemoteJudge final : public SerialJudge {
 
   std::string owner(std::uint32_t attempt) const { return owner_ + '.' + std::to_string(attempt); }
 
-  // At least once: all keys are claimed, for written() to commit them.
-  bool claim(Chunk& chunk) {
-    std::vector<std::size_t> open;
-    {
-      // What we hold, and what comes again in this chunk, is a duplicate: a server would grant it again.
-      DigestSet met;
-      const std::lock_guard lock(mutex_);
-      for (std::size_t i = 0; i < chunk.records.size(); ++i) {
-        if (chunk.fates[i] != Fate::unknown) continue;
-        if (held_.contains(chunk.keys[i]) || !met.insert(chunk.keys[i]).second) {
-          chunk.fates[i] = Fate::duplicate;
-        } else {
-          open.push_back(i);
-        }
-      }
-    }
+  // Claims all keys, for written() to commit them: at least once.
+  Result<void> claim(Chunk& chunk) {
+    std::vector<std::size_t> open = not_held(chunk);
     Claims claims{std::chrono::steady_clock::now(),
                   std::vector<std::uint32_t>(chunk.records.size())};
-    std::vector<std::size_t> pending;
     while (!open.empty()) {
-      if (!ask(chunk, open, claims, pending)) return false;
+      const std::vector<std::size_t> pending = SEMEL_TRY(ask(chunk, open, claims));
       open.clear();
       if (pending.empty()) break;
       ++waits_;
       const std::size_t lowest = *std::min_element(
           pending.begin(), pending.end(),
           [&](std::size_t a, std::size_t b) { return less(chunk.keys[a], chunk.keys[b]); });
-      if (!give_back(chunk, chunk.keys[lowest], claims, open)) return false;
-      if (!wait_for(chunk, lowest, claims)) return false;
+      SEMEL_TRY(give_back(chunk, chunk.keys[lowest], claims, open));
+      SEMEL_TRY(wait_for(chunk, lowest, claims));
       for (const std::size_t record : pending) {
         if (record != lowest) open.push_back(record);
       }
@@ -241,79 +214,80 @@ class RemoteJudge final : public SerialJudge {
       if (chunk.fates[i] == Fate::first) held_.insert(chunk.keys[i]);
     }
     claims_.push_back(std::move(claims));
-    return true;
+    return {};
   }
 
-  // Claims these; those that others hold are `pending`, the others have their fate.
-  bool ask(Chunk& chunk, const std::vector<std::size_t>& records, Claims& claims,
-           std::vector<std::size_t>& pending) {
-    std::vector<Cluster::Ticket> tickets;
-    tickets.reserve(records.size());
-    const std::string owner = this->owner(attempt_);
-    for (const std::size_t i : records) {
-      const SiftKey& key = key_of(chunk, i);
-      tickets.push_back(judging_->start(
-          key.slot, client::claim_command(key, chunk.id(i), owner, settings_.claim_ms),
-          Repeat::safe));
-    }
-    pending.clear();
-    bool sound = true;
-    for (std::size_t t = 0; t < tickets.size(); ++t) {
-      const auto reply = judging_->finish(tickets[t]);
-      const auto claimed =
-          reply ? client::read_claim(reply->view()) : Result<Claimed>(reply.error());
-      if (!claimed || *claimed == Claimed::full) {
-        sound = fail(reply ? client::explain(reply->view(), key_of(chunk, records[t]).name)
-                           : judging_->problem());
-      } else if (*claimed == Claimed::pending) {
-        pending.push_back(records[t]);
+  // Returns the records that have to be asked for. What we hold, and what comes again in this
+  // chunk, is a duplicate: a server would grant it again.
+  std::vector<std::size_t> not_held(Chunk& chunk) {
+    std::vector<std::size_t> open;
+    DigestSet met;
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < chunk.records.size(); ++i) {
+      if (chunk.fates[i] != Fate::unknown) continue;
+      if (held_.contains(chunk.keys[i]) || !met.insert(chunk.keys[i]).second) {
+        chunk.fates[i] = Fate::duplicate;
       } else {
-        chunk.fates[records[t]] = *claimed == Claimed::fresh ? Fate::first : Fate::duplicate;
-        claims.attempts[records[t]] = attempt_;
+        open.push_back(i);
       }
     }
-    return sound;
+    return open;
   }
 
-  // What this chunk holds above the digest is free again, and open.
-  bool give_back(Chunk& chunk, Digest above, const Claims& claims, std::vector<std::size_t>& open) {
-    std::vector<Cluster::Ticket> tickets;
-    const std::size_t first = open.size();
+  // Claims these records. Returns those that others hold; the rest have their fate.
+  Result<std::vector<std::size_t>> ask(Chunk& chunk, const std::vector<std::size_t>& records,
+                                       Claims& claims) {
+    const std::string owner = this->owner(attempt_);
+    client::Calls<ClaimAnswer> calls(*judging_);
+    for (const std::size_t i : records) {
+      calls.claim(key_of(chunk, i), chunk.id(i), owner, settings_.claim_ms);
+    }
+    const std::vector<ClaimAnswer> answers = SEMEL_TRY(calls.finish());
+    std::vector<std::size_t> pending;
+    for (std::size_t n = 0; n < records.size(); ++n) {
+      const std::size_t i = records[n];
+      if (answers[n] == ClaimAnswer::full) return client::no_room(key_of(chunk, i).name);
+      if (answers[n] == ClaimAnswer::pending) {
+        pending.push_back(i);
+      } else {
+        chunk.fates[i] = answers[n] == ClaimAnswer::fresh ? Fate::first : Fate::duplicate;
+        claims.attempts[i] = attempt_;
+      }
+    }
+    return pending;
+  }
+
+  // Releases what this chunk holds above the digest, and adds it to `open`.
+  Result<void> give_back(Chunk& chunk, Digest above, const Claims& claims,
+                         std::vector<std::size_t>& open) {
+    client::Calls<ClaimAnswer> calls(*judging_);
     for (std::size_t i = 0; i < chunk.records.size(); ++i) {
       if (chunk.fates[i] != Fate::first || !less(above, chunk.keys[i])) continue;
-      const SiftKey& key = key_of(chunk, i);
-      tickets.push_back(judging_->start(
-          key.slot, client::release_command(key, chunk.id(i), owner(claims.attempts[i])),
-          Repeat::safe));
+      calls.release(key_of(chunk, i), chunk.id(i), owner(claims.attempts[i]));
       chunk.fates[i] = Fate::unknown;
       open.push_back(i);
     }
-    bool sound = true;
-    for (std::size_t t = 0; t < tickets.size(); ++t) {
-      const auto reply = judging_->finish(tickets[t]);
-      if (reply && client::read_flag(reply->view())) continue;
-      sound = fail(reply ? client::explain(reply->view(), key_of(chunk, open[first + t]).name)
-                         : judging_->problem());
-    }
     ++attempt_;
-    return sound;
+    SEMEL_TRY(calls.finish());
+    return {};
   }
 
-  bool wait_for(Chunk& chunk, std::size_t record, Claims& claims) {
-    std::vector<std::size_t> pending = {record};
+  Result<void> wait_for(Chunk& chunk, std::size_t record, Claims& claims) {
     StopPatience patience;
-    for (auto pause = kFirstPause; !pending.empty(); pause = std::min(2 * pause, kLongestPause)) {
+    for (auto pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
       std::this_thread::sleep_for(pause);
       if (patience.is_over()) {
-        return fail("stopped while another producer holds a key of " + key_of(chunk, record).name);
+        return Error{Errc::busy,
+                     "stopped while another producer holds a key of " + key_of(chunk, record).name};
       }
-      if (failed() || !ask(chunk, {record}, claims, pending)) return false;
+      if (const auto failed = error()) return *failed;
+      const std::vector<std::size_t> pending = SEMEL_TRY(ask(chunk, {record}, claims));
+      if (pending.empty()) return {};
     }
-    return true;
   }
 
-  // What was written is remembered.
-  bool commit(const Chunk& chunk) {
+  // Commits what was written.
+  Result<void> commit(const Chunk& chunk) {
     Claims claims;
     {
       const std::lock_guard lock(mutex_);
@@ -321,57 +295,41 @@ class RemoteJudge final : public SerialJudge {
       claims_.pop_front();
     }
     std::vector<std::size_t> records;
-    std::vector<Cluster::Ticket> tickets;
+    client::Calls<ClaimAnswer> calls(*committing_);
     for (std::size_t i = 0; i < chunk.records.size(); ++i) {
       if (chunk.fates[i] != Fate::first) continue;
-      const SiftKey& key = key_of(chunk, i);
       records.push_back(i);
-      tickets.push_back(committing_->start(
-          key.slot, client::commit_command(key, chunk.id(i), owner(claims.attempts[i])),
-          Repeat::safe));
+      calls.commit(key_of(chunk, i), chunk.id(i), owner(claims.attempts[i]));
     }
-    bool sound = true;
+    const std::vector<ClaimAnswer> answers = SEMEL_TRY(calls.finish());
     std::vector<std::size_t> lost;
     std::uint64_t seen = 0;
-    for (std::size_t t = 0; t < tickets.size(); ++t) {
-      const auto reply = committing_->finish(tickets[t]);
-      const auto committed =
-          reply ? client::read_commit(reply->view()) : Result<Committed>(reply.error());
-      if (!committed || *committed == Committed::full) {
-        sound = fail(reply ? client::explain(reply->view(), key_of(chunk, records[t]).name)
-                           : committing_->problem());
-      } else if (*committed == Committed::lost) {
-        lost.push_back(records[t]);
-      } else if (*committed == Committed::seen) {
-        ++seen;
-      }
+    for (std::size_t n = 0; n < records.size(); ++n) {
+      if (answers[n] == ClaimAnswer::full) return client::no_room(key_of(chunk, records[n]).name);
+      if (answers[n] == ClaimAnswer::lost) lost.push_back(records[n]);
+      if (answers[n] == ClaimAnswer::seen) ++seen;
     }
-    sound = remember(chunk, lost) && sound;
+    SEMEL_TRY(insert(chunk, lost));
     const std::lock_guard lock(mutex_);
     for (const std::size_t record : records) held_.erase(chunk.keys[record]);
-    // Before the end of the claim `seen` is a commit of ours that was repeated.
+    // Before the end of the claim, `seen` means that our own commit was repeated.
     const auto age = std::chrono::steady_clock::now() - claims.since;
     if (age >= std::chrono::milliseconds(settings_.claim_ms)) late_ += seen + lost.size();
-    return sound;
+    return {};
   }
 
-  // A claim that ended before the commit: another may have the key, or nobody.
-  bool remember(const Chunk& chunk, const std::vector<std::size_t>& records) {
-    std::vector<Cluster::Ticket> tickets;
+  // Inserts keys whose claims ended before the commit: another producer may have them, or nobody.
+  Result<void> insert(const Chunk& chunk, const std::vector<std::size_t>& records) {
+    client::Calls<Verdict> calls(*committing_);
     for (const std::size_t i : records) {
       const SiftKey& key = key_of(chunk, i);
-      tickets.push_back(
-          committing_->start(key.slot, {"SIFT.ADD", key.name, chunk.id(i)}, Repeat::safe));
+      calls.add(key, {"SIFT.ADD", key.name, chunk.id(i)}, client::read_insert);
     }
-    bool sound = true;
-    for (std::size_t t = 0; t < tickets.size(); ++t) {
-      const auto reply = committing_->finish(tickets[t]);
-      const auto added = reply ? client::read_added(reply->view()) : Result<Verdict>(reply.error());
-      if (added && *added != Verdict::full) continue;
-      sound = fail(reply ? client::explain(reply->view(), key_of(chunk, records[t]).name)
-                         : committing_->problem());
+    const std::vector<Verdict> verdicts = SEMEL_TRY(calls.finish());
+    for (std::size_t n = 0; n < records.size(); ++n) {
+      if (verdicts[n] == Verdict::full) return client::no_room(key_of(chunk, records[n]).name);
     }
-    return sound;
+    return {};
   }
 
   const RemoteSettings settings_;
@@ -387,8 +345,7 @@ class RemoteJudge final : public SerialJudge {
   mutable std::mutex mutex_;   // of all below
   DigestSet held_;             // claimed, and not yet committed
   std::deque<Claims> claims_;  // of the chunks that are not yet written, by their numbers
-  std::string problem_;
-  bool failed_ = false;
+  std::optional<Error> error_;
 };
 
 }  // namespace
@@ -402,14 +359,13 @@ std::string make_owner() {
   return owner;
 }
 
-Result<std::unique_ptr<Cluster>> connect(const client::Url& url, const RemoteSettings& settings,
-                                         std::string& problem) {
+Result<std::unique_ptr<Cluster>> connect(const client::Url& url, const RemoteSettings& settings) {
   client::Url with_password = url;
   if (url.password.empty()) with_password.password = settings.password;
   if (!url.user.empty() && with_password.password.empty()) {
-    problem = "user " + quoted(url.user) +
-              " needs a password; allowed: SEMEL_PASSWORD, --password-file, or in the URL";
-    return Error{Errc::invalid, "a user without a password"};
+    return Error{Errc::invalid,
+                 "user " + quoted(url.user) +
+                     " needs a password; allowed: SEMEL_PASSWORD, --password-file, or in the URL"};
   }
   // Whoever holds a claim learns in time whether it could be committed.
   const client::ClusterOptions patience;
@@ -420,23 +376,17 @@ Result<std::unique_ptr<Cluster>> connect(const client::Url& url, const RemoteSet
           .replicas = settings.replicas,
           .seed = random_number()});
   cluster->end_by(std::chrono::steady_clock::now() + std::chrono::milliseconds(settings.claim_ms));
-  if (const auto connected = cluster->connect(); !connected) {
-    problem = cluster->problem();
-    return connected.error();
-  }
+  SEMEL_TRY(cluster->connect());
   return cluster;
 }
 
 Result<std::unique_ptr<Judge>> make_remote_judge(const client::Url& url, std::uint32_t slices,
-                                                 const RemoteSettings& settings,
-                                                 std::string& problem) {
-  auto judging = connect(url, settings, problem);
-  if (!judging) return judging.error();
-  auto committing = connect(url, settings, problem);
-  if (!committing) return committing.error();
+                                                 const RemoteSettings& settings) {
+  auto judging = SEMEL_TRY(connect(url, settings));
+  auto committing = SEMEL_TRY(connect(url, settings));
   auto judge =
-      std::make_unique<RemoteJudge>(settings, slices, *std::move(judging), *std::move(committing));
-  if (const auto begun = judge->begin(problem); !begun) return begun.error();
+      std::make_unique<RemoteJudge>(settings, slices, std::move(judging), std::move(committing));
+  SEMEL_TRY(judge->begin());
   return std::unique_ptr<Judge>(std::move(judge));
 }
 

@@ -49,49 +49,51 @@ Exit fail(const std::string& text) {
   return Exit::failure;
 }
 
-// An answer for each frame, until there are no more.
-SyncPipe::Event answer_all(Responder& responder, SyncPipe& pipe) {
-  for (Bytes request;;) {
-    if (const auto event = pipe.receive(request); event != SyncPipe::Event::done) return event;
-    pipe.send(responder.respond(request));
+// Answers frames until no more come. Returns false if a signal stopped it.
+Result<bool> answer_all(Responder& responder, SyncPipe& pipe, const StopSignal& stop) {
+  while (const std::optional<Bytes> request = SEMEL_TRY(pipe.receive())) {
+    SEMEL_TRY(pipe.send(responder.respond(*request)));
     // Answers that nobody takes must not pile up.
-    if (const auto event = pipe.flush(); event != SyncPipe::Event::done) return event;
+    if (!SEMEL_TRY(pipe.flush())) return false;
   }
+  return stop.received() == 0;
 }
 
-// Ends this process although it is busy: nobody waits for what it does. The directory is left as by
-// a kill, which it survives.
+// Ends this process although it is busy, because nobody waits for its work any more. The directory
+// survives this as it survives a kill.
 [[noreturn]] void abandon(const std::string& problem, int signal) {
   if (signal != 0) die_of(signal);
   complain(kName, problem);
   std::_Exit(static_cast<int>(Exit::failure));
 }
 
-// Opens the directory, answers all that comes, and closes the directory.
+Result<std::unique_ptr<Directory>> open_indexed(const Settings& settings) {
+  const Secret secret = SEMEL_TRY(read_secret(settings.index.key_file));
+  std::unique_ptr<Directory> directory = SEMEL_TRY(Directory::open(
+      settings.directory, settings.access(), settings.column_family, settings.places));
+  SEMEL_TRY(directory->build_index(secret, static_cast<std::uint32_t>(settings.index.burst_bytes)));
+  if (settings.index.scrub) SEMEL_TRY(directory->scrub_index(kName, true));
+  return directory;
+}
+
+// Opens the directory, answers all frames, and closes the directory.
 Exit serve_on(SyncPipe& pipe, const StopSignal& stop, const Settings& settings,
               const KeyRange& range) {
-  std::string problem;
-  const std::optional<Secret> secret = read_secret(settings.index.key_file, problem);
-  if (!secret) return fail(problem);
-  const auto directory = Directory::open(settings.directory, settings.access(),
-                                         settings.column_family, settings.places, problem);
-  if (!directory) return fail(problem);
-  problem = directory->build_index(*secret, static_cast<std::uint32_t>(settings.index.burst_bytes));
-  if (problem.empty() && settings.index.scrub) problem = directory->scrub_index(kName, true);
-  if (!problem.empty()) return fail(problem);
+  const Result<std::unique_ptr<Directory>> opened = open_indexed(settings);
+  if (!opened) return fail(opened.error().message());
+  const std::unique_ptr<Directory>& directory = *opened;
 
   const bool read_only = settings.access() != Access::write;
   Responder responder(directory->index(), {range, read_only, Resolver{}, settings.limits()});
-  const SyncPipe::Event event = answer_all(responder, pipe);
+  const Result<bool> answered = answer_all(responder, pipe, stop);
 
-  if (event == SyncPipe::Event::failed) complain(kName, pipe.problem());
-  if (!read_only && !settings.no_checkpoint) {
-    problem = directory->save_index();
-  }
-  if (std::string unclosed = directory->close(); problem.empty()) problem = std::move(unclosed);
-  if (!problem.empty()) return fail(problem);
-  if (event == SyncPipe::Event::stopped) die_of(stop.received());
-  if (event != SyncPipe::Event::ended) return Exit::failure;
+  if (!answered) complain(kName, answered.error().message());
+  Result<void> saved;
+  if (!read_only && !settings.no_checkpoint) saved = directory->save_index();
+  if (const Result<void> closed = directory->close(); saved) saved = closed;
+  if (!saved) return fail(saved.error().message());
+  if (!answered) return Exit::failure;
+  if (!*answered) die_of(stop.received());
   pipe.send_end();
   (void)pipe.flush();  // a peer that was stopped does not wait for this
   return directory->rotten() ? Exit::failure : Exit::success;
@@ -123,9 +125,9 @@ Command serve_sync_command() {
   Syntax syntax{
       "semel serve-sync",
       "Answers a sync, a diff or a plan of another host, on a pipe",
-      "Is run by the command of --via, there, and ends when the other end has, or has been "
-      "silent for too long. Standard input and output are the pipe; what goes wrong is "
-      "told on standard error.\n"
+      "The command of --via runs it on the other host. It ends when the other end has ended, or "
+      "has been silent for too long. Standard input and output are the pipe; errors go to "
+      "standard error.\n"
       "Exits with 0, with 1 if the directory or the pipe failed, or if --scrub found the index "
       "wrong, with 2 if an option is wrong.",
       {}};
@@ -138,13 +140,13 @@ Command serve_sync_command() {
           {"read-only", 'r', flag_value(settings->read_only),
            "refuse to write; enough for a diff and a plan"},
           {"secondary", 's', flag_value(settings->secondary),
-           "read-only, of a directory that another process is using, as of this moment"},
+           "read-only, for a directory that another process is using, in its present state"},
           {"no-checkpoint", 0, flag_value(settings->no_checkpoint),
            "do not leave the index in the directory for the next time"}});
   syntax.operands = {directory_value("DIRECTORY", settings->directory), 1, 1};
   syntax.examples = {
-      {"semel sync a --via 'ssh host semel serve-sync /data/b'", "how it is meant"},
-      {"semel diff a --via 'ssh host semel serve-sync -r /data/b'", "which changes nothing there"}};
+      {"semel sync a --via 'ssh host semel serve-sync /data/b'", "over a network"},
+      {"semel diff a --via 'ssh host semel serve-sync -r /data/b'", "changes nothing there"}};
   return {"serve-sync", std::move(syntax), [settings] { return serve(*settings); }};
 }
 

@@ -36,14 +36,14 @@ std::string duration_text(TimeMs ms) {
 
 namespace {
 
-// Two digits that count, for what is only expected.
+// Returns two significant digits, for a number that is only expected.
 std::string rough(double number) {
   std::ostringstream out;
   out << std::setprecision(2) << number;
   return out.str();
 }
 
-// 12.3M
+// Returns, for example, 12.3M.
 std::string short_count(double number) {
   constexpr std::array<const char*, 5> kUnits = {"", "k", "M", "G", "T"};
   std::size_t unit = 0;
@@ -60,7 +60,7 @@ std::uint64_t lines_per_second(const SiftReport& report) {
 
 }  // namespace
 
-// Of n new lines n * error are dropped and n * (1 - error) = first are kept.
+// Among n new lines, n * error are dropped and n * (1 - error) = first are kept.
 double SiftReport::wrongly_dropped(double error) const {
   const double expected = static_cast<double>(first) * error / (1 - error);
   return std::min(expected, static_cast<double>(duplicates));

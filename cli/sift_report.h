@@ -1,4 +1,4 @@
-// SiftReport: what a run of `semel sift` did and how far it is to be trusted.
+// SiftReport: what a run of `semel sift` did, and how far it can be trusted.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 namespace semel::cli {
 
 struct SiftReport {
-  std::uint64_t lines = 0;       // records, to be precise
+  std::uint64_t lines = 0;       // more precisely: records
   std::uint64_t first = 0;       // kept
-  std::uint64_t duplicates = 0;  // dropped, or wrongly taken for such
+  std::uint64_t duplicates = 0;  // dropped, some of them wrongly
   std::uint64_t unreadable = 0;  // neither: without a key, or too old to be judged
   bool exact = false;
   double error_bound = 0;  // a new key is dropped with at most this probability, at any time
@@ -24,21 +24,21 @@ struct SiftReport {
   std::string json_details;
   double seconds = 0;
 
-  // The mean number of new lines dropped, if each is dropped with the probability `error`; never
-  // more than what was dropped at all.
+  // Returns how many new lines are expected to be dropped, if each is with the probability `error`;
+  // at most as many as were dropped at all.
   double wrongly_dropped(double error) const;
 
   std::string counts() const;                       // a line for each: a name and a number
   std::string summary() const;                      // for people
   std::string json() const;                         // one object on one line
-  std::string progress(const Trust& recent) const;  // less than a line of a terminal
+  std::string progress(const Trust& recent) const;  // shorter than a line of a terminal
 };
 
-// 1234567 as 1,234,567.
+// Returns 1,234,567 for 1234567.
 std::string grouped(std::uint64_t number);
-// 68.2 MiB
+// Returns, for example, 68.2 MiB.
 std::string in_units(std::uint64_t bytes);
-// 1h, 90s: as options are given.
+// Returns, for example, 1h or 90s, as options are given.
 std::string duration_text(TimeMs ms);
 
 }  // namespace semel::cli

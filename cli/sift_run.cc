@@ -27,7 +27,7 @@ using std::chrono::steady_clock;
 constexpr const char* kName = "semel sift";
 constexpr std::uint64_t kProblemsShown = 10;
 constexpr std::chrono::milliseconds kProgressEvery{500};
-// A save may take this share of the time at most, however large the state is.
+// A save takes at most one part in so many of the time, however large the state is.
 constexpr int kSaveShare = 10;
 
 class SiftRun {
@@ -73,7 +73,7 @@ class SiftRun {
   }
 
  private:
-  // One thread, until there is nothing more to do.
+  // Runs one thread until there is nothing more to do.
   void work() {
     try {
       Chunk chunk;
@@ -101,7 +101,7 @@ class SiftRun {
     return true;
   }
 
-  // Before every read; false if there is to be none.
+  // Called before every read. False if nothing more is to be read.
   bool ready(int fd) {
     for (;;) {
       if (!sound_ || stopped_ || stop_.received() != 0) return false;
@@ -117,7 +117,7 @@ class SiftRun {
     }
   }
 
-  // How long to wait for input before something else is due; -1: for ever.
+  // Returns how long to wait for input before something else is due; -1: for ever.
   int wait_ms() const {
     if (!state_ || chunks_ == saved_chunks_) return -1;
     const auto left =
@@ -144,12 +144,12 @@ class SiftRun {
       const Cut cut = cut_record(plan_.input.syntax, rest, true);
       const std::string_view record = rest.substr(0, cut.size);
       rest.remove_prefix(cut.size);
-      std::string problem =
-          cut.unclosed ? "a quote is not closed" : records.read(record, *chunk.columns, answers);
-      const bool readable = problem.empty();
+      const Result<void> read = cut.unclosed ? Error{Errc::invalid, "a quote is not closed"}
+                                             : records.read(record, *chunk.columns, answers);
+      const bool readable = read.has_value();
       chunk.fates.push_back(readable ? Fate::unknown : unreadable);
       if (!readable) {
-        chunk.problems.push_back({chunk.records.size(), chunk.lines, std::move(problem)});
+        chunk.problems.push_back({chunk.records.size(), chunk.lines, read.error().message()});
       }
       chunk.records.push_back(record);
       chunk.keys.push_back(answers.key);
@@ -163,7 +163,7 @@ class SiftRun {
     }
   }
 
-  // Time, and where the run stops: what depends on the order of chunks.
+  // Does what depends on the order of chunks: the time, and where the run stops.
   void sequence(Chunk& chunk) {
     sequenced_.wait(chunk.number);
     if (chunk.timed && !stopped_) tell_time(chunk);
@@ -179,8 +179,8 @@ class SiftRun {
     sequenced_.pass();
   }
 
-  // The time at each record is the latest seen until then. What is older than the window cannot be
-  // judged.
+  // Sets the time at each record: the latest seen until then. A record that is older than the
+  // window cannot be judged.
   void tell_time(Chunk& chunk) {
     chunk.now_ms.resize(chunk.records.size());
     std::vector<Problem> late;
@@ -209,7 +209,7 @@ class SiftRun {
     chunk.problems = std::move(all);
   }
 
-  // The records from this one on are not looked at.
+  // Drops the records from this one on.
   static void cut_off(Chunk& chunk, std::size_t record) {
     chunk.records.resize(record);
     chunk.fates.resize(record);
@@ -219,7 +219,7 @@ class SiftRun {
     if (!chunk.id_ends.empty()) chunk.id_ends.resize(record);
   }
 
-  // Neighbours of the same fate go in one piece: they are adjacent in memory.
+  // Joins the records by their fate. Neighbours of one fate are copied in one piece.
   void assemble(Chunk& chunk) const {
     chunk.first.clear();
     chunk.duplicates.clear();
@@ -308,7 +308,7 @@ class SiftRun {
     next_progress_ = now + kProgressEvery;
   }
 
-  // Before anything else is written there.
+  // REQUIRES: called before anything else is written there.
   void hide_progress() {
     if (std::exchange(shown_, false)) (void)write_all(STDERR_FILENO, "\033[K");
   }
@@ -320,8 +320,8 @@ class SiftRun {
       if (*output) (*output)->sync();
     }
     if (!(sound_ = outputs_sound())) return;
-    if (const std::string problem = state_->save(options_, judge_); !problem.empty()) {
-      complain(kName, problem);
+    if (const auto saved = state_->save(options_, judge_); !saved) {
+      complain(kName, saved.error().message());
       sound_ = false;
     }
     saved_chunks_ = chunks_;

@@ -1,9 +1,11 @@
-// semel size: how much memory a structure takes, how many ids it holds, or how much it errs: two of them
-// give the third, for every structure that could be meant.
+// semel size: works out how much memory a structure takes, how many ids it holds, or how much it
+// errs. Two of the three give the third, for every structure that could be meant.
 //
-// Contract  Shapes come from the functions that make the filters themselves. What has no such function is
-//           made, small, and measured, and its memory doubles with its ids: that is within a tenth.
-//           A structure that cannot answer (an error too low for it, memory too little) has no row.
+// Contract  Shapes come from the functions that make the filters themselves. A structure without
+//           such a function is made small and measured, and its memory is taken to double with its
+//           ids. That is right within a tenth.
+//           A structure that cannot answer has no row: its error would be too low, or its memory
+//           too small.
 #include <algorithm>
 #include <cmath>
 #include <iomanip>
@@ -13,17 +15,18 @@
 #include <utility>
 
 #include "cli/commands.h"
-#include "cli/windows.h"
-#include "semel/core/arithmetic.h"
+#include "cli/judge.h"
 #include "semel/core/error_rate.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/core/limits.h"
+#include "semel/crdt/series.h"
 #include "semel/filter/bloom_math.h"
 #include "semel/filter/cuckoo_filter.h"
 #include "semel/window/client_window.h"
-#include "semel/window/endless_set.h"
-#include "semel/window/exact_window.h"
-#include "semel/window/forgetful_filter.h"
-#include "semel/window/sliding_filter.h"
+#include "semel/window/internal/endless_set.h"
+#include "semel/window/internal/exact_window.h"
+#include "semel/window/internal/forgetful_filter.h"
+#include "semel/window/internal/sliding_filter.h"
 
 namespace semel::cli {
 namespace {
@@ -50,7 +53,7 @@ struct Plan {
 struct Structure {
   std::string name;
   std::string use;
-  // For so many ids at no more than this error; none if that is impossible.
+  // Plans for so many ids at no more than this error; nullopt if that is impossible.
   std::function<std::optional<Plan>(std::uint64_t ids, double error)> plan;
 };
 
@@ -67,8 +70,8 @@ struct Row {
 
 Digest numbered(std::uint64_t number) { return {mix(number), mix(~number)}; }
 
-// What measure(n) gives for the ids halved so often that few are left, and doubled as often again. What
-// an object takes apart from its ids is not doubled.
+// Measures the memory for a few of the ids, halving their number until few are left, and doubles
+// the result as often. The memory that does not depend on the ids is not doubled.
 template <class Measure>
 std::uint64_t scaled_up(std::uint64_t ids, Measure measure) {
   int halvings = 0;
@@ -80,7 +83,7 @@ std::uint64_t scaled_up(std::uint64_t ids, Measure measure) {
   return bytes + ((std::uint64_t{1} << halvings) - 1) * more;
 }
 
-// The most that a window takes once ids have come for longer than it lasts, evenly.
+// Returns the most bytes that a window takes once ids have come evenly for longer than it lasts.
 template <class W, class IdOf>
 std::uint64_t most_bytes(W window, TimeMs window_ms, std::uint64_t ids, IdOf id_of) {
   std::uint64_t most = 0;
@@ -104,11 +107,12 @@ Structure bloom(BloomLayout layout, const std::string& word) {
 Structure sifted() {
   return {"sift", "semel sift, which need not know the number of ids",
           [](std::uint64_t ids, double error) -> std::optional<Plan> {
-            const auto bytes =
-                BloomSeries::bytes_for({.fpr = error, .first_keys = kFirstKeys / kDefaultSlices},
-                                       divide_up(ids, kDefaultSlices));
+            const auto bytes = GrowBloomSeries::bytes_for(
+                {.fpr = error, .first_keys = kFirstKeys / kDefaultSlices},
+                divide_up(ids, kDefaultSlices));
             if (!bytes) return std::nullopt;
-            return Plan{kDefaultSlices * *bytes, error};
+            // A slice that has no key yet takes no memory.
+            return Plan{std::min<std::uint64_t>(ids, kDefaultSlices) * *bytes, error};
           }};
 }
 
@@ -125,7 +129,7 @@ Structure cuckoo() {
 Structure exact_set() {
   return {"exact-set", "semel sift --exact, EndlessSet", [](std::uint64_t ids, double) {
             const auto bytes = scaled_up(ids, [](std::uint64_t few) {
-              EndlessSet set({}, 0);
+              window_internal::EndlessSet set({}, 0);
               for (std::uint64_t n = 0; n < few; ++n) (void)set.insert(numbered(n));
               return set.bytes();
             });
@@ -135,32 +139,32 @@ Structure exact_set() {
 
 Structure forgetful(BloomLayout layout, const std::string& word, std::uint32_t lanes) {
   const std::string past = std::to_string(lanes - 1);
-  return {
-      "forgetful-" + word + '-' + std::to_string(lanes),
-      "ForgetfulFilter, layout " + word + ", past_lanes " + past + ", grows false",
-      [layout, lanes](std::uint64_t ids, double error) -> std::optional<Plan> {
-        const ForgetfulFilter::Goal small{.window_ms = 1000,
-                                          .fpr = 0.1,
-                                          .ids = 1,
-                                          .past_lanes = lanes - 1,
-                                          .layout = layout,
-                                          .grows = false};
-        const std::uint64_t lane_ids = divide_up(ids, periods_covered(small.rule, small.lanes()));
-        const auto shape = forgetful_math::shape_for(layout, lanes, small.rule, lane_ids, error);
-        if (!shape) return std::nullopt;
-        // All that is not the table is the same for any size.
-        const auto filter = ForgetfulFilter::make(small, 0);
-        const std::uint64_t rest = filter->bytes() - filter->tables().front().shape().bytes();
-        return Plan{shape->bytes() + rest,
-                    forgetful_math::full_rate(*shape, small.rule, static_cast<double>(lane_ids))};
-      }};
+  return {"forgetful-" + word + '-' + std::to_string(lanes),
+          "ForgetfulFilter, layout " + word + ", past_lanes " + past + ", grows false",
+          [layout, lanes](std::uint64_t ids, double error) -> std::optional<Plan> {
+            const window_internal::ForgetfulFilter::Goal small{.window_ms = 1000,
+                                                               .fpr = 0.1,
+                                                               .ids = 1,
+                                                               .past_lanes = lanes - 1,
+                                                               .layout = layout,
+                                                               .grows = false};
+            const std::uint64_t lane_ids = divide_up(ids, window_internal::periods_covered(lanes));
+            const auto shape =
+                window_internal::forgetful_math::shape_for(layout, lanes, lane_ids, error);
+            if (!shape) return std::nullopt;
+            // All memory but the table is the same for any size.
+            const auto filter = window_internal::ForgetfulFilter::make(small, 0);
+            const std::uint64_t rest = filter->bytes() - filter->tables().front().shape().bytes();
+            return Plan{shape->bytes() + rest, window_internal::forgetful_math::full_rate(
+                                                   *shape, static_cast<double>(lane_ids))};
+          }};
 }
 
 Structure sliding(TimeMs window_ms, std::uint32_t timer_bits) {
   const std::string bits = std::to_string(timer_bits);
   return {"sliding-" + bits, "SlidingFilter, timer_bits " + bits + "; for events that come late",
           [=](std::uint64_t ids, double error) -> std::optional<Plan> {
-            const auto shape = SlidingShape::for_goal(
+            const auto shape = window_internal::SlidingShape::for_goal(
                 {.window_ms = window_ms, .fpr = error, .ids = ids, .timer_bits = timer_bits});
             if (!shape) return std::nullopt;
             return Plan{shape->filter_bytes(),
@@ -173,9 +177,9 @@ Structure exact_window() {
           [](std::uint64_t ids, double) {
             const auto bytes = scaled_up(ids, [](std::uint64_t few) {
               constexpr TimeMs kWindowMs = 1 << 20;
-              return most_bytes(
-                  *ExactWindow::make({.window_ms = kWindowMs, .ids = few, .punctual = true}, 0),
-                  kWindowMs, few, numbered);
+              return most_bytes(*window_internal::ExactWindow::make(
+                                    {.window_ms = kWindowMs, .ids = few, .punctual = true}, 0),
+                                kWindowMs, few, numbered);
             });
             return std::optional(Plan{bytes, 0});
           }};
@@ -219,7 +223,8 @@ std::vector<Structure> structures(const std::optional<TimeMs>& window_ms) {
   return all;
 }
 
-// The most ids for which fits(ids), which holds up to somewhere; none if not for one.
+// Returns the most ids for which fits(ids) holds; nullopt if not for one. REQUIRES: it holds for
+// all smaller numbers too.
 template <class Fits>
 std::optional<std::uint64_t> most_ids(Fits fits) {
   std::uint64_t good = 0, bad = kMostIds + 1;
@@ -231,7 +236,8 @@ std::optional<std::uint64_t> most_ids(Fits fits) {
   return good == 0 ? std::nullopt : std::optional(good);
 }
 
-// The least error for which fits(error), to a part in a thousand; none if not for the greatest.
+// Returns the least error for which fits(error) holds, to a part in a thousand; nullopt if not for
+// the greatest.
 template <class Fits>
 std::optional<double> least_error(Fits fits) {
   if (!fits(kMostErrorRate)) return std::nullopt;
@@ -280,7 +286,7 @@ std::string json(const Row& row) {
   return out.str();
 }
 
-// Numbers to the right, words to the left; the last column is not padded.
+// Aligns numbers to the right and words to the left; the last column is not padded.
 std::string table(const std::vector<Row>& rows) {
   std::vector<std::vector<std::string>> cells = {
       {"structure", "ids", "bytes", "bits/id", "error", "use"}};
@@ -302,30 +308,27 @@ std::string table(const std::vector<Row>& rows) {
   return out.str();
 }
 
-// What is wrong with the options together; empty if nothing.
-std::string refusal(const Settings& s) {
-  if (s.ids && s.rate) return "--ids and --rate exclude each other; allowed: one of them";
-  if (s.rate && !s.window_ms) return "--rate needs --window; allowed: both";
-  if (s.window_ms == TimeMs{0}) return "--window cannot be '0'; allowed: 1ms or more";
+// Refuses options that make no sense together.
+Result<void> check_options(const Settings& s) {
+  if (s.ids && s.rate)
+    return usage_error("--ids and --rate exclude each other; allowed: one of them");
+  if (s.rate && !s.window_ms) return usage_error("--rate needs --window; allowed: both");
+  if (s.window_ms == TimeMs{0}) return usage_error("--window cannot be '0'; allowed: 1ms or more");
   const int given = (s.ids || s.rate ? 1 : 0) + (s.error ? 1 : 0) + (s.memory ? 1 : 0);
   if (given != 2) {
-    return "two of --ids (or --rate), --error and --memory are needed, not " +
-           std::to_string(given) + ": the third is worked out";
+    return usage_error("two of --ids (or --rate), --error and --memory are needed, not " +
+                       std::to_string(given) + ": the third is worked out");
   }
-  return "";
+  return {};
 }
 
-Exit size(Settings settings) {
-  if (const std::string wrong = refusal(settings); !wrong.empty()) {
-    complain(kName, wrong);
-    return Exit::usage;
-  }
+Result<Exit> size(Settings settings) {
+  SEMEL_TRY(check_options(settings));
   if (settings.rate) {
     const double ids = std::ceil(*settings.rate * static_cast<double>(*settings.window_ms) / 1000);
     if (!(ids >= 1 && ids <= static_cast<double>(kMostIds))) {
-      complain(kName, "--rate and --window make " + rounded(ids, 3) +
-                          " ids in a window; allowed: 1 to " + std::to_string(kMostIds));
-      return Exit::usage;
+      return usage_error("--rate and --window make " + rounded(ids, 3) +
+                         " ids in a window; allowed: 1 to " + std::to_string(kMostIds));
     }
     settings.ids = static_cast<std::uint64_t>(ids);
   }
@@ -334,8 +337,8 @@ Exit size(Settings settings) {
     if (std::optional<Row> row = solve(structure, settings)) rows.push_back(*std::move(row));
   }
   if (rows.empty()) {
-    complain(kName, "no structure can do this; more memory, fewer ids or a higher error may help");
-    return Exit::failure;
+    return Error{Errc::limit,
+                 "no structure can do this; more memory, fewer ids or a higher error may help"};
   }
   if (!settings.json) return print(kName, table(rows));
   std::string lines;
@@ -357,7 +360,7 @@ Command size_command() {
        {"rate", 'r',
         number_value("R", settings->rate, "a number above 0",
                      [](double rate) { return rate > 0 && std::isfinite(rate); }),
-        "so many new ids in a second, in place of --ids; needs --window"},
+        "how many new ids come in a second, in place of --ids; needs --window"},
        {"window", 'w', duration_value("TIME", settings->window_ms),
         "forget an id after this time: 90s, 10m, 1h"},
        {"error", 'e', error_rate_value(settings->error),

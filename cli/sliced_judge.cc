@@ -6,7 +6,6 @@
 #include <sstream>
 
 #include "cli/serial_judge.h"
-#include "cli/windows.h"
 #include "semel/core/error_rate.h"
 #include "semel/slices/sliced_filter.h"
 #include "semel/slices/window_slice.h"
@@ -14,13 +13,12 @@
 namespace semel::cli {
 namespace {
 
-template <Window W>
 class SlicedJudge final : public SerialJudge {
  public:
-  SlicedJudge(const Placement& placement, std::vector<W> windows) {
+  SlicedJudge(const Placement& placement, std::vector<Window> windows) {
     // One producer claims nothing: nothing is kept.
-    for (W& window : windows) {
-      slices_.push_back(std::make_unique<WindowSlice<W>>(std::move(window), 0));
+    for (Window& window : windows) {
+      slices_.push_back(std::make_unique<WindowSlice<Window>>(std::move(window), 0));
     }
     std::vector<Slice*> slices;
     for (const auto& slice : slices_) slices.push_back(slice.get());
@@ -70,7 +68,7 @@ class SlicedJudge final : public SerialJudge {
       if (chunk.fates[i] == Fate::unknown) records_.push_back(i);
     }
     bool room = true;
-    // What is known at one time goes in one call.
+    // Consecutive records of one time go in one call.
     const bool timed = chunk.timed;
     for (std::size_t begin = 0; begin < records_.size();) {
       const TimeMs now_ms = timed ? chunk.now_ms[records_[begin]] : chunk.read_ms;
@@ -92,7 +90,7 @@ class SlicedJudge final : public SerialJudge {
     return room;
   }
 
-  std::vector<std::unique_ptr<WindowSlice<W>>> slices_;
+  std::vector<std::unique_ptr<WindowSlice<Window>>> slices_;
   std::optional<SlicedFilter> filter_;
 
   std::vector<std::size_t> records_;
@@ -105,22 +103,18 @@ class SlicedJudge final : public SerialJudge {
 
 Result<std::unique_ptr<Judge>> make_sliced_judge(const Memory& memory,
                                                  const Placement::Shape& shape) {
-  const auto placement = Placement::make(shape);
-  if (!placement) return placement.error();
-  return with_window(memory, [&](auto maker) -> Result<std::unique_ptr<Judge>> {
-    using W = std::decay_t<decltype(*maker(1.0, 1.0))>;
-    std::vector<W> windows;
-    const double spread = placement->spread();
-    for (std::size_t i = 0; i < placement->slices(); ++i) {
-      // Every function of an id has to err before the id does. The root of a rate just below 1 may
-      // round to 1.
-      auto window = maker(spread / static_cast<double>(placement->slices()),
-                          std::min(std::pow(memory.error, 1 / spread), kMostErrorRate));
-      if (!window) return window.error();
-      windows.push_back(*std::move(window));
-    }
-    return std::unique_ptr<Judge>(std::make_unique<SlicedJudge<W>>(*placement, std::move(windows)));
-  });
+  const Placement placement = SEMEL_TRY(Placement::make(shape));
+  // An id errs only if every one of its functions does. The root of a rate just below 1 may round
+  // to 1.
+  const double spread = placement.spread();
+  const double error = std::min(std::pow(memory.error, 1 / spread), kMostErrorRate);
+  const Window::Goal goal =
+      window_goal(memory, spread / static_cast<double>(placement.slices()), error);
+  std::vector<Window> windows;
+  for (std::size_t i = 0; i < placement.slices(); ++i) {
+    windows.push_back(SEMEL_TRY(Window::make(goal, memory.now_ms)));
+  }
+  return std::unique_ptr<Judge>(std::make_unique<SlicedJudge>(placement, std::move(windows)));
 }
 
 }  // namespace semel::cli

@@ -11,13 +11,13 @@
 namespace semel::cli {
 namespace {
 
-// What a handler can reach.
+// The handler can reach these.
 volatile std::sig_atomic_t g_received = 0;
 volatile std::sig_atomic_t g_fd = -1;
 
 void wake_up() {
   const std::uint64_t one = 1;
-  // If this fails the counter is full, and can be read already.
+  // If this fails, the counter is full and can be read already.
   [[maybe_unused]] const ssize_t written = ::write(g_fd, &one, sizeof one);
 }
 
@@ -37,7 +37,7 @@ void install(int signal) {
   (void)::sigaction(signal, &action, nullptr);
 }
 
-// What a user, a system and a terminal that closes send to end a program.
+// A user, the system, or a terminal that closes sends these to end a program.
 constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
 
 void restore(int signal) {

@@ -1,5 +1,6 @@
-// StopSignal: SIGINT, SIGTERM and SIGHUP as something to wait for, while this lives. The second one
-// kills. One that our parent has told us to ignore, as nohup(1) does, stays ignored.
+// StopSignal: turns SIGINT, SIGTERM and SIGHUP into something to wait for, while this lives. The
+// second signal kills. A signal that our parent has told us to ignore, as nohup(1) does, stays
+// ignored.
 #pragma once
 
 #include <chrono>
@@ -14,13 +15,13 @@ class StopSignal {
   StopSignal& operator=(const StopSignal&) = delete;
   ~StopSignal();
 
-  int fd()
-      const;  // becomes readable with the signal, and stays so; -1 if the system has no more of them
+  // Becomes readable with the signal, and stays so; -1 if the system has no more descriptors.
+  int fd() const;
   int received() const;  // the signal, or 0
   void wake() const;     // makes fd() readable without one
 };
 
-// Whether a signal has come, and a moment has passed since: whoever waits for others has to end.
+// Is over a moment after a signal has come: then a call that waits for others has to end.
 class StopPatience {
  public:
   bool is_over();

@@ -22,7 +22,7 @@ KeyRange keys_with(const std::string& prefix) {
 
 namespace {
 
-// PATH or PATH:SIZE. A colon that no size follows belongs to the path.
+// Parses PATH or PATH:SIZE. A colon without a size behind it belongs to the path.
 std::optional<DirectoryPlaces::Tables> tables_in(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon != std::string_view::npos && colon > 0) {

@@ -1,4 +1,4 @@
-// Options that several subcommands share: which records of a directory, and how they are digested.
+// StoreOptions: options of several subcommands, for the records of a directory and their digests.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ struct RangeOptions {
   std::optional<std::string> end;
   std::optional<std::string> prefix;
 
-  // All that is given holds at once. nullopt if no key can be in it.
+  // Returns the range in which all given limits hold; nullopt if no key can be in it.
   std::optional<KeyRange> range() const;
 };
 std::vector<Option> options_of(RangeOptions& to);
 inline constexpr const char* kEmptyRange =
     "no key is in the range; allowed: --first, --end and --prefix that leave some";
 
-// All keys that begin with this.
+// Returns the range of all keys that begin with this.
 KeyRange keys_with(const std::string& prefix);
 
 struct IndexOptions {
@@ -40,17 +40,17 @@ std::vector<Option> options_of(IndexOptions& to);
 inline constexpr const char* kDefaultColumnFamily = "default";
 Option column_family_option(std::string& to);
 
-// How long the other end of a pipe may be silent.
+// The option for how long the other end of a pipe may be silent.
 Option timeout_option(TimeMs& to);
 inline constexpr TimeMs kDefaultTimeoutMs = 60'000;
 
-// Where the parts of a directory are that are not in it. `whose` names it in the help.
+// The options for the parts of a directory that are outside of it. `whose` names it in the help.
 std::vector<Option> options_of(DirectoryPlaces& to, const std::string& whose = "");
 
 Value directory_value(std::string placeholder, std::string& to);
 Value directories_value(std::string placeholder, std::vector<std::string>& to);
 
-// To the end of `to`.
+// Appends options to the end of `to`.
 void append(std::vector<Option>& to, std::vector<Option> more);
 
 }  // namespace semel::cli

@@ -20,9 +20,9 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr milliseconds kAliveEvery{1000};
-constexpr milliseconds kLineComes{200};  // the rest of a foreign greeting
-constexpr seconds kLastWords{5};         // of a peer that reads no more
-constexpr seconds kNoticeSignal{1};      // for a caller that is busy
+constexpr milliseconds kLineComes{200};  // wait for the rest of a foreign greeting
+constexpr seconds kLastWords{5};         // wait for the last words of a peer that reads no more
+constexpr seconds kNoticeSignal{1};      // wait for a caller that is busy
 constexpr seconds kNoticeProblem{5};
 constexpr seconds kLinger{1};
 constexpr std::size_t kFrameCost = 64;  // of memory, beside the bytes of a frame
@@ -33,8 +33,8 @@ std::string seconds_text(TimeMs ms) {
   return text + " s";
 }
 
-// Writes what can be written without waiting. The descriptor may be shared, so that its flags stay
-// as they are: a pipe that poll() calls writable takes PIPE_BUF bytes, a socket is told not to wait.
+// Writes as much as possible without waiting. The descriptor may be shared, so its flags are not
+// changed. A pipe that poll() calls writable takes PIPE_BUF bytes; a socket is told not to wait.
 ssize_t write_now(int fd, std::string_view bytes) {
   const std::size_t size = std::min<std::size_t>(bytes.size(), PIPE_BUF);
   const ssize_t sent = ::send(fd, bytes.data(), size, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -68,9 +68,10 @@ SyncPipe::~SyncPipe() {
   thread_.join();
 }
 
-void SyncPipe::send(ByteView frame) {
+Result<void> SyncPipe::send(ByteView frame) {
   const std::lock_guard lock(mutex_);
   append([&](std::string& to) { encoder_.frame(frame, to); });
+  return {};
 }
 
 void SyncPipe::send_end() {
@@ -79,8 +80,23 @@ void SyncPipe::send_end() {
   said_end_ = true;
 }
 
-SyncPipe::Event SyncPipe::receive(Bytes& frame) {
+Result<std::optional<Bytes>> SyncPipe::receive() {
   Lock lock(mutex_);
+  Bytes frame;
+  switch (SEMEL_TRY(next(lock, frame))) {
+    case Event::frame:
+      return std::optional(std::move(frame));
+    case Event::stopped:
+      return std::optional<Bytes>();
+    case Event::ended:
+      break;
+  }
+  if (settings_.role == PipeRole::answers) return std::optional<Bytes>();
+  return Error{Errc::io, "the peer ended before it answered"};
+}
+
+// Waits for a frame, a signal or the end.
+Result<SyncPipe::Event> SyncPipe::next(Lock& lock, Bytes& frame) {
   changed_.wait(lock, [this] {
     return !abandoned_ && (stopped() || !frames_.empty() || ended_ || !problem_.empty());
   });
@@ -90,31 +106,33 @@ SyncPipe::Event SyncPipe::receive(Bytes& frame) {
     const bool was_full = full();
     frames_bytes_ -= frame.size() + kFrameCost;
     if (was_full) wake();
-    return Event::done;
+    return Event::frame;
   }
   noticed_ = true;
   if (stopped()) return Event::stopped;
-  return problem_.empty() ? Event::ended : Event::failed;
+  if (!problem_.empty()) return error();
+  return Event::ended;
 }
 
-SyncPipe::Event SyncPipe::flush() {
+Result<bool> SyncPipe::flush() {
   Lock lock(mutex_);
   changed_.wait(
       lock, [this] { return !abandoned_ && (stopped() || !problem_.empty() || unsent_.empty()); });
   if (problem_.empty() && !stopped() && deaf_since_) fail("the peer reads no more");
-  if (problem_.empty() && !stopped()) return Event::done;
+  if (problem_.empty() && !stopped()) return true;
   noticed_ = true;
-  return stopped() ? Event::stopped : Event::failed;
+  if (stopped()) return false;
+  return error();
 }
 
-SyncPipe::Event SyncPipe::wait_for_end() {
+Result<bool> SyncPipe::wait_for_end() {
+  Lock lock(mutex_);
   Bytes frame;
-  const Event event = receive(frame);
-  if (event != Event::done) return event;
-  const std::lock_guard lock(mutex_);
+  const Event event = SEMEL_TRY(next(lock, frame));
+  if (event != Event::frame) return event == Event::ended;
   fail("the peer answers what it was not asked");
   noticed_ = true;
-  return Event::failed;
+  return error();
 }
 
 void SyncPipe::linger() {
@@ -133,7 +151,7 @@ void SyncPipe::append(const std::function<void(std::string&)>& write) {
 
 void SyncPipe::wake() const {
   const std::uint64_t one = 1;
-  // If this fails the counter is full, and can be read already.
+  // If this fails, the counter is full and can be read already.
   [[maybe_unused]] const ssize_t written = ::write(woken_.fd(), &one, sizeof one);
 }
 
@@ -174,7 +192,7 @@ void SyncPipe::wait_for_work(Lock& lock) {
   if (wanted[kIn].revents != 0 && reads()) take();
 }
 
-// A peer that has much to read is told by that.
+// A peer that has frames to read needs no sign of life.
 void SyncPipe::say_alive() {
   if (!problem_.empty() || said_end_ || deaf_since_ || !unsent_.empty()) return;
   const bool news = full() && !reported_full_;
@@ -243,7 +261,7 @@ void SyncPipe::give() {
   const ssize_t given = write_now(settings_.out, std::string_view(unsent_).substr(sent_));
   if (given < 0) {
     const std::error_code error = last_error();
-    // What a peer said before it went away is of more use than that it went: it may still be read.
+    // The last words of a peer are more useful than the fact that it is gone. Go on reading.
     const bool gone = error == std::errc::broken_pipe || error == std::errc::connection_reset;
     const bool transient =
         error == std::errc::interrupted || error == std::errc::resource_unavailable_try_again;
@@ -276,7 +294,7 @@ SyncPipe::Clock::time_point SyncPipe::next_deadline() const {
 
 void SyncPipe::check_deadlines() {
   const auto now = Clock::now();
-  // While this end does not read it cannot know how the peer is.
+  // This end cannot judge the peer while it does not read.
   if (full()) heard_ = moved_ = now;
   if (foreign_since_ && now >= *foreign_since_ + kLineComes) fail(decoder_.what());
   if (reads() && now >= heard_ + timeout_) {
@@ -292,7 +310,7 @@ void SyncPipe::check_deadlines() {
   }
 }
 
-// A caller that has said the last word is about to end.
+// A caller that has sent the end needs no notice.
 bool SyncPipe::unnoticed() const { return trouble_since_ && !noticed_ && !said_end_; }
 
 void SyncPipe::abandon_if_unnoticed(Lock& lock) {

@@ -33,7 +33,7 @@ std::string seconds_text(const Estimated& seconds) {
   return fixed(seconds.value, digits) + " +- " + fixed(seconds.error, digits);
 }
 
-std::string_view name_of(Way way) { return kWayNames.at(static_cast<std::size_t>(way)); }
+std::string_view name_of(SyncWay way) { return kSyncWayNames.at(static_cast<std::size_t>(way)); }
 
 std::string line(std::string_view name, const std::string& value) {
   constexpr std::size_t kNameWidth = 17;
@@ -78,7 +78,7 @@ std::string json_of(const Aggregate& store) {
   return JsonObject().add("records", store.count).add("bytes", store.volume).end();
 }
 
-std::string json_of(const Prediction& prediction) {
+std::string json_of(const SyncPrediction& prediction) {
   return JsonObject()
       .add("way", json_text(name_of(prediction.way)))
       .add("bytes", prediction.bytes)
@@ -88,7 +88,7 @@ std::string json_of(const Prediction& prediction) {
       .end();
 }
 
-std::string json_of(const Estimate& estimate) {
+std::string json_of(const DifferenceEstimate& estimate) {
   return JsonObject()
       .add("only_a", estimate.only_a)
       .add("only_b", estimate.only_b)
@@ -119,7 +119,7 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
 }  // namespace
 
 std::string SyncSummary::text() const {
-  const Prediction& predicted = report.predicted;
+  const SyncPrediction& predicted = report.predicted;
   const std::uint64_t bytes = report.bytes_sent + report.bytes_received - report.payload_bytes;
   std::string out =
       line("A", store_text(report.initiator)) + line("B", store_text(report.responder)) +
@@ -142,7 +142,7 @@ std::string SyncSummary::text() const {
                                  fixed(predicted.round_trips, 1));
   out += line("seconds", fixed(seconds, seconds < 0.1 ? 6 : 3) + ", predicted " +
                              seconds_text(predicted.seconds));
-  if (!stopped) {
+  if (!report.stopped) {
     out += line("proved", report.proved ? "yes" : "no: what is found does not explain everything");
   }
   return out;
@@ -170,13 +170,13 @@ std::string SyncSummary::json() const {
       .add("seconds", seconds)
       .add("predicted", json_of(report.predicted))
       .add("estimate", json_of(report.estimate))
-      .flag("stopped", stopped);
-  if (stopped) out.add("resume_from", json_text(escaped(resume_from)));
+      .flag("stopped", report.stopped);
+  if (report.stopped) out.add("resume_from", json_text(escaped(report.resume_from)));
   return out.end() + '\n';
 }
 
 std::string PlanSummary::text() const {
-  const Estimate& difference = report.estimate;
+  const DifferenceEstimate& difference = report.estimate;
   std::string out =
       line("A", store_text(report.initiator)) + line("B", store_text(report.responder));
   if (report.initiator == report.responder) {
@@ -191,8 +191,8 @@ std::string PlanSummary::text() const {
   }
   std::vector<std::vector<std::string>> rows = {
       {"way", "bytes", "of records", "round trips", "seconds", ""}};
-  for (const Prediction& way : report.plan.all) {
-    if (way.way == Way::nothing) continue;
+  for (const SyncPrediction& way : report.plan.all) {
+    if (way.way == SyncWay::nothing) continue;
     rows.push_back({std::string(name_of(way.way)), with_error(way.bytes), with_error(way.payload),
                     fixed(way.round_trips, 1), seconds_text(way.seconds),
                     way.way == report.plan.best.way ? "chosen" : ""});
@@ -202,12 +202,12 @@ std::string PlanSummary::text() const {
 
 std::string PlanSummary::json() const {
   std::string ways;
-  for (const Prediction& way : report.plan.all) {
-    if (way.way == Way::nothing) continue;
+  for (const SyncPrediction& way : report.plan.all) {
+    if (way.way == SyncWay::nothing) continue;
     if (!ways.empty()) ways += ',';
     ways += json_of(way);
   }
-  Estimate difference = report.estimate;
+  DifferenceEstimate difference = report.estimate;
   if (report.initiator == report.responder) {
     difference = {};
     difference.shared.value = static_cast<double>(report.initiator.count);
@@ -226,7 +226,7 @@ std::string PlanSummary::json() const {
 std::string progress_text(const SyncProgress& progress, double seconds) {
   const double done = static_cast<double>(progress.records_done);
   const double all = static_cast<double>(std::max(progress.records, progress.records_done));
-  // Stretches that are to come take as long as those behind us.
+  // Assume that later stretches take as long as the earlier ones.
   const double left = done > 0 ? std::max(progress.seconds_left, seconds * (all - done) / done)
                                : progress.seconds_left;
   std::string out = "found " + grouped(progress.found) + " of about " +

@@ -1,4 +1,4 @@
-// What a sync, a diff or a plan found and did, as text and as JSON.
+// The result of a sync, a diff or a plan, as text and as JSON.
 #pragma once
 
 #include <string>
@@ -12,9 +12,7 @@ namespace semel::cli {
 struct SyncSummary {
   SyncReport report;
   double seconds = 0;
-  bool repairs = false;     // records were to be written
-  bool stopped = false;     // before the end
-  std::string resume_from;  // if stopped: the first key that is not done with
+  bool repairs = false;  // true if records were to be written
 
   std::string text() const;  // what was predicted beside what happened
   std::string json() const;  // one object on one line
@@ -27,10 +25,11 @@ struct PlanSummary {
   std::string json() const;
 };
 
-// For a terminal's line: what is found, what is left, when it ends. `seconds`: since the start.
+// Returns a line for a terminal: what is found, what is left, and when it ends. `seconds`: since
+// the start.
 std::string progress_text(const SyncProgress& progress, double seconds);
 
-// A string of JSON. REQUIRES: printable ASCII.
+// Returns a JSON string. REQUIRES: printable ASCII.
 std::string json_text(std::string_view text);
 
 }  // namespace semel::cli

@@ -21,43 +21,32 @@ struct Settings {
   DurabilityOptions durability{tally::Durability::every_write};
 };
 
-Exit refuse(const std::string& text) {
-  complain(kName, text);
-  return Exit::usage;
-}
-
 tally::OperationId id_of(const Settings& settings, const Hasher& hasher) {
   // Neither fails: the options have checked the lengths.
   if (settings.client) return *tally::numbered_id(hasher, *settings.client, *settings.sequence);
   return settings.id ? *tally::opaque_id(hasher, *settings.id) : tally::OperationId::none();
 }
 
-Exit add(const Settings& settings) {
+Result<Exit> add(const Settings& settings) {
   if (settings.id && (settings.client || settings.sequence)) {
-    return refuse("--id and --client with --sequence exclude each other; allowed: one of them");
+    return usage_error(
+        "--id and --client with --sequence exclude each other; allowed: one of them");
   }
   if (settings.client.has_value() != settings.sequence.has_value()) {
-    return refuse(settings.client ? "--client needs --sequence; allowed: both"
-                                  : "--sequence needs --client; allowed: both");
+    return usage_error(settings.client ? "--client needs --sequence; allowed: both"
+                                       : "--sequence needs --client; allowed: both");
   }
-  TallyProblem problem;
   const auto table =
-      TallyTable::open_to_write(settings.directory, settings.shape, settings.durability, problem);
-  if (!table) {
-    complain(kName, problem.text);
-    return problem.exit;
-  }
+      SEMEL_TRY(TallyTable::open_to_write(settings.directory, settings.shape, settings.durability));
   const Result<tally::Answer> answer = (*table)->add(
       {settings.counter, settings.delta, id_of(settings, table->hasher())}, table->now_ms());
   if (!answer) {
-    complain(kName,
-             "cannot add to " + quoted(settings.directory) + ": " + table->why(answer.error()));
-    return answer.error().code == Errc::io ? Exit::failure : Exit::refused;
+    const Error error = table->cannot("add to " + quoted(settings.directory), answer.error());
+    if (error.code == Errc::io) return error;
+    complain(kName, error.message());
+    return Exit::refused;
   }
-  if (const std::string unclosed = table->close(); !unclosed.empty()) {
-    complain(kName, unclosed);
-    return Exit::failure;
-  }
+  SEMEL_TRY(table->close());
   const bool counted =
       answer->outcome == tally::Outcome::applied || answer->outcome == tally::Outcome::duplicate;
   std::string line = word_of(answer->outcome);
@@ -77,19 +66,16 @@ Command tally_add_command() {
       "Adds to a counter, once for each id however often it is tried",
       "Adds DELTA, or 1, to COUNTER in the table in DIRECTORY, which is made if it is not there. "
       "Writes 'applied' and the value, or 'duplicate' and the value if the id came before within "
-      "the "
-      "window: a retry is a success. 'stale', 'conflict' (exact tables: the id came with another "
-      "counter or delta), 'overflow' and 'full' say why nothing was counted. Without an id each "
-      "run "
-      "counts.\n"
+      "the window: a retry is a success. 'stale', 'conflict' (in exact tables: the id came with "
+      "another counter or delta), 'overflow' and 'full' say why nothing was counted. Without an "
+      "id each run counts.\n"
       "Exits with 0, with 1 if the table could not be read or written, with 2 if an option is "
-      "wrong, "
-      "with 3 if nothing was counted for one of these reasons.",
+      "wrong, with 3 if nothing was counted for one of these reasons.",
       {{"id", 'i', value_of("ID", kIdAllowed, settings->id, parse_id),
-        "what a retry repeats, and no other operation has; \\xNN stands for a byte"},
+        "the id, which a retry repeats and no other operation has; \\xNN stands for a byte"},
        {"client", 'c', value_of("NAME", kIdAllowed, settings->client, parse_id),
-        "who numbers its operations; in place of --id, with --sequence"},
-       {"sequence", 's', value_of("N", kSequenceAllowed, settings->sequence, parse_sequence),
+        "the client that numbers its operations; in place of --id, with --sequence"},
+       {"sequence", 's', value_of("N", kSequenceAllowed, settings->sequence, parse_unsigned),
         "the number of this operation of the client"}}};
   append(syntax.options, options_of(settings->shape));
   append(syntax.options, options_of(settings->durability, "every-write"));

@@ -1,4 +1,4 @@
-// semel tally info: what a table is, and how far it is to be trusted.
+// semel tally info: tells what a table is, and how far it can be trusted.
 #include <filesystem>
 #include <iomanip>
 #include <limits>
@@ -26,14 +26,15 @@ struct Facts {
   std::uint64_t disk_bytes = 0;
   TimeMs now_ms = 0;
 
-  // New operations that were taken for retries, if the ids in the window all met the filter as it is.
+  // Returns how many new operations were taken for retries, if all ids in the window met the filter
+  // as it is now.
   double undercount() const {
     return info.false_positive_rate * static_cast<double>(info.recalled);
   }
-  bool keyed() const { return info.recogniser.hash.kind == HashKind::keyed; }
+  bool keyed() const { return info.recognition.hash.kind == HashKind::keyed; }
 };
 
-// Of a directory that may be in use: a file that vanishes meanwhile counts as nothing.
+// Adds up the files of a directory that may be in use: a file that vanishes meanwhile counts as 0.
 std::uint64_t bytes_in(const std::string& directory) {
   std::uint64_t bytes = 0;
   std::error_code error;
@@ -55,14 +56,14 @@ std::string members_text(const tally::Members& members) {
 
 std::string text_of(const Facts& facts) {
   const auto& info = facts.info;
-  const auto& goal = info.recogniser;
+  const auto& goal = info.recognition;
   std::ostringstream out;
   out << std::setprecision(2);
   out << "counters         " << grouped(facts.counters.count) << "\nsum              "
       << decimal(facts.counters.sum) << "\nrecognise        " << word_of(goal.kind)
       << "\nwindow           " << window_text(info, facts.now_ms) << "\nids              "
       << grouped(info.recalled) << " in the window, " << grouped(goal.ids) << " expected\n";
-  if (goal.kind != tally::Recogniser::Kind::exact) {
+  if (goal.kind != tally::Recognition::Kind::exact) {
     out << "error            " << info.false_positive_rate << " now, at most " << goal.fpr
         << "\nunder-count      " << facts.undercount() << " expected of the ids in the window\n";
   }
@@ -70,13 +71,13 @@ std::string text_of(const Facts& facts) {
       << in_units(info.recogniser_bytes) << " for ids, "
       << (goal.max_bytes == kNoCap
               ? std::string("no limit")
-              : "at most " + in_units(goal.max_bytes) + ", then " + word_of(goal.when_full))
-      << "\ndisk             " << in_units(facts.disk_bytes) << "\nsite             "
-      << info.log.site << "\nmembers          " << members_text(info.log.members)
-      << "\nnot folded       " << grouped(info.unfolded) << " operations";
+              : "at most " + in_units(goal.max_bytes) + ", then " + word_of(goal.on_full))
+      << "\ndisk             " << in_units(facts.disk_bytes) << "\nsite             " << info.site
+      << "\nmembers          " << members_text(info.members) << "\nnot folded       "
+      << grouped(info.unfolded) << " operations";
   if (info.waiting_for) out << ", waiting for site " << *info.waiting_for;
   out << '\n';
-  if (info.log.superseded) {
+  if (info.superseded) {
     out << "superseded       others hold operations of this site that it does not: it was restored "
            "from a backup, or its id is used twice\n";
   }
@@ -88,51 +89,41 @@ std::string text_of(const Facts& facts) {
 
 std::string json_of(const Facts& facts) {
   const auto& info = facts.info;
-  const auto& goal = info.recogniser;
+  const auto& goal = info.recognition;
   std::ostringstream out;
   out << std::setprecision(std::numeric_limits<double>::digits10) << "{\"counters\":"
       << facts.counters.count
-      // A number of up to 128 bits, which most readers would round.
+      // As text: most readers would round a number of up to 128 bits.
       << ",\"sum\":\"" << decimal(facts.counters.sum) << "\",\"recognise\":\"" << word_of(goal.kind)
       << "\",\"window_ms\":" << goal.window_ms << ",\"kept_from_ms\":" << info.promise.kept_from_ms
       << ",\"forgotten_early\":" << info.counts.forgotten_early
       << ",\"ids_in_window\":" << info.recalled << ",\"ids_expected\":" << goal.ids
-      << ",\"error_bound\":" << (goal.kind == tally::Recogniser::Kind::exact ? 0 : goal.fpr)
+      << ",\"error_bound\":" << (goal.kind == tally::Recognition::Kind::exact ? 0 : goal.fpr)
       << ",\"error_now\":" << info.false_positive_rate
       << ",\"expected_undercount\":" << facts.undercount() << ",\"hash\":\""
       << (facts.keyed() ? "keyed" : "fast") << "\",\"memory_bytes\":" << info.recogniser_bytes
       << ",\"memory_limit_bytes\":"
-      << (goal.max_bytes == kNoCap ? "null" : std::to_string(goal.max_bytes)) << ",\"when_full\":\""
-      << word_of(goal.when_full) << "\",\"disk_bytes\":" << facts.disk_bytes
-      << ",\"site\":" << info.log.site << ",\"members\":[";
+      << (goal.max_bytes == kNoCap ? "null" : std::to_string(goal.max_bytes)) << ",\"on_full\":\""
+      << word_of(goal.on_full) << "\",\"disk_bytes\":" << facts.disk_bytes
+      << ",\"site\":" << info.site << ",\"members\":[";
   const char* separator = "";
-  for (const auto& member : info.log.members.all()) {
+  for (const auto& member : info.members.all()) {
     out << std::exchange(separator, ",") << "{\"site\":" << member.site
         << ",\"retired\":" << (member.retired ? "true" : "false") << '}';
   }
   out << "],\"not_folded\":" << info.unfolded
       << ",\"waiting_for\":" << (info.waiting_for ? std::to_string(*info.waiting_for) : "null")
-      << ",\"superseded\":" << (info.log.superseded ? "true" : "false") << ",\"forked\":[";
+      << ",\"superseded\":" << (info.superseded ? "true" : "false") << ",\"forked\":[";
   separator = "";
   for (const SiteId site : info.forked) out << std::exchange(separator, ",") << site;
   out << "]}\n";
   return out.str();
 }
 
-Exit fail(const std::string& text, Exit exit = Exit::failure) {
-  complain(kName, text);
-  return exit;
-}
-
-Exit info(const Settings& settings) {
-  TallyProblem problem;
-  const auto table = TallyTable::open_to_read(settings.directory, problem);
-  if (!table) return fail(problem.text, problem.exit);
+Result<Exit> info(const Settings& settings) {
+  const auto table = SEMEL_TRY(TallyTable::open_to_read(settings.directory));
   const Result<tally::RangeSum> counters = table->sum({});
-  if (!counters) {
-    return fail("cannot read " + cli::quoted(settings.directory) + ": " +
-                table->why(counters.error()));
-  }
+  if (!counters) return table->cannot("read " + cli::quoted(settings.directory), counters.error());
   const Facts facts{(*table)->info(), *counters, bytes_in(settings.directory), table->now_ms()};
   return print(kName, settings.json ? json_of(facts) : text_of(facts));
 }

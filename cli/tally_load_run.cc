@@ -54,7 +54,7 @@ class TallyLoad {
     }
     report_.seconds = std::chrono::duration<double>(steady_clock::now() - start_).count();
     const tally::TallyStore::Info info = table_->info();
-    report_.window_ms = info.recogniser.window_ms;
+    report_.window_ms = info.recognition.window_ms;
     if (plan_.ids != IdForm::none) report_.window = window_text(info, table_.now_ms());
     report_.expected_undercount = info.expected_undercount;
     report_.memory_bytes = info.recogniser_bytes;
@@ -62,13 +62,13 @@ class TallyLoad {
   }
 
  private:
-  // Before every read; false if there is to be none.
+  // Called before every read. False if nothing more is to be read.
   bool ready(int fd) const {
     for (;;) {
       if (stop_.received() != 0) return false;
       std::array<pollfd, 2> polled = {pollfd{fd, POLLIN, 0}, pollfd{stop_.fd(), POLLIN, 0}};
       if (::poll(polled.data(), polled.size(), -1) < 0) continue;
-      // A signal that comes with the end of the input leaves half a line behind: that is no record.
+      // A signal that comes with the end of the input leaves half a line, which is not a record.
       if (polled[1].revents != 0 || stop_.received() != 0) return false;
       if (polled[0].revents != 0) return true;
     }
@@ -79,10 +79,10 @@ class TallyLoad {
     line_ += chunk.header_lines;
     for (std::string_view rest = chunk.text(); !rest.empty() && sound_ && !stopped_;) {
       const Cut cut = cut_record(plan_.input.syntax, rest, true);
-      const std::string problem =
-          cut.unclosed ? "a quote is not closed" : read(rest.substr(0, cut.size), *chunk.columns);
+      const Result<void> done = cut.unclosed ? Error{Errc::invalid, "a quote is not closed"}
+                                             : read(rest.substr(0, cut.size), *chunk.columns);
       ++report_.records;
-      if (!problem.empty()) unreadable(problem);
+      if (!done) unreadable(done.error().message());
       line_ += cut.lines;
       rest.remove_prefix(cut.size);
       if (additions_.size() == kBatch) apply();
@@ -91,51 +91,54 @@ class TallyLoad {
     if (plan_.progress && steady_clock::now() >= next_progress_) show_progress();
   }
 
-  // A problem, or the record is the next addition.
-  std::string read(std::string_view record, const Columns& columns) {
-    if (std::string problem = fields_.read(record, columns); !problem.empty()) {
+  // Reads a record, which becomes the next addition.
+  Result<void> read(std::string_view record, const Columns& columns) {
+    if (const auto fields = fields_.read(record, columns); !fields) {
+      const std::string problem = fields.error().message();
       const bool missing = problem.starts_with("there is no ") && plan_.ids == IdForm::opaque;
-      return missing ? problem + "; allowed: counter, delta and id, or --no-ids" : problem;
+      if (!missing) return fields;
+      return unreadable_record(problem + "; allowed: counter, delta and id, or --no-ids");
     }
     const auto& texts = fields_.texts();
     std::string& counter = counters_[additions_.size()];
-    if (!bytes_of(texts[0], counter)) return kBackslash;
+    if (!bytes_of(texts[0], counter)) return unreadable_record(kBackslash);
     if (counter.size() > limits::kCounterNameBytes) {
-      return "the name of the counter has " + std::to_string(counter.size()) +
-             " bytes; allowed: at most 2048";
+      return unreadable_record("the name of the counter has " + std::to_string(counter.size()) +
+                               " bytes; allowed: at most 2048");
     }
     const auto delta = parse_delta(texts[1]);
-    if (!delta)
-      return "the delta cannot be " + cli::quoted(texts[1]) + "; allowed: " + kDeltaAllowed;
-    tally::OperationId id;
-    if (std::string problem = read_id(texts, id); !problem.empty()) return problem;
+    if (!delta) {
+      return unreadable_record("the delta cannot be " + cli::quoted(texts[1]) +
+                               "; allowed: " + kDeltaAllowed);
+    }
+    const tally::OperationId id = SEMEL_TRY(read_id(texts));
     additions_.push_back({counter, *delta, id});
     lines_.push_back(line_);
-    return "";
+    return {};
   }
 
-  std::string read_id(const std::vector<std::string_view>& texts, tally::OperationId& id) {
-    if (plan_.ids == IdForm::none) return "";
-    if (!bytes_of(texts[2], id_text_)) return kBackslash;
+  Result<tally::OperationId> read_id(const std::vector<std::string_view>& texts) {
+    if (plan_.ids == IdForm::none) return tally::OperationId::none();
+    if (!bytes_of(texts[2], id_text_)) return unreadable_record(kBackslash);
     const bool numbered = plan_.ids == IdForm::numbered;
-    const char* const what = numbered ? "the client" : "the id";
-    if (id_text_.empty()) return std::string(what) + " is empty; allowed: 1 to 1024 bytes";
+    const std::string name = numbered ? "the client" : "the id";
+    if (id_text_.empty()) return unreadable_record(name + " is empty; allowed: 1 to 1024 bytes");
     if (id_text_.size() > limits::kOperationIdBytes) {
-      return what + (" has " + std::to_string(id_text_.size())) + " bytes; allowed: at most 1024";
+      return unreadable_record(name + " has " + std::to_string(id_text_.size()) +
+                               " bytes; allowed: at most 1024");
     }
-    if (!numbered) {
-      id = *tally::opaque_id(table_.hasher(), id_text_);
-      return "";
-    }
-    const auto sequence = parse_sequence(texts[3]);
+    if (!numbered) return *tally::opaque_id(table_.hasher(), id_text_);
+    const auto sequence = parse_unsigned(texts[3]);
     if (!sequence) {
-      return "the sequence cannot be " + cli::quoted(texts[3]) + "; allowed: " + kSequenceAllowed;
+      return unreadable_record("the sequence cannot be " + cli::quoted(texts[3]) +
+                               "; allowed: " + kSequenceAllowed);
     }
-    id = *tally::numbered_id(table_.hasher(), id_text_, *sequence);
-    return "";
+    return *tally::numbered_id(table_.hasher(), id_text_, *sequence);
   }
 
-  // TSV has no other way to write a tab or a newline.
+  static Error unreadable_record(std::string why) { return {Errc::invalid, std::move(why)}; }
+
+  // Unescapes a text in TSV, which has no other way to write a tab or a newline.
   bool bytes_of(std::string_view text, std::string& to) const {
     if (plan_.input.syntax.format != Format::tsv || text.find('\\') == std::string_view::npos) {
       to.assign(text);
@@ -148,7 +151,7 @@ class TallyLoad {
   }
 
   void unreadable(const std::string& problem) {
-    apply();  // what came before it
+    apply();  // the records before it
     if (!sound_) return;
     ++report_.unreadable;
     stopped_ = !plan_.skip_unreadable;
@@ -160,8 +163,11 @@ class TallyLoad {
     const std::span<tally::Answer> answers(answers_.data(), additions_.size());
     const Result<void> added = table_->add(additions_, answers, table_.now_ms());
     if (!added) {
-      tell("cannot add to " + cli::quoted(table_.path()) + " from " + name_of(input_) + " line " +
-           std::to_string(lines_.front() + 1) + " on: " + table_.why(added.error()));
+      tell(table_
+               .cannot("add to " + cli::quoted(table_.path()) + " from " + name_of(input_) +
+                           " line " + std::to_string(lines_.front() + 1) + " on",
+                       added.error())
+               .message());
       sound_ = false;
     }
     for (std::size_t i = 0; sound_ && i < answers.size(); ++i) count(answers[i].outcome, lines_[i]);
@@ -199,7 +205,7 @@ class TallyLoad {
   }
 
   void tell_line(std::uint64_t line, const std::string& text) {
-    // The line that ends the run is always told.
+    // The line that ends the run is always reported.
     if (problems_++ >= kProblemsShown && !stopped_) return;
     tell(name_of(input_) + " line " + std::to_string(line + 1) + ": " + text);
   }
@@ -217,7 +223,7 @@ class TallyLoad {
     next_progress_ = now + kProgressEvery;
   }
 
-  // Before anything else is written there.
+  // REQUIRES: called before anything else is written there.
   void hide_progress() {
     if (std::exchange(shown_, false)) (void)write_all(STDERR_FILENO, "\033[K");
   }
@@ -238,8 +244,8 @@ class TallyLoad {
   std::string id_text_;
 
   std::size_t input_ = 0;
-  std::uint64_t line_ = 0;      // of the input, that is read next
-  std::uint64_t problems_ = 0;  // lines that were told, or would have been
+  std::uint64_t line_ = 0;      // the next line of the input
+  std::uint64_t problems_ = 0;  // lines that were reported, or would have been
   bool sound_ = true;
   bool stopped_ = false;  // by a record that could not be read
 

@@ -1,8 +1,8 @@
-// The work of `semel tally load`: records of inputs become operations on a table.
+// TallyLoad: the work of `semel tally load`, which applies records of inputs to a table.
 //
-// Contract  Records are applied in their order, some thousand at a time: what was read is applied
-//           before the next wait for input. A record that is not counted is told with its line.
-//           One that cannot be read ends the run after all before it is applied, or is skipped.
+// Contract  Records are applied in their order, some thousand at a time, and before the next wait
+//           for input. A record that is not counted is reported with its line. A record that cannot
+//           be read is skipped, or ends the run after all records before it are applied.
 //           An input that cannot be read is reported, and the next one is read.
 //           SIGINT, SIGTERM and SIGHUP end the run as the end of the input would; a second one
 //           kills.
@@ -50,7 +50,7 @@ struct TallyLoadReport {
 struct TallyLoadEnd {
   bool sound = true;     // the table took what it was given
   bool complete = true;  // all inputs were read, and no record stopped the run
-  int signal = 0;        // that ended it
+  int signal = 0;        // the signal that ended it, or 0
 };
 
 TallyLoadEnd run_tally_load(const TallyLoadPlan& plan, TallyTable& table, TallyLoadReport& report);

@@ -1,4 +1,4 @@
-// semel tally get, top and sum: what the counters of a table say.
+// semel tally get, top and sum: read the counters of a table.
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,45 +26,49 @@ struct Settings {
   bool smallest = false;
 };
 
-// One run of one of them.
+// Runs one of the three.
 class Reading {
  public:
   explicit Reading(const Settings& settings) : settings_(settings) {}
 
-  Exit get() {
+  Result<Exit> get() {
     const auto& range = settings_.range;
     if (!settings_.counters.empty() && (range.first || range.end || range.prefix)) {
-      return fail("COUNTER and a range exclude each other; allowed: one of them", Exit::usage);
+      return usage_error("COUNTER and a range exclude each other; allowed: one of them");
     }
-    if (!open()) return exit_;
+    SEMEL_TRY(open());
     LineWriter out(File::borrow(STDOUT_FILENO), "standard output");
     if (settings_.counters.empty()) {
-      scan([&](std::string_view counter, int128 sum) {
+      const auto scanned = scan([&](std::string_view counter, int128 sum) {
         out.append(line_of(counter, sum));
         return !out.error();
       });
+      SEMEL_TRY(finish(out));
+      SEMEL_TRY(scanned);
+      return Exit::success;
     }
+    Exit exit = Exit::success;
     for (const std::string& counter : settings_.counters) {
-      const Result<std::optional<std::int64_t>> value = (*table_)->get(counter);
-      if (!value || !*value) out.flush();  // so that all comes in order on a terminal
-      if (!value) {
-        fail("cannot read " + quoted(counter) + ": " + table_->why(value.error()));
-      } else if (!*value) {
-        fail("there is no counter " + quoted(counter));
-      } else {
-        out.append(line_of(counter, **value));
+      const Result<std::int64_t> value = value_of(counter);
+      if (value) {
+        out.append(line_of(counter, *value));
+        continue;
       }
+      out.flush();  // so that all comes in order on a terminal
+      complain(settings_.name, value.error().message());
+      exit = Exit::failure;
     }
-    return finish(out);
+    SEMEL_TRY(finish(out));
+    return exit;
   }
 
-  Exit top() {
-    if (!open()) return exit_;
+  Result<Exit> top() {
+    SEMEL_TRY(open());
     std::vector<Ranked> heap;  // the worst of the best first
-    scan([&](std::string_view counter, int128 sum) {
+    SEMEL_TRY(scan([&](std::string_view counter, int128 sum) {
       const int128 rank = settings_.smallest ? -sum : sum;
       if (heap.size() == settings_.most) {
-        // Names ascend: of equal sums the one that is there comes first.
+        // Names ascend: of equal sums, the one that is there comes first.
         if (rank <= heap.front().rank) return true;
         std::pop_heap(heap.begin(), heap.end());
         heap.pop_back();
@@ -72,20 +76,20 @@ class Reading {
       heap.push_back({rank, std::string(counter)});
       std::push_heap(heap.begin(), heap.end());
       return true;
-    });
-    if (exit_ != Exit::success) return exit_;
+    }));
     std::sort_heap(heap.begin(), heap.end());
     LineWriter out(File::borrow(STDOUT_FILENO), "standard output");
     for (const Ranked& one : heap) {
       out.append(line_of(one.counter, settings_.smallest ? -one.rank : one.rank));
     }
-    return finish(out);
+    SEMEL_TRY(finish(out));
+    return Exit::success;
   }
 
-  Exit sum() {
-    if (!open()) return exit_;
+  Result<Exit> sum() {
+    SEMEL_TRY(open());
     const Result<tally::RangeSum> sum = table_->sum(names());
-    if (!sum) return cannot_read(sum.error());
+    if (!sum) return cannot_read(settings_.directory, sum.error());
     return print(settings_.name,
                  "sum\t" + decimal(sum->sum) + "\ncounters\t" + std::to_string(sum->count) + '\n');
   }
@@ -94,22 +98,17 @@ class Reading {
   struct Ranked {
     int128 rank;
     std::string counter;
-    // Better: what the heap keeps longest, and the order in which they are written.
+    // Returns true if this one is better: it stays longer in the heap, and is written first.
     bool operator<(const Ranked& other) const {
       return rank != other.rank ? rank > other.rank : counter < other.counter;
     }
   };
 
-  bool open() {
+  Result<void> open() {
     range_ = settings_.range.range();
-    if (!range_) {
-      fail(kEmptyRange, Exit::usage);
-      return false;
-    }
-    TallyProblem problem;
-    table_ = TallyTable::open_to_read(settings_.directory, problem);
-    if (!table_) fail(problem.text, problem.exit);
-    return table_ != nullptr;
+    if (!range_) return usage_error(kEmptyRange);
+    table_ = SEMEL_TRY(TallyTable::open_to_read(settings_.directory));
+    return {};
   }
 
   tally::NameRange names() const {
@@ -117,33 +116,36 @@ class Reading {
             range_->end ? std::optional<std::string_view>(*range_->end) : std::nullopt};
   }
 
-  void scan(const tally::Counters::Visit& visit) {
+  Result<void> scan(const tally::VisitCounter& visit) {
     const Result<void> scanned = (*table_)->scan(names(), visit);
-    if (!scanned) cannot_read(scanned.error());
+    if (!scanned) return cannot_read(settings_.directory, scanned.error());
+    return {};
+  }
+
+  Result<std::int64_t> value_of(const std::string& counter) const {
+    const Result<std::optional<std::int64_t>> value = (*table_)->get(counter);
+    if (!value) return cannot_read(counter, value.error());
+    if (!*value) return Error{Errc::outside, "there is no counter " + quoted(counter)};
+    return **value;
   }
 
   static std::string line_of(std::string_view counter, int128 value) {
     return escaped(counter) + '\t' + decimal(value) + '\n';
   }
 
-  Exit fail(const std::string& text, Exit exit = Exit::failure) {
-    complain(settings_.name, text);
-    return exit_ = exit;
+  Error cannot_read(const std::string& name, const Error& error) const {
+    return table_->cannot("read " + quoted(name), error);
   }
 
-  Exit cannot_read(const Error& error) {
-    return fail("cannot read " + quoted(settings_.directory) + ": " + table_->why(error));
-  }
-
-  Exit finish(LineWriter& out) {
+  static Result<void> finish(LineWriter& out) {
     out.flush();
-    return out.error() ? fail(cannot("write", out.name(), out.error())) : exit_;
+    if (out.error()) return io_error("write", out.name(), out.error());
+    return {};
   }
 
   const Settings& settings_;
   std::optional<KeyRange> range_;
   std::unique_ptr<TallyTable> table_;
-  Exit exit_ = Exit::success;
 };
 
 std::shared_ptr<Settings> settings_for(const Syntax& syntax) {

@@ -1,7 +1,6 @@
 #include "cli/tally_table.h"
 
 #include <algorithm>
-#include <charconv>
 #include <sstream>
 #include <utility>
 
@@ -15,19 +14,19 @@ namespace semel::cli {
 namespace {
 
 using tally::Durability;
-using tally::Recogniser;
+using tally::Recognition;
 using tally::TallyDirectory;
 using tally::TallyStore;
 
 static_assert(limits::kCounterNameBytes == 2048 && limits::kOperationIdBytes == 1024,
               "kCounterAllowed and kIdAllowed say so");
 
-const std::vector<std::pair<std::string, Recogniser::Kind>> kKinds = {
-    {"clients", Recogniser::Kind::clients},
-    {"filter", Recogniser::Kind::filter},
-    {"exact", Recogniser::Kind::exact}};
-const std::vector<std::pair<std::string, WhenFull>> kWhenFull = {{"refuse", WhenFull::refuse},
-                                                                 {"forget", WhenFull::forget}};
+const std::vector<std::pair<std::string, Recognition::Kind>> kKinds = {
+    {"clients", Recognition::Kind::clients},
+    {"filter", Recognition::Kind::filter},
+    {"exact", Recognition::Kind::exact}};
+const std::vector<std::pair<std::string, OnFull>> kOnFull = {{"refuse", OnFull::refuse},
+                                                             {"forget", OnFull::forget}};
 const std::vector<std::pair<std::string, Durability>> kDurabilities = {
     {"none", Durability::none},
     {"periodic", Durability::periodic},
@@ -49,25 +48,35 @@ std::string memory_text(std::uint64_t bytes) {
   return bytes == kNoCap ? "without --memory" : "--memory " + std::to_string(bytes);
 }
 
-Recogniser::Goal goal_of(const ShapeOptions& shape, HashId hash) {
-  Recogniser::Goal goal;
-  goal.kind = shape.recognise.value_or(goal.kind);
+std::optional<Recognition::Kind> kind_asked_for(const ShapeOptions& shape) {
+  if (shape.exact) return Recognition::Kind::exact;
+  if (shape.filter) return Recognition::Kind::filter;
+  return std::nullopt;
+}
+
+std::string kind_text(Recognition::Kind kind) {
+  return kind == Recognition::Kind::clients ? "neither --exact nor --filter" : "--" + word_of(kind);
+}
+
+Recognition goal_of(const ShapeOptions& shape, HashId hash) {
+  Recognition goal;
+  goal.kind = kind_asked_for(shape).value_or(goal.kind);
   goal.window_ms = shape.window_ms.value_or(goal.window_ms);
   goal.fpr = shape.error.value_or(goal.fpr);
   goal.ids = shape.ids.value_or(goal.ids);
   goal.max_bytes = shape.memory_bytes.value_or(goal.max_bytes);
-  goal.when_full = shape.when_full.value_or(goal.when_full);
+  goal.on_full = shape.on_full.value_or(goal.on_full);
   goal.hash = hash;
   return goal;
 }
 
-// What the table has and what is asked for beside, where they differ; empty if they do not.
-std::string difference(const Recogniser::Goal& has, const ShapeOptions& asked) {
+// Refuses options that do not agree with what the table has.
+Result<void> check_shape(const Recognition& has, const ShapeOptions& asked) {
   const auto differs = [](const std::string& is, const std::string& wanted) {
-    return "it was made with " + is + ", and cannot go on with " + wanted;
+    return usage_error("it was made with " + is + ", and cannot go on with " + wanted);
   };
-  if (asked.recognise && *asked.recognise != has.kind) {
-    return differs("--recognise " + word_of(has.kind), "--recognise " + word_of(*asked.recognise));
+  if (const auto kind = kind_asked_for(asked); kind && *kind != has.kind) {
+    return differs(kind_text(has.kind), kind_text(*kind));
   }
   if (asked.window_ms && *asked.window_ms != has.window_ms) {
     return differs("--window " + duration_text(has.window_ms),
@@ -82,37 +91,55 @@ std::string difference(const Recogniser::Goal& has, const ShapeOptions& asked) {
   if (asked.memory_bytes && *asked.memory_bytes != has.max_bytes) {
     return differs(memory_text(has.max_bytes), memory_text(*asked.memory_bytes));
   }
-  if (asked.when_full && *asked.when_full != has.when_full) {
-    return differs("--when-full " + word_of(has.when_full),
-                   "--when-full " + word_of(*asked.when_full));
+  if (asked.on_full && *asked.on_full != has.on_full) {
+    return differs("--on-full " + word_of(has.on_full), "--on-full " + word_of(*asked.on_full));
   }
-  return "";
+  return {};
 }
 
-// What is wrong with the options taken together; empty if nothing.
-std::string contradiction(const ShapeOptions& shape, const DurabilityOptions& durability) {
-  if (shape.error && shape.recognise == Recogniser::Kind::exact) {
-    return "--error and --recognise exact exclude each other; allowed: one of them";
+// Refuses a key file that does not agree with how the table hashes its ids.
+Result<void> check_secret(HashId has, bool key_file, HashId asked) {
+  const bool keyed = has.kind == HashKind::keyed;
+  if (keyed && !key_file) {
+    return usage_error("its ids are hashed with a secret; allowed: with --key-file");
   }
-  if (shape.window_ms == TimeMs{0}) return "--window cannot be '0'; allowed: 1ms or more";
+  if (!key_file || has == asked) return {};
+  return usage_error(
+      keyed ? "its ids are hashed with another secret; allowed: the --key-file it was made with"
+            : "its ids are hashed without a secret; allowed: without --key-file");
+}
+
+// Refuses options that contradict each other.
+Result<void> check_options(const ShapeOptions& shape, const DurabilityOptions& durability) {
+  if (shape.exact && shape.filter) {
+    return usage_error("--exact and --filter exclude each other; allowed: one of them");
+  }
+  if (shape.error && shape.exact) {
+    return usage_error("--error and --exact exclude each other; allowed: one of them");
+  }
+  if (shape.window_ms == TimeMs{0}) {
+    return usage_error("--window cannot be '0'; allowed: 1ms or more");
+  }
   if (durability.period_ms && durability.durability != Durability::periodic) {
-    return "--period is for --durability periodic; allowed: both";
+    return usage_error("--period is for --durability periodic; allowed: both");
   }
-  if (durability.period_ms == TimeMs{0}) return "--period cannot be '0'; allowed: 1ms or more";
-  return "";
+  if (durability.period_ms == TimeMs{0}) {
+    return usage_error("--period cannot be '0'; allowed: 1ms or more");
+  }
+  return {};
 }
 
-std::string cannot_open(const std::string& path, const Error& error, const std::string& why) {
-  return "cannot open " + quoted(path) + ": " +
-         (error.code == Errc::busy ? "it is in use by another process"
-          : why.empty()            ? error.what
-                                   : why);
+// The directory is named on the command line, but whether a table is there is no matter of usage.
+Error cannot_open(const std::string& path, const Error& error) {
+  return {error.code == Errc::invalid ? Errc::io : error.code,
+          "cannot open " + quoted(path) + ": " +
+              (error.code == Errc::busy ? "it is in use by another process" : error.message())};
 }
 
 }  // namespace
 
-std::string word_of(Recogniser::Kind kind) { return word_in(kKinds, kind); }
-std::string word_of(WhenFull when_full) { return word_in(kWhenFull, when_full); }
+std::string word_of(Recognition::Kind kind) { return word_in(kKinds, kind); }
+std::string word_of(OnFull on_full) { return word_in(kOnFull, on_full); }
 
 std::string word_of(tally::Outcome outcome) {
   switch (outcome) {
@@ -151,23 +178,23 @@ std::string reason_of(tally::Outcome outcome) {
 
 std::vector<Option> options_of(ShapeOptions& to) {
   return {
-      {"recognise", 'r', choice_value("KIND", to.recognise, kKinds),
-       "of a new table: how retries are recognised: clients (numbered operations exactly, other "
-       "ids by a filter), filter (all ids by a filter) or exact (a digest of each) (default "
-       "clients)"},
+      {"exact", 'x', flag_value(to.exact),
+       "for a new table: recognise retries by a digest of each id (default: numbered operations "
+       "exactly, other ids by a filter)"},
+      {"filter", 'F', flag_value(to.filter), "for a new table: recognise all ids by a filter"},
       {"window", 'w', duration_value("TIME", to.window_ms),
-       "of a new table: for how long an id is recognised; it may be up to twice as long (default "
+       "for a new table: how long an id is recognised; it may be up to twice as long (default "
        "10m)"},
       {"error", 'e', error_rate_value(to.error),
-       "of a new table: the probability, at most, that a filter takes a new id for a retry "
+       "for a new table: the probability, at most, that a filter takes a new id for a retry "
        "(default 1e-6)"},
       {"ids", 'n', count_value("N", to.ids, 1, std::uint64_t{1} << 39),
-       "of a new table: how many ids are expected in a window; more may come (default 65536)"},
+       "for a new table: how many ids are expected in a window; more may come (default 65536)"},
       {"memory", 'm', bytes_value("SIZE", to.memory_bytes, 8192, kNoCap - 1),
-       "of a new table: the most that ids may take (default: no limit)"},
-      {"when-full", 'W', choice_value("ACTION", to.when_full, kWhenFull),
-       "of a new table: what to do when they take as much: refuse new ones, or forget the oldest "
-       "before their time (default refuse)"},
+       "for a new table: the most memory that ids may take (default: no limit)"},
+      {"on-full", 'O', choice_value("ACTION", to.on_full, kOnFull),
+       "for a new table: what to do at that limit: refuse new ids, or forget the oldest before "
+       "their time (default refuse)"},
       {"key-file", 'k', path_value("FILE", to.key_file),
        "the secret of the digests of ids, for ids that somebody may forge: 32 bytes, or 64 "
        "hexadecimal digits; always the same for one table (default: digests without a secret)"}};
@@ -179,66 +206,41 @@ std::vector<Option> options_of(DurabilityOptions& to, const std::string& default
            "none (when the system pleases) (default " +
                default_durability + ")"},
           {"period", 'P', duration_value("TIME", to.period_ms),
-           "of --durability periodic (default 1s)"}};
+           "the period of --durability periodic (default 1s)"}};
 }
 
-std::unique_ptr<TallyTable> TallyTable::open_to_write(const std::string& path,
-                                                      const ShapeOptions& shape,
-                                                      const DurabilityOptions& durability,
-                                                      TallyProblem& problem) {
-  if (std::string wrong = contradiction(shape, durability); !wrong.empty()) {
-    problem = {std::move(wrong), Exit::usage};
-    return nullptr;
-  }
+Result<std::unique_ptr<TallyTable>> TallyTable::open_to_write(const std::string& path,
+                                                              const ShapeOptions& shape,
+                                                              const DurabilityOptions& durability) {
+  SEMEL_TRY(check_options(shape, durability));
   Hasher hasher = Hasher::fast(0);
   if (shape.key_file) {
-    const std::optional<Secret> secret = read_secret(shape.key_file, problem.text);
-    if (!secret) return nullptr;
-    hasher = Hasher::keyed(DigestKey(*secret, KeyPurpose::key));
+    const Secret secret = SEMEL_TRY(read_secret(shape.key_file));
+    hasher = Hasher::keyed(DigestKey(secret, KeyPurpose::key));
   }
   TallyStore::Settings settings;
   settings.durability = durability.durability;
   settings.period_ms = durability.period_ms.value_or(settings.period_ms);
-  std::string why;
-  auto directory = TallyDirectory::open(path, settings, &why);
+  auto directory = TallyDirectory::open(path, settings);
   if (!directory && directory.error().code == Errc::invalid) {  // there is none
-    settings.recogniser = goal_of(shape, hasher.id());
-    why.clear();
-    directory = TallyDirectory::open(path, settings, &why);
+    settings.recognition = goal_of(shape, hasher.id());
+    directory = TallyDirectory::open(path, settings);
   }
-  if (!directory) {
-    problem.text = cannot_open(path, directory.error(), why);
-    return nullptr;
-  }
-  const Recogniser::Goal goal = (*directory)->table().info().recogniser;
-  std::string wrong = difference(goal, shape);
-  const bool keyed = goal.hash.kind == HashKind::keyed;
-  if (wrong.empty() && keyed && !shape.key_file) {
-    wrong = "its ids are hashed with a secret; allowed: with --key-file";
-  } else if (wrong.empty() && shape.key_file && goal.hash != hasher.id()) {
-    wrong = keyed
-                ? "its ids are hashed with another secret; allowed: the --key-file it was made with"
-                : "its ids are hashed without a secret; allowed: without --key-file";
-  }
-  if (!wrong.empty()) {
-    problem = {"cannot use " + quoted(path) + ": " + wrong, Exit::usage};
-    return nullptr;
-  }
-  if (!keyed) hasher = Hasher::fast(goal.hash.seed);
+  if (!directory) return cannot_open(path, directory.error());
+  const Recognition goal = (*directory)->table().info().recognition;
+  Result<void> fits = check_shape(goal, shape);
+  if (fits) fits = check_secret(goal.hash, shape.key_file.has_value(), hasher.id());
+  if (!fits) return fits.error().about("cannot use " + quoted(path));
+  if (goal.hash.kind == HashKind::fast) hasher = Hasher::fast(goal.hash.seed);
   return std::unique_ptr<TallyTable>(
       new TallyTable(path, *std::move(directory), std::move(hasher)));
 }
 
-std::unique_ptr<TallyTable> TallyTable::open_to_read(const std::string& path,
-                                                     TallyProblem& problem) {
+Result<std::unique_ptr<TallyTable>> TallyTable::open_to_read(const std::string& path) {
   TallyStore::Settings settings;
   settings.read_only = true;
-  std::string why;
-  auto directory = TallyDirectory::open(path, settings, &why);
-  if (!directory) {
-    problem.text = cannot_open(path, directory.error(), why);
-    return nullptr;
-  }
+  auto directory = TallyDirectory::open(path, settings);
+  if (!directory) return cannot_open(path, directory.error());
   return std::unique_ptr<TallyTable>(new TallyTable(path, *std::move(directory), Hasher::fast(0)));
 }
 
@@ -269,21 +271,23 @@ Result<bool> TallyTable::has_forgotten_all() const {
 }
 
 std::string window_text(const TallyStore::Info& info, TimeMs now_ms) {
-  std::string text = duration_text(info.recogniser.window_ms);
+  std::string text = duration_text(info.recognition.window_ms);
   if (info.counts.forgotten_early > 0) {
     text += ", of which " + duration_text(now_ms - info.promise.kept_from_ms) + " are kept";
   }
   return text;
 }
 
-std::string TallyTable::why(const Error& error) const {
-  const std::string words = error.code == Errc::io ? directory_->store().problem() : "";
-  return words.empty() ? error.what : words;
+Error TallyTable::cannot(const std::string& what, const Error& error) const {
+  // Nothing that a table answers is a matter of usage.
+  return {error.code == Errc::invalid ? Errc::mismatch : error.code,
+          "cannot " + what + ": " + error.message()};
 }
 
-std::string TallyTable::close() const {
+Result<void> TallyTable::close() const {
   const Result<void> closed = directory_->close();
-  return closed ? "" : "cannot write " + quoted(path_) + ": " + closed.error().what;
+  if (!closed) return closed.error().about("cannot write " + quoted(path_));
+  return {};
 }
 
 std::optional<std::string> parse_counter(std::string_view text) {
@@ -298,17 +302,7 @@ std::optional<std::string> parse_id(std::string_view text) {
 
 std::optional<std::int64_t> parse_delta(std::string_view text) {
   if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
-  std::int64_t delta = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), delta);
-  if (error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
-  return delta;
-}
-
-std::optional<std::uint64_t> parse_sequence(std::string_view text) {
-  std::uint64_t sequence = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), sequence);
-  if (error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
-  return sequence;
+  return parse_integer(text);
 }
 
 std::string decimal(int128 number) {

@@ -1,9 +1,10 @@
 // TallyTable: the directory of a table that a subcommand was given, and how its ids are hashed.
 //
-// Contract  To write: a table that is not there is made, of the shape that is asked for. One that is
-//           there keeps its shape: what is asked for beside must agree, and a problem names what does
-//           not. To read: one that is not there is a problem, and one that another process has open is
-//           read as of this moment.
+// Contract  To write: a table that is not there is made, in the shape that the options ask for. A
+//           table that is there keeps its shape; options that do not agree with it are an error
+//           that names the first one.
+//           To read: a table that is not there is an error. A table that another process has open
+//           is read as of this moment.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,15 @@
 
 namespace semel::cli {
 
-// As given on the command line.
+// The options of a new table, as given on the command line.
 struct ShapeOptions {
-  std::optional<tally::Recogniser::Kind> recognise;
+  bool exact = false;
+  bool filter = false;
   std::optional<TimeMs> window_ms;
   std::optional<double> error;
   std::optional<std::uint64_t> ids;
   std::optional<std::uint64_t> memory_bytes;
-  std::optional<WhenFull> when_full;
+  std::optional<OnFull> on_full;
   std::optional<std::string> key_file;
 };
 std::vector<Option> options_of(ShapeOptions& to);
@@ -38,34 +40,26 @@ struct DurabilityOptions {
 };
 std::vector<Option> options_of(DurabilityOptions& to, const std::string& default_durability);
 
-struct TallyProblem {
-  std::string text;  // empty: there is none
-  Exit exit = Exit::failure;
-};
-
 class TallyTable {
  public:
-  // nullptr and a problem if it cannot be opened.
-  static std::unique_ptr<TallyTable> open_to_write(const std::string& path,
-                                                   const ShapeOptions& shape,
-                                                   const DurabilityOptions& durability,
-                                                   TallyProblem& problem);
-  static std::unique_ptr<TallyTable> open_to_read(const std::string& path, TallyProblem& problem);
+  static Result<std::unique_ptr<TallyTable>> open_to_write(const std::string& path,
+                                                           const ShapeOptions& shape,
+                                                           const DurabilityOptions& durability);
+  static Result<std::unique_ptr<TallyTable>> open_to_read(const std::string& path);
 
   const std::string& path() const { return path_; }
   tally::TallyStore& operator*() const { return directory_->table(); }
   tally::TallyStore* operator->() const { return &directory_->table(); }
-  // Returns whether there are counters, and all ids had left the window before the table was
+  // Returns true if there are counters, and all ids had left the window before the table was
   // opened: a retry of what was counted until then may count again.
   Result<bool> has_forgotten_all() const;
-  // By a scan: whoever asks once would read all counters to build the index, not only the range.
+  // Sums the counters by a scan. An index would read all counters first, not only the range.
   Result<tally::RangeSum> sum(const tally::NameRange& range) const;
   TimeMs now_ms() const { return directory_->now_ms(); }
-  // What is behind an error.
-  std::string why(const Error& error) const;
-  // Closes the directory, with all that was counted on disk. A problem, or nothing. REQUIRES:
-  // nothing is asked of it afterwards.
-  std::string close() const;
+  // Returns the error with the words of the store behind it, which cannot do `what`.
+  Error cannot(const std::string& what, const Error& error) const;
+  // Closes the directory, with all that was counted on disk. REQUIRES: not used afterwards.
+  Result<void> close() const;
   const Hasher& hasher() const { return hasher_; }  // REQUIRES: opened to write
 
  private:
@@ -77,15 +71,15 @@ class TallyTable {
   Hasher hasher_;
 };
 
-// The window of a table, and what is left of it if ids were forgotten early.
+// Returns the window of a table, and what is left of it if ids were forgotten early.
 std::string window_text(const tally::TallyStore::Info& info, TimeMs now_ms);
-std::string word_of(tally::Recogniser::Kind kind);
-std::string word_of(WhenFull when_full);
-// Why an operation was not counted. REQUIRES: neither applied nor duplicate.
+std::string word_of(tally::Recognition::Kind kind);
+std::string word_of(OnFull on_full);
+// Returns why an operation was not counted. REQUIRES: neither applied nor duplicate.
 std::string reason_of(tally::Outcome outcome);
 std::string word_of(tally::Outcome outcome);
 
-// Names and ids as bytes that may be escaped (escaped.h), of the length that a table takes.
+// Parse names and ids, in which bytes may be escaped (escaped.h), of a length that a table takes.
 std::optional<std::string> parse_counter(std::string_view text);
 std::optional<std::string> parse_id(std::string_view text);
 inline constexpr const char* kCounterAllowed =
@@ -96,7 +90,6 @@ inline constexpr const char* kIdAllowed =
 std::optional<std::int64_t> parse_delta(std::string_view text);
 inline constexpr const char* kDeltaAllowed =
     "a whole number from -9223372036854775808 to 9223372036854775807";
-std::optional<std::uint64_t> parse_sequence(std::string_view text);
 inline constexpr const char* kSequenceAllowed = "a whole number from 0 to 18446744073709551615";
 
 std::string decimal(int128 number);

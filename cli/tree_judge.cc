@@ -1,4 +1,4 @@
-// A judge over a tree of filters. Nodes come into being with the first record that names them.
+// A judge over a tree of filters. A node is made with the first record that names it.
 #include <algorithm>
 #include <iomanip>
 #include <limits>
@@ -12,9 +12,8 @@
 #include "cli/serial_judge.h"
 #include "cli/sift_report.h"
 #include "cli/stop_signal.h"
-#include "cli/windows.h"
 #include "client/remote_slice.h"
-#include "semel/core/arithmetic.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/slices/bloom_tree.h"
 #include "semel/slices/sliced_filter.h"
 #include "semel/slices/sliced_node.h"
@@ -23,15 +22,17 @@
 namespace semel::cli {
 namespace {
 
-// Of all keys, how many a node below the root is made for at first: 256, which take a KiB. It grows.
+// A node below the root is first made for this share of all keys: 256 keys, which take 1 KiB. It
+// grows.
 constexpr double kNodeShare = 256.0 / kFirstKeys;
 
-// The way to a node: the places that a record comes through, in one digest.
+// Returns the path to a node: all places that a record comes through, in one digest.
 Digest path_through(Digest parent, Digest place) {
   return {mix(parent.lo + place.lo), mix(parent.hi ^ place.hi)};
 }
 
-// Where two places meet by chance the nodes would be one: as likely as for the keys themselves.
+// Two paths with equal digests would share a node. That is as unlikely as equal digests of two
+// keys.
 std::string hexadecimal(Digest path) {
   std::ostringstream out;
   out << std::hex << std::setfill('0') << std::setw(16) << path.hi << std::setw(16) << path.lo;
@@ -45,22 +46,20 @@ class RemoteNodes {
   explicit RemoteNodes(const RemoteSettings& settings)
       : settings_(settings), owner_(make_owner()) {}
 
-  // One key, or one for each slice. problem() if there is none.
+  // Makes one key, or one for each slice. After a failure problem() has the reason.
   Result<std::vector<Slice*>> make(const TreePlan::Level& level, const std::string& path,
                                    double error, double share) {
     auto& cluster = clusters_[level.at];
     if (!cluster) {
-      auto connected = connect(*client::parse_url(level.at), settings_, problem_);
-      if (!connected) return connected.error();
+      auto connected = connect(*client::parse_url(level.at), settings_);
+      if (!connected) return keep(connected.error());
       cluster = *std::move(connected);
     }
     const std::string stream = settings_.stream + '/' + level.name;
     const bool first = !agreed_.contains(level.name);
     if (first) {
-      if (const auto same = client::expect_slices(*cluster, stream, level.slices, problem_);
-          !same) {
-        return same.error();
-      }
+      const auto same = client::expect_slices(*cluster, stream, level.slices);
+      if (!same) return keep(same.error());
     }
     const std::string name = stream + path;
     std::vector<std::string> names = {name};
@@ -71,9 +70,9 @@ class RemoteNodes {
     shape.error = error;
     shape.capacity = std::max<std::uint64_t>(
         64, static_cast<std::uint64_t>(static_cast<double>(shape.capacity) * share));
-    auto done = client::reserve(*cluster, keys, shape, problem_);
-    if (done && first) done = client::record_slices(*cluster, stream, level.slices, problem_);
-    if (!done) return done.error();
+    auto done = client::reserve(*cluster, keys, shape);
+    if (done && first) done = client::record_slices(*cluster, stream, level.slices);
+    if (!done) return keep(done.error());
     agreed_.insert(level.name);
     cluster->end_by(client::kNever);
     std::vector<Slice*> made;
@@ -90,10 +89,11 @@ class RemoteNodes {
     return made;
   }
 
-  // What a tree takes for a node that others stand in for is the end here: none stands in for a root.
+  // A tree takes a failed node for one that its parent can replace. Here a failure ends the run,
+  // because nothing replaces a root.
   std::string problem() const {
     for (const auto& slice : slices_) {
-      if (!slice->problem().empty()) return slice->problem();
+      if (slice->error()) return slice->error()->message();
     }
     return problem_;
   }
@@ -101,6 +101,11 @@ class RemoteNodes {
   std::size_t size() const { return slices_.size(); }
 
  private:
+  Error keep(Error error) {
+    problem_ = error.message();
+    return error;
+  }
+
   const RemoteSettings& settings_;
   std::string owner_;
   std::map<std::string, std::unique_ptr<client::Cluster>> clusters_;  // by URL
@@ -109,16 +114,13 @@ class RemoteNodes {
   std::string problem_;
 };
 
-template <class Maker>
 class TreeJudge final : public SerialJudge {
  public:
-  using W = std::decay_t<decltype(*std::declval<Maker>()(1.0, 1.0))>;
-
-  TreeJudge(TreePlan plan, double error, Maker maker, const RemoteSettings* remote)
+  TreeJudge(TreePlan plan, const Memory& memory, const RemoteSettings* remote)
       : plan_(std::move(plan)),
         // A new key is asked for on every level.
-        error_(error / static_cast<double>(plan_.levels.size())),
-        maker_(std::move(maker)) {
+        error_(memory.error / static_cast<double>(plan_.levels.size())),
+        memory_(memory) {
     if (remote != nullptr) {
       settings_ = *remote;
       remote_.emplace(*settings_);
@@ -208,7 +210,7 @@ class TreeJudge final : public SerialJudge {
     bool operator()(Digest a, Digest b) const { return a.lo != b.lo ? a.lo < b.lo : a.hi < b.hi; }
   };
 
-  // One for a node, or one for each of its slices.
+  // One window for a node, or one for each of its slices.
   Result<Slice*> make_node(std::size_t level, Digest path) {
     const std::uint32_t slices = plan_.levels[level].slices;
     const double share = (level == 0 ? 1 : kNodeShare) / slices;
@@ -220,9 +222,9 @@ class TreeJudge final : public SerialJudge {
       made = *std::move(remote);
     }
     while (made.size() < slices) {
-      auto window = maker_(share, error_);
+      auto window = Window::make(window_goal(memory_, share, error_), memory_.now_ms);
       if (!window) return window.error();
-      windows_.push_back(std::make_unique<WindowSlice<W>>(*std::move(window), 0));
+      windows_.push_back(std::make_unique<WindowSlice<Window>>(*std::move(window), 0));
       made.push_back(windows_.back().get());
     }
     if (slices == 1) return made.front();
@@ -244,7 +246,7 @@ class TreeJudge final : public SerialJudge {
     return *node;
   }
 
-  // The leaf at the end of the places; none if there is no room for it.
+  // Returns the leaf at the end of the places; nothing if there is no room for it.
   std::optional<std::size_t> leaf_of(const std::vector<Digest>& places) {
     std::size_t node = tree_->shape().root();
     Digest path{0, 0};
@@ -273,9 +275,9 @@ class TreeJudge final : public SerialJudge {
 
   std::string remote_problem() const { return remote_ ? remote_->problem() : ""; }
 
-  // A call to a server takes as long for many keys as for one: all that come to one leaf go together. The
-  // order of leaves is of no account once each key is asked for at the first place that it comes to:
-  // what comes later is a duplicate, whatever that one is.
+  // A call to a server takes as long for many keys as for one, so all keys of one leaf go together.
+  // Each key is asked for only at the first place that it comes to. Later ones are duplicates,
+  // whatever the first one is, so the order of leaves does not matter.
   bool judge_by_leaves(Chunk& chunk) {
     std::set<Digest, Less> met;
     std::map<std::size_t, std::vector<std::size_t>> leaves;
@@ -304,7 +306,7 @@ class TreeJudge final : public SerialJudge {
     return true;
   }
 
-  // What comes one after another to one leaf at one time goes in one call.
+  // Consecutive records of one leaf and one time go in one call.
   bool judge_in_order(Chunk& chunk) {
     for (std::size_t begin = 0; begin < chunk.records.size();) {
       if (chunk.fates[begin] != Fate::unknown) {
@@ -334,7 +336,7 @@ class TreeJudge final : public SerialJudge {
     return true;
   }
 
-  // Of a leaf in the mean: a new key is asked for once on every level.
+  // Measures the mean over the leaves. A new key is asked for once on every level.
   Trust measure() const override {
     Trust trust;
     for (const TreeLevel& level : tree_->levels()) {
@@ -359,7 +361,7 @@ class TreeJudge final : public SerialJudge {
           tree_->shape().level(parent) + 1 >= plan_.levels.size()) {
         return damaged;
       }
-      // Not more windows than there are sections to fill them.
+      // There must not be more windows than sections.
       const TreePlan::Level& level = plan_.levels[tree_->shape().level(parent) + 1];
       if (level.at.empty() && sections() + level.slices > expected_) {
         return damaged;
@@ -371,12 +373,12 @@ class TreeJudge final : public SerialJudge {
 
   TreePlan plan_;
   double error_;
-  Maker maker_;
+  Memory memory_;
   std::optional<RemoteSettings> settings_;
   std::optional<RemoteNodes> remote_;
   mutable std::mutex problem_lock_;
   std::string problem_;
-  std::vector<std::unique_ptr<WindowSlice<W>>> windows_;
+  std::vector<std::unique_ptr<WindowSlice<Window>>> windows_;
   std::vector<std::unique_ptr<SlicedNode>> sliced_;
   std::optional<BloomTree> tree_;
   std::vector<Node> nodes_;
@@ -390,11 +392,9 @@ class TreeJudge final : public SerialJudge {
 
 Result<std::unique_ptr<Judge>> make_tree_judge(const Memory& memory, const TreePlan& plan,
                                                const RemoteSettings* remote, std::string& problem) {
-  return with_window(memory, [&](auto maker) -> Result<std::unique_ptr<Judge>> {
-    auto judge = std::make_unique<TreeJudge<decltype(maker)>>(plan, memory.error, maker, remote);
-    if (const auto begun = judge->begin(problem); !begun) return begun.error();
-    return std::unique_ptr<Judge>(std::move(judge));
-  });
+  auto judge = std::make_unique<TreeJudge>(plan, memory, remote);
+  if (const auto begun = judge->begin(problem); !begun) return begun.error();
+  return std::unique_ptr<Judge>(std::move(judge));
 }
 
 }  // namespace semel::cli

@@ -7,11 +7,12 @@
 //   level region key 2
 //   level site key 3
 //
-// The levels from the root down to some level may be at servers, each of their nodes a key there: the line
-// ends in `at redis://host:port`. Hits there are not confirmed from below: other producers' leaves, which
-// may be the ones that know, are not in this tree.
+// The upper levels, from the root down to some level, may be at servers. Each node is a key there,
+// and the line of the level ends in `at redis://host:port`. Hits there are not confirmed from
+// below, because the leaf that knows the id may belong to another producer and be missing in this
+// tree.
 //
-// Words are separated by blanks; what follows a # is a remark.
+// Words are separated by blanks. A # begins a remark.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@
 #include <vector>
 
 #include "cli/records.h"
-#include "semel/slices/tree_run.h"
+#include "semel/slices/bloom_tree.h"
 
 namespace semel::cli {
 
@@ -36,12 +37,12 @@ struct TreePlan {
   std::size_t confirm_at = 0;
   std::vector<Level> levels;  // from the root down, two or more
 
-  // The same plan gives the same text.
+  // Returns the plan as text. Equal plans give equal text.
   std::string text() const;
   bool remote() const { return !levels.empty() && !levels.front().at.empty(); }
 };
 
-// What is wrong, with its line; empty if nothing.
+// Returns the first fault of the text, with its line; empty if there is none.
 std::string parse_tree(std::string_view text, const RecordSyntax& syntax, TreePlan& plan);
 
 }  // namespace semel::cli

@@ -1,5 +1,6 @@
-// Turnstile: lets the holders of the numbers 0, 1, 2, ... through one after another, whatever thread
-// each of them is on. What a thread did before pass() is seen by the one whose wait() ends by it.
+// Turnstile: lets the holders of the numbers 0, 1, 2, ... through one after another, whatever
+// thread each is on. A thread whose wait() ends sees all that the thread before it did before
+// pass().
 #pragma once
 
 #include <atomic>
@@ -7,8 +8,8 @@
 
 namespace semel::cli {
 
-// Looks again and again, for some 20 microseconds, before it gives up: what threads here wait for is
-// short, and to sleep and be woken takes longer.
+// Looks again and again for some 20 microseconds before it gives up. Waits are short here: to sleep
+// and be woken would take longer.
 template <class Done>
 bool spin_until(Done done) {
   constexpr int kSpins = 500;

@@ -17,10 +17,11 @@ using std::chrono::steady_clock;
 // A pipeline longer than this is sent before it is complete: the server works meanwhile.
 constexpr std::size_t kEnoughToSend = std::size_t{64} << 10;
 constexpr int kQuickRedirections = 5;
-constexpr const char* kLost = "the connection was lost before the answer: nobody knows";
+constexpr const char* kLost =
+    "the connection was lost before the answer, and nobody knows whether it was executed";
 constexpr std::int64_t kFirstPauseMs = 5;
 constexpr std::int64_t kLongestPauseMs = 320;
-// Of CLUSTER SLOTS: every slot in a range of its own, each with a primary and a replica.
+// The limits of CLUSTER SLOTS: every slot in a range of its own, with a primary and a replica.
 constexpr ReplyLimits kSlotsLimits = {.bytes = std::size_t{8} << 20,
                                       .elements = std::size_t{1} << 18};
 
@@ -55,7 +56,7 @@ struct Cluster::Pending {
   std::optional<Address> ask = {};  // go there, this once
   int redirections = 0;
   std::optional<Reply> reply = {};
-  const char* error = nullptr;  // settled without a reply
+  const char* error = nullptr;  // why it is settled without a reply
 };
 
 struct Cluster::Node {
@@ -124,9 +125,9 @@ void Cluster::forget_idle_nodes() {
   });
 }
 
-void Cluster::tell(const Connection& connection) {
-  if (!connection.problem().empty()) problem_ = connection.problem();
-  if (problem_.empty()) problem_ = "there was no time to ask " + connection.address().text();
+Error Cluster::note(const Error& error) {
+  if (error.code != Errc::limit || last_failure_.empty()) last_failure_ = error.message();
+  return {error.code == Errc::limit ? Errc::io : error.code, last_failure_};
 }
 
 Time Cluster::deadline() const {
@@ -167,35 +168,29 @@ Result<void> Cluster::ask_slots(const Address& address, Time until) {
   Connection connection(address, {url_.user, url_.password, 0}, options);
   const auto reply = connection.call({"CLUSTER", "SLOTS"}, until);
   loading_ = false;
-  if (!reply) {
-    tell(connection);
-    return reply.error();
-  }
+  if (!reply) return note(reply.error());
   loading_ = reply->is_error("LOADING");
   if (reply->is_error("ERR")) return take_single(address, connection, until);  // no cluster support
   if (reply->is_error() || reply->kind() != ReplyKind::array) {
-    problem_ = "cannot ask " + address.text() + " for its slots: " + reply->excerpt();
     // NOAUTH, NOPERM: the others will say the same.
-    return Error{loading_ ? Errc::io : Errc::mismatch, "cannot ask for the slots"};
+    return note({loading_ ? Errc::io : Errc::mismatch,
+                 "cannot ask " + address.text() + " for its slots: " + reply->excerpt()});
   }
   if (url_.database != 0) {
-    problem_ = "a cluster has no database but 0";
-    return Error{Errc::invalid, "a cluster has no database but 0"};
+    return note({Errc::invalid, "a cluster has no database but 0"});
   }
   return take_slots(address, *reply);
 }
 
 Result<void> Cluster::take_single(const Address& address, Connection& connection, Time until) {
   if (url_.addresses.size() > 1) {
-    problem_ = address.text() + " is no cluster; allowed: several hosts of one cluster, or one";
-    return Error{Errc::invalid, "several hosts that are no cluster"};
+    return note({Errc::invalid, address.text() +
+                                    " is no cluster; allowed: several hosts of one cluster, or "
+                                    "one"});
   }
   // ["master", offset, [replica, ...]]
   const auto role = connection.call({"ROLE"}, until);
-  if (!role) {
-    tell(connection);
-    return role.error();
-  }
+  if (!role) return note(role.error());
   std::fill(slots_.begin(), slots_.end(), &node_at(address));
   clustered_ = false;
   const bool primary = role->size() == 3 && role->at(0).text() == "master";
@@ -220,21 +215,20 @@ Result<void> Cluster::take_slots(const Address& address, const Reply& reply) {
                        (primary.at(0).is_nil() || primary.at(0).kind() == ReplyKind::text) &&
                        is_number(primary.at(1), 1, 65535);
     if (!sound) {
-      problem_ = address.text() + " names slots that make no sense";
-      return Error{Errc::mismatch, "slots that make no sense"};
+      return note({Errc::mismatch, address.text() + " names slots that make no sense"});
     }
-    // A node that does not know how it is called is where it was asked.
+    // A node that does not know its own name is at the address where it was asked.
     const std::string_view host = primary.at(0).text();
     primaries.push_back({host.empty() ? address.host : std::string(host),
                          static_cast<std::uint16_t>(primary.at(1).integer())});
     fewest = std::min(fewest, range.size() - 3);  // after the primary come its replicas
   }
   if (std::set<Address>(primaries.begin(), primaries.end()).size() >= kMostNodes) {
-    problem_ = address.text() + " names " + std::to_string(kMostNodes) + " primaries or more";
-    return Error{Errc::mismatch, "too many primaries"};
+    return note({Errc::mismatch,
+                 address.text() + " names " + std::to_string(kMostNodes) + " primaries or more"});
   }
   forget_idle_nodes();
-  // Where there is none, the node that answered will know when there is one.
+  // Slots without a primary go to the node that answered. It will know when there is one.
   std::fill(slots_.begin(), slots_.end(), &node_at(address));
   for (std::size_t i = 0; i < primaries.size(); ++i) {
     const auto first = static_cast<std::ptrdiff_t>(reply.at(i).at(0).integer());
@@ -303,9 +297,9 @@ void Cluster::send(Time until) {
 
 void Cluster::send(Node& node, Time until) {
   node.unsent = false;
-  if (!node.connection.connected() && !node.connection.connect(until)) {
-    // Nothing of it was sent.
-    tell(node.connection);
+  if (const auto connected = node.connection.connect(until); !connected) {
+    // None of it was sent.
+    note(connected.error());
     for (const Node::Expected& expected : std::exchange(node.expected, {})) {
       if (expected.answer != Node::Answer::command) continue;
       if (Pending* const pending = find(expected.ticket)) wait(expected.ticket, *pending);
@@ -318,11 +312,11 @@ void Cluster::send(Node& node, Time until) {
         Command{"WAIT"}.add(std::int64_t{replicas_}).add(options_.replicas_timeout_ms));
     node.expected.push_back({Node::Answer::wait, 0});
   }
-  if (!node.connection.send(until)) lose(node);
+  if (const auto sent = node.connection.send(until); !sent) lose(node, sent.error());
 }
 
-void Cluster::lose(Node& node) {
-  tell(node.connection);
+void Cluster::lose(Node& node, const Error& error) {
+  note(error);
   node.unsent = false;
   const auto expected = std::exchange(node.expected, {});
   const auto unconfirmed = std::exchange(node.unconfirmed, {});
@@ -345,7 +339,7 @@ void Cluster::unknown(Ticket ticket, const char* why) {
 
 void Cluster::read(Node& node, Time until) {
   auto reply = node.connection.read(until);
-  if (!reply) return lose(node);
+  if (!reply) return lose(node, reply.error());
   SEMEL_ASSERT(!node.expected.empty());
   const Node::Expected expected = node.expected.front();
   node.expected.pop_front();
@@ -373,7 +367,7 @@ void Cluster::take(Node& node, Ticket ticket, Reply reply) {
     if (!reply.is_error(word)) continue;
     ++counts_.later;
     wait(ticket, pending);
-    problem_ = node.connection.address().text() + ": " + reply.excerpt();
+    last_failure_ = node.connection.address().text() + ": " + reply.excerpt();
     trouble_ = true;
     return;
   }
@@ -395,16 +389,16 @@ void Cluster::confirm(Node& node, const Reply& reply) {
       continue;
     }
     ++counts_.unconfirmed;
-    unknown(ticket, "too few replicas have it: nobody knows whether it lasts");
+    unknown(ticket, "too few replicas have it, and nobody knows whether it lasts");
   }
   if (enough) {
     pauses_ = 0;
     return;
   }
-  problem_ = node.connection.address().text() + ": " +
-             (reply.is_error() ? reply.excerpt()
-                               : "only " + std::to_string(reply.integer()) + " of " +
-                                     std::to_string(replicas_) + " replicas have it");
+  last_failure_ = node.connection.address().text() + ": " +
+                  (reply.is_error() ? reply.excerpt()
+                                    : "only " + std::to_string(reply.integer()) + " of " +
+                                          std::to_string(replicas_) + " replicas have it");
   trouble_ = true;
 }
 
@@ -413,7 +407,8 @@ void Cluster::redirect(const Node& node, Pending& pending, std::string_view text
   next_word(text);
   const std::string_view slot = next_word(text);
   auto address = parse_address(text);
-  problem_ = node.connection.address().text() + ": slot " + std::string(slot) + " is elsewhere";
+  last_failure_ =
+      node.connection.address().text() + ": slot " + std::string(slot) + " is elsewhere";
   if (!address || ++pending.redirections > kQuickRedirections) {
     trouble_ = true;
     if (!address) return;
@@ -441,7 +436,7 @@ Result<Reply> Cluster::finish(Ticket ticket) {
   SEMEL_ASSERT(found != nullptr);
   Pending& pending = *found;
   while (pending.stage != Stage::settled) {
-    // What was sent is read, late or not: its answer may be there.
+    // A command that was sent is read, even late: its answer may be there.
     if (pending.stage == Stage::waiting && steady_clock::now() >= pending.deadline) {
       pending.error = "no answer by the deadline";
       break;
@@ -459,7 +454,7 @@ Result<Reply> Cluster::finish(Ticket ticket) {
   std::optional<Reply> reply = std::move(pending.reply);
   const char* const error = pending.error;
   forget(ticket);
-  if (error != nullptr) return Error{Errc::io, error};
+  if (error != nullptr) return Error{Errc::io, error, last_failure_};
   SEMEL_ASSERT(reply.has_value());
   return *std::move(reply);
 }

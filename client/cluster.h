@@ -1,24 +1,24 @@
 // Cluster: the servers behind a URL, one or many, as one that answers commands on keys.
 //
-// Contract  A command goes to the primary of its key's slot. start() queues it, finish() sends all that
-//           is queued, the commands of each node together, and waits for this one's answer. Commands on
-//           one key take effect in the order of start(), as long as the first is finished before the
-//           next is started; without failures in any case.
-// Routes    The slots are asked for by CLUSTER SLOTS, and again after a failure. MOVED and ASK are
+// Contract  A command goes to the primary of its key's slot. start() queues it. finish() sends all
+//           that is queued, the commands of each node together, and waits for this one's answer.
+//           Without failures, commands on one key take effect in the order of start(). With
+//           failures, they do if the first is finished before the next is started.
+// Routes    CLUSTER SLOTS tells the slots; it is asked again after a failure. MOVED and ASK are
 //           followed. A server without cluster support is one node with all slots.
 // Retries   What was certainly not executed is sent again until the deadline, with growing pauses:
-//           redirections, TRYAGAIN, CLUSTERDOWN, LOADING, READONLY, MASTERDOWN and NOREPLICAS, and what
-//           could not be sent. What was sent and not answered may or may not have been executed: it is
-//           sent again only if it is Repeat::safe, otherwise finish() says that nobody knows.
-// Replicas  With replicas() > 0 an answer counts only when so many replicas have all that the primary
-//           had when it answered (WAIT): one that counts survives the loss of the primary, if a replica
-//           that has it takes its place, which is certain when all replicas have it. If too few do, the
-//           command is treated as sent and not answered.
+//           redirections, TRYAGAIN, CLUSTERDOWN, LOADING, READONLY, MASTERDOWN and NOREPLICAS, and
+//           what could not be sent. What was sent and not answered may have been executed: it is
+//           sent again only if it is Repeat::safe. Otherwise finish() says that nobody knows.
+// Replicas  With replicas() > 0 an answer counts only when so many replicas have all that the
+//           primary had when it answered (WAIT). Such an answer survives the loss of the primary if
+//           a replica that has it takes its place, which is certain when all replicas have it. If
+//           too few do, the command is treated as sent and not answered.
 // Waits     finish() returns by options.deadline_ms after start(), whatever the servers do:
 //           connecting, logging in, redirections, retries and pauses all end there. connect() has
 //           as long. end_by() may set an earlier end to both.
-// Trust     None. A list of slots that makes no sense is an error, and redirections are not
-//           followed to more than kMostNodes servers at once.
+// Trust     None. A list of slots that makes no sense is an error, and redirections are followed to
+//           at most kMostNodes servers at once.
 // Threads   A call needs the object to itself.
 #pragma once
 
@@ -37,7 +37,7 @@
 #include "client/reply.h"
 #include "client/slot.h"
 #include "client/url.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/core/result.h"
 
 namespace semel::client {
@@ -45,7 +45,7 @@ namespace semel::client {
 struct ClusterOptions {
   ConnectionOptions connection = {};
   std::int64_t deadline_ms = 30'000;  // of a command, from start() on
-  // That have to have it; none: one, if every primary has a replica when connect() asks.
+  // How many have to have an answer; none: one, if every primary has a replica when connect() asks.
   std::optional<std::uint32_t> replicas = 0;
   std::int64_t replicas_timeout_ms = 1'000;  // of each WAIT
   std::uint64_t seed = 0;                    // of the pauses, which differ from client to client
@@ -53,7 +53,7 @@ struct ClusterOptions {
 
 enum class Repeat : std::uint8_t { never, safe };
 
-// What happened on the way, since the beginning.
+// How often what happened on the way, since the beginning.
 struct ClusterCounts {
   std::uint64_t moved = 0;        // MOVED
   std::uint64_t asked = 0;        // ASK
@@ -68,7 +68,7 @@ struct ClusterCounts {
 class Cluster {
  public:
   using Ticket = std::uint64_t;
-  // As many as the authors of Redis Cluster recommend at most, and some.
+  // A few more than the authors of Redis Cluster recommend at most.
   static constexpr std::size_t kMostNodes = 1024;
 
   explicit Cluster(Url url, ClusterOptions options = {});
@@ -76,49 +76,50 @@ class Cluster {
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
-  // Finds the servers, and waits for one that is loading its data. Errc::io if none is there, Errc::mismatch if they do not let us in, Errc::invalid
-  // for a database of a cluster other than 0. problem() says which.
+  // Finds the servers, and waits for one that is loading its data. Errc::io if none is there,
+  // Errc::mismatch if they do not let us in, Errc::invalid for a database of a cluster other than
+  // 0.
   Result<void> connect();
 
-  // From now on nothing waits beyond this time, until it is called again. kNever takes it back.
+  // Lets nothing wait beyond this time, until it is called again. kNever takes it back.
   void end_by(Time end) { end_ = end; }
 
-  // REQUIRES: connect() was fine; the command is on a key of this slot.
+  // Queues a command. REQUIRES: connect() succeeded; the command is on a key of this slot.
   Ticket start(std::uint32_t slot, Command command, Repeat repeat);
   // Sends what is queued.
   void send();
-  // The answer, which may be an error of the server. Errc::io if there is none by the deadline, or if
-  // nobody knows. REQUIRES: the ticket is of start() and was not finished.
+  // Returns the answer, which may be an error of the server. Errc::io if there is none by the
+  // deadline, or if nobody knows. REQUIRES: the ticket is of start() and was not finished.
   Result<Reply> finish(Ticket ticket);
 
-  // Both at once.
+  // Starts and finishes a command.
   Result<Reply> call(std::string_view key, Command command, Repeat repeat);
 
-  // As of the last look at the slots.
+  // These tell what the last look at the slots showed.
   bool clustered() const { return clustered_; }
   std::size_t primaries() const;
   std::size_t nodes() const { return nodes_.size(); }
-  const Address& address_of(std::uint32_t slot) const;  // REQUIRES: connect() was fine.
-  std::uint32_t replicas() const { return replicas_; }  // that have to have what is answered
+  const Address& address_of(std::uint32_t slot) const;  // REQUIRES: connect() succeeded.
+  std::uint32_t replicas() const { return replicas_; }  // how many have to have an answer
 
   const ClusterCounts& counts() const { return counts_; }
-  const std::string& problem() const { return problem_; }  // the last one
 
  private:
   struct Node;
   struct Pending;
 
-  // Null if it is finished.
+  // Returns nullptr if it is finished.
   Pending* find(Ticket ticket);
   void wait(Ticket ticket, Pending& pending);
   Node& node_at(const Address& address);
   // Forgets the nodes that have no slot and owe no answer.
   void forget_idle_nodes();
   bool has_room_for(const Address& address);
-  // Takes the problem of the connection for ours, if there was time to have one.
-  void tell(const Connection& connection);
+  // Keeps the words of the error, unless they only say that there was no time while an earlier
+  // failure says more. Returns the error to pass on.
+  Error note(const Error& error);
   Time deadline() const;  // of what starts now
-  // The slots as this node sees them.
+  // Learns the slots as this node sees them.
   Result<void> ask_slots(const Address& address, Time until);
   Result<void> take_slots(const Address& address, const Reply& reply);
   Result<void> take_single(const Address& address, Connection& connection, Time until);
@@ -133,8 +134,8 @@ class Cluster {
   void confirm(Node& node, const Reply& reply);
   void redirect(const Node& node, Pending& pending, std::string_view text, bool ask);
   void forget(Ticket ticket);
-  // The connection is gone with all that was on it.
-  void lose(Node& node);
+  // Gives up all that was on the connection, which has failed.
+  void lose(Node& node, const Error& error);
   void unknown(Ticket ticket, const char* why);
   void pause(Time until);
 
@@ -144,10 +145,10 @@ class Cluster {
   std::map<Address, std::unique_ptr<Node>> nodes_;
   std::vector<Node*> slots_;
   bool clustered_ = false;
-  bool loading_ = false;  // whom we asked last for the slots: it will know soon
+  bool loading_ = false;  // the node that we asked last for the slots will know them soon
   std::uint32_t replicas_ = 0;
   std::size_t fewest_replicas_ = 0;  // of any primary
-  std::deque<Pending> pending_;  // by the order of start(), from the first that is not finished on
+  std::deque<Pending> pending_;  // in the order of start(), from the first that is not finished on
   Ticket first_ = 0;             // the ticket of pending_.front()
   std::vector<Ticket> waiting_;  // for a node
   bool trouble_ = false;         // something is to be sent again, and not at once
@@ -155,7 +156,7 @@ class Cluster {
   std::size_t asked_last_ = 0;
   Time end_ = kNever;
   ClusterCounts counts_;
-  std::string problem_;
+  std::string last_failure_;  // its words; empty before the first
 };
 
 }  // namespace semel::client

@@ -1,6 +1,7 @@
-// Command: one command for a server, in the bytes of the protocol (RESP arrays of bulk strings).
+// Command: one command for a server, in the bytes of its protocol (a RESP array of bulk strings).
 //
-// Cost      Words are copied once, into the bytes that are sent. A cleared command keeps its memory.
+// Cost      Words are copied once, into the bytes that are sent. A cleared command keeps its
+//           memory.
 #pragma once
 
 #include <cstddef>

@@ -31,7 +31,7 @@ std::int64_t ms_until(Time time) {
   return std::chrono::ceil<milliseconds>(time - steady_clock::now()).count();
 }
 
-// A server that does not know AUTH repeats the arguments of what it does not know.
+// Removes the secret: a server that does not know AUTH repeats its arguments.
 std::string without(std::string_view text, const std::string& secret) {
   std::string out(text);
   for (std::size_t at = 0; (at = out.find(secret, at)) != std::string::npos;) {
@@ -41,7 +41,7 @@ std::string without(std::string_view text, const std::string& secret) {
   return out;
 }
 
-// What hiredis says, or that it took too long.
+// Returns what hiredis says, or that it took too long.
 std::string reason(const redisContext& context, int number) {
   if (context.err == REDIS_ERR_IO && (number == EAGAIN || number == EINPROGRESS)) return kLate;
   return context.errstr;
@@ -69,9 +69,8 @@ void Connection::close() {
 }
 
 Error Connection::fail(Errc code, const char* what, const std::string& why) {
-  problem_ = std::string(what) + ' ' + address_.text() + ": " + why;
   close();
-  return {code, what};
+  return {code, std::string(what) + ' ' + address_.text() + ": " + why};
 }
 
 Time Connection::end(std::int64_t timeout_ms, Time until) const {
@@ -81,9 +80,9 @@ Time Connection::end(std::int64_t timeout_ms, Time until) const {
 Result<void> Connection::connect(Time until) {
   if (connected()) return {};
   const std::int64_t left_ms = ms_until(end(options_.connect_timeout_ms, until));
-  if (left_ms <= 0) {  // nothing was tried: what is known of the last failure stays
+  if (left_ms <= 0) {
     close();
-    return Error{Errc::io, kLate};
+    return Error{Errc::limit, "there was no time to ask " + address_.text()};
   }
   const timeval wait = interval(left_ms);
   errno = 0;
@@ -95,7 +94,7 @@ Result<void> Connection::connect(Time until) {
   // Commands may have been appended while there was no connection: they come after the login.
   std::string appended = std::exchange(out_, {});
   const std::size_t awaited = std::exchange(awaited_, 0);
-  if (const auto done = log_in(until); !done) return done;
+  SEMEL_TRY(log_in(until));
   out_ = std::move(appended);
   awaited_ = awaited;
   return {};
@@ -105,18 +104,17 @@ Result<void> Connection::log_in(Time until) {
   if (!login_.password.empty()) {
     Command auth{"AUTH"};
     if (!login_.user.empty()) auth.add(login_.user);
-    const auto reply = call(auth.add(login_.password), until);
-    if (!reply) return reply.error();
-    if (reply->is_error()) {
+    const Reply reply = SEMEL_TRY(call(auth.add(login_.password), until));
+    if (reply.is_error()) {
       return fail(Errc::mismatch, "cannot log in at",
-                  excerpt(without(reply->text(), login_.password)));
+                  excerpt(without(reply.text(), login_.password)));
     }
   }
   if (login_.database != 0) {
-    const auto reply = call(Command{"SELECT"}.add(std::int64_t{login_.database}), until);
-    if (!reply) return reply.error();
-    if (reply->is_error()) {
-      return fail(Errc::mismatch, "cannot select the database of", reply->excerpt());
+    const Reply reply =
+        SEMEL_TRY(call(Command{"SELECT"}.add(std::int64_t{login_.database}), until));
+    if (reply.is_error()) {
+      return fail(Errc::mismatch, "cannot select the database of", reply.excerpt());
     }
   }
   return {};
@@ -141,7 +139,7 @@ Result<void> Connection::wait(short events, Time until) {
   }
 }
 
-// A reply that is there before its command would be taken for that of the command.
+// Refuses a reply that comes before its command: it would be taken for the answer.
 Result<void> Connection::refuse_unasked() {
   char byte = 0;
   const bool quiet = ::recv(context_->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
@@ -150,11 +148,9 @@ Result<void> Connection::refuse_unasked() {
 }
 
 Result<void> Connection::send(Time until) {
-  if (const auto there = connect(until); !there) return there;
-  if (in_flight_ == 0) {
-    if (const auto quiet = refuse_unasked(); !quiet) return quiet;
-  }
-  // Not by hiredis, which raises SIGPIPE.
+  SEMEL_TRY(connect(until));
+  if (in_flight_ == 0) SEMEL_TRY(refuse_unasked());
+  // hiredis is not used here: it raises SIGPIPE.
   const Time end = this->end(options_.timeout_ms, until);
   for (std::size_t sent = 0; sent < out_.size();) {
     const ssize_t n =
@@ -162,7 +158,7 @@ Result<void> Connection::send(Time until) {
     if (n > 0) sent += static_cast<std::size_t>(n);
     if (n >= 0 || errno == EINTR) continue;
     if (errno != EAGAIN) return fail(Errc::io, "lost", std::strerror(errno));
-    if (const auto ready = wait(POLLOUT, end); !ready) return ready;
+    SEMEL_TRY(wait(POLLOUT, end));
   }
   out_.clear();
   in_flight_ = awaited_;
@@ -170,7 +166,7 @@ Result<void> Connection::send(Time until) {
 }
 
 Result<void> Connection::receive(Time until) {
-  if (const auto ready = wait(POLLIN, until); !ready) return ready;
+  SEMEL_TRY(wait(POLLIN, until));
   std::array<char, kPiece> piece;
   const ssize_t n = ::recv(context_->fd, piece.data(), piece.size(), MSG_DONTWAIT);
   if (n > 0) reader_.feed({piece.data(), static_cast<std::size_t>(n)});
@@ -187,21 +183,21 @@ Result<Reply> Connection::read(Time until) {
   const Time end = this->end(options_.timeout_ms, until);
   for (;;) {
     auto reply = reader_.next();
-    if (!reply) return fail(Errc::io, "lost", reply.error().what);
+    if (!reply) return fail(Errc::io, "lost", reply.error().message());
     if (*reply) {
       --awaited_;
       --in_flight_;
       if (in_flight_ == 0 && reader_.pending() > 0) return fail(Errc::io, "lost", kUnasked);
       return **std::move(reply);
     }
-    if (const auto received = receive(end); !received) return received.error();
+    SEMEL_TRY(receive(end));
   }
 }
 
 Result<Reply> Connection::call(const Command& command, Time until) {
   SEMEL_ASSERT(awaited_ == 0);
   append(command);
-  if (const auto sent = send(until); !sent) return sent.error();
+  SEMEL_TRY(send(until));
   return read(until);
 }
 

@@ -8,7 +8,6 @@
 
 #include "semel/core/assert.h"
 #include "semel/core/codec.h"
-#include "semel/slices/mailbox.h"
 
 namespace semel::client {
 namespace {
@@ -16,7 +15,7 @@ namespace {
 constexpr std::chrono::milliseconds kFirstPause{1};
 constexpr std::chrono::milliseconds kLongestPause{64};
 
-// As it is sent.
+// The bytes in which a digest is sent.
 class IdBytes {
  public:
   explicit IdBytes(Digest key) {
@@ -31,39 +30,39 @@ class IdBytes {
   std::array<std::uint8_t, 16> bytes_{};
 };
 
-std::vector<std::size_t> all_of(const SliceCall& call) {
-  std::vector<std::size_t> all(call.keys.size());
-  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-  return all;
+bool is_of_claims(SliceAction action) {
+  return action == SliceAction::claim || action == SliceAction::commit ||
+         action == SliceAction::release;
 }
 
-Verdict verdict_of(Claimed claimed) {
-  switch (claimed) {
-    case Claimed::fresh:
+// Returns what a slice answers. A claim is lost at its end at the earliest: until then, `seen` for
+// a commit means that this owner has committed before.
+Verdict verdict_of(SliceAction action, ClaimAnswer answer) {
+  switch (answer) {
+    case ClaimAnswer::fresh:
+    case ClaimAnswer::done:
       return Verdict::fresh;
-    case Claimed::seen:
-      return Verdict::duplicate;
-    case Claimed::full:
+    case ClaimAnswer::seen:
+      return action == SliceAction::commit ? Verdict::fresh : Verdict::duplicate;
+    case ClaimAnswer::full:
       return Verdict::full;
-    case Claimed::pending:
+    case ClaimAnswer::pending:
+    case ClaimAnswer::lost:
+    case ClaimAnswer::stale:
       break;
   }
   return Verdict::stale;
 }
 
-// A claim is lost at its end at the earliest: before that, `seen` is by a commit of this owner that was
-// repeated.
-Verdict verdict_of(Committed committed) {
-  switch (committed) {
-    case Committed::done:
-    case Committed::seen:
-      return Verdict::fresh;
-    case Committed::full:
-      return Verdict::full;
-    case Committed::lost:
-      break;
+// Returns the indices of the keys that no earlier key of the call equals. The second claim of an
+// owner is granted as the first was, and tells nothing.
+std::vector<std::size_t> distinct(const SliceCall& call) {
+  const std::vector<std::size_t> before = repetitions(call.keys);
+  std::vector<std::size_t> first;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (before[i] == kNoRepetition) first.push_back(i);
   }
-  return Verdict::stale;
+  return first;
 }
 
 }  // namespace
@@ -71,75 +70,47 @@ Verdict verdict_of(Committed committed) {
 RemoteSlice::RemoteSlice(Cluster& cluster, SiftKey key, Options options)
     : cluster_(cluster), key_(std::move(key)), options_(std::move(options)) {}
 
-bool RemoteSlice::claims(const SliceCall& call) const {
+bool RemoteSlice::takes_by_claims(const SliceCall& call) const {
   return call.action == SliceAction::test_and_set && options_.taking == Taking::claimed &&
          call.at_ms.empty();
 }
 
-std::string RemoteSlice::owner_of(const SliceCall& call) const {
-  return call.action == SliceAction::test_and_set ? options_.owner : std::to_string(call.owner);
-}
-
-void RemoteSlice::fail(SliceCall& call, std::string problem) {
-  call.failed = true;
-  problem_ = std::move(problem);
-}
-
 void RemoteSlice::start(SliceCall& call) {
   call.failed = false;
-  call.verdicts.assign(call.keys.size(), Verdict::fresh);
-  std::vector<std::size_t> asked = all_of(call);
-  if (claims(call)) {
-    // The second claim of an owner is granted as the first was, and says nothing: take() knows.
-    const std::vector<std::size_t> before = repetitions(call.keys);
-    std::erase_if(asked, [&](std::size_t i) { return before[i] != kNoRepetition; });
+  const bool claims = is_claim(call.action);
+  call.verdicts.assign(claims ? 0 : call.keys.size(), Verdict::fresh);
+  call.claims.assign(claims ? call.keys.size() : 0, ClaimAnswer::done);
+  Started& started =
+      started_.emplace_back(Started{&call, Calls<ClaimAnswer>(cluster_), Calls<Verdict>(cluster_)});
+  if (takes_by_claims(call)) {
+    for (const std::size_t i : distinct(call)) {
+      started.claims.claim(key_, IdBytes(call.keys[i]).view(), options_.owner, options_.claim_ms);
+    }
+  } else if (is_of_claims(call.action)) {
+    ask_claims(call, started.claims);
+  } else if (call.action != SliceAction::forget) {  // the module keeps no commit apart
+    ask_lists(call, started.lists);
   }
-  Started& started = started_.emplace_back(Started{&call, {}});
-  ask(call, asked, started.parts);
 }
 
-// Queues the action for these keys, and says which ticket is for which.
-void RemoteSlice::ask(SliceCall& call, std::span<const std::size_t> keys,
-                      std::vector<Part>& parts) {
-  const auto single = [&](std::size_t key, Command command) {
-    parts.push_back({cluster_.start(key_.slot, std::move(command), Repeat::safe), key, 1});
-  };
-  const bool timed = !call.at_ms.empty();
-  switch (call.action) {
-    case SliceAction::claim:
-      for (const std::size_t i : keys) {
-        const TimeMs claim_ms = std::max<TimeMs>(call.claim_until_ms - call.now_ms, 1);
-        single(i, claim_command(key_, IdBytes(call.keys[i]).view(), owner_of(call), claim_ms));
-      }
-      return;
-    case SliceAction::commit:
-      for (const std::size_t i : keys) {
-        single(i, commit_command(key_, IdBytes(call.keys[i]).view(), owner_of(call)));
-      }
-      return;
-    case SliceAction::release:
-      for (const std::size_t i : keys) {
-        single(i, release_command(key_, IdBytes(call.keys[i]).view(), owner_of(call)));
-      }
-      return;
-    case SliceAction::forget:
-      return;  // a commit of the module is not kept apart
-    case SliceAction::test_and_set:
-      if (!claims(call)) break;
-      for (const std::size_t i : keys) {
-        single(i, claim_command(key_, IdBytes(call.keys[i]).view(), owner_of(call),
-                                options_.claim_ms));
-      }
-      return;
-    case SliceAction::test:
-    case SliceAction::set:
-      break;
+void RemoteSlice::ask_claims(const SliceCall& call, Calls<ClaimAnswer>& claims) const {
+  const std::string owner = std::to_string(call.owner);
+  const TimeMs claim_ms = std::max<TimeMs>(call.claim_until_ms - call.now_ms, 1);
+  for (const Digest& key : call.keys) {
+    const IdBytes id(key);
+    if (call.action == SliceAction::claim) claims.claim(key_, id.view(), owner, claim_ms);
+    if (call.action == SliceAction::commit) claims.commit(key_, id.view(), owner);
+    if (call.action == SliceAction::release) claims.release(key_, id.view(), owner);
   }
-  // All keys, in lists.
+}
+
+void RemoteSlice::ask_lists(const SliceCall& call, Calls<Verdict>& lists) const {
+  const bool tests = call.action == SliceAction::test;
+  const bool timed = !call.at_ms.empty() && !tests;
   for (std::size_t first = 0; first < call.keys.size(); first += kIdsPerCommand) {
     const std::size_t count = std::min(kIdsPerCommand, call.keys.size() - first);
     Command command;
-    if (call.action == SliceAction::test) {
+    if (tests) {
       command.add("SIFT.MTEST").add(key_.name);
     } else if (call.action == SliceAction::test_and_set && !timed) {
       command.add("SIFT.MADD").add(key_.name);
@@ -151,136 +122,97 @@ void RemoteSlice::ask(SliceCall& call, std::span<const std::size_t> keys,
     }
     for (std::size_t i = first; i < first + count; ++i) {
       command.add(IdBytes(call.keys[i]).view());
-      if (timed && call.action != SliceAction::test) command.add(call.at_ms[i]);
+      if (timed) command.add(call.at_ms[i]);
     }
-    parts.push_back({cluster_.start(key_.slot, std::move(command), Repeat::safe), first, count});
+    lists.add_list(key_, std::move(command), count, tests ? read_test : read_insert);
   }
 }
 
 void RemoteSlice::finish(SliceCall& call) {
-  const auto started = std::find_if(started_.begin(), started_.end(),
-                                    [&](const Started& one) { return one.call == &call; });
-  SEMEL_ASSERT(started != started_.end());
-  std::vector<Part> parts = std::move(started->parts);
-  started_.erase(started);
-  if (claims(call)) return take(call, std::move(parts));
-  for (const Part& part : parts) read(call, part);
+  const auto found = std::find_if(started_.begin(), started_.end(),
+                                  [&](const Started& one) { return one.call == &call; });
+  SEMEL_ASSERT(found != started_.end());
+  Started started = std::move(*found);
+  started_.erase(found);
+  const auto answered = answer(call, std::move(started));
+  call.failed = !answered;
+  if (!answered) error_ = answered.error();
 }
 
-void RemoteSlice::read(SliceCall& call, const Part& part) {
-  const auto reply = cluster_.finish(part.ticket);
-  if (!reply) return fail(call, cluster_.problem());
-  if (call.failed) return;
-  const auto verdict = [&](std::size_t i) -> Result<Verdict> {
-    const ReplyView answer = reply->view();
-    switch (call.action) {
-      case SliceAction::claim: {
-        const auto claimed = read_claim(answer);
-        if (!claimed) return claimed.error();
-        return verdict_of(*claimed);
-      }
-      case SliceAction::commit: {
-        const auto committed = read_commit(answer);
-        if (!committed) return committed.error();
-        return verdict_of(*committed);
-      }
-      case SliceAction::release: {
-        const auto released = read_flag(answer);
-        if (!released) return released.error();
-        return *released ? Verdict::fresh : Verdict::stale;
-      }
-      case SliceAction::test: {
-        if (answer.size() != part.count) break;
-        const auto known = read_flag(answer.at(i));
-        if (!known) return known.error();
-        return *known ? Verdict::duplicate : Verdict::fresh;
-      }
-      case SliceAction::set:
-      case SliceAction::test_and_set:
-      case SliceAction::forget:
-        if (answer.size() != part.count) break;
-        return read_added(answer.at(i));
+Result<void> RemoteSlice::answer(SliceCall& call, Started started) {
+  if (takes_by_claims(call)) return take(call, std::move(started.claims));
+  if (is_of_claims(call.action)) {
+    const std::vector<ClaimAnswer> answers = SEMEL_TRY(started.claims.finish());
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      // A claim is lost at its end at the earliest: until then, `seen` for a commit means that this
+      // owner has committed before.
+      const bool repeated = call.action == SliceAction::commit && answers[i] == ClaimAnswer::seen;
+      call.claims[i] = repeated ? ClaimAnswer::done : answers[i];
     }
-    return Error{Errc::mismatch, "an answer of another kind"};
-  };
-  for (std::size_t i = 0; i < part.count; ++i) {
-    const auto answer = verdict(i);
-    if (!answer) return fail(call, explain(reply->view(), key_.name));
-    call.verdicts[part.first + i] = *answer;
+  } else if (call.action != SliceAction::forget) {
+    call.verdicts = SEMEL_TRY(started.lists.finish());
   }
+  return {};
 }
 
-// Claims until no id is held by another, and commits what is ours at once: whoever waits for it goes on.
-void RemoteSlice::take(SliceCall& call, std::vector<Part> claims) {
+Result<void> RemoteSlice::take(SliceCall& call, Calls<ClaimAnswer> claims) {
   auto pause = kFirstPause;
-  while (!claims.empty()) {
+  for (std::vector<std::size_t> asked = distinct(call); !asked.empty();) {
+    const std::vector<ClaimAnswer> answers = SEMEL_TRY(claims.finish());
     std::vector<std::size_t> granted;
     std::vector<std::size_t> again;
-    for (const Part& part : claims) {
-      const auto reply = cluster_.finish(part.ticket);
-      if (!reply) {
-        fail(call, cluster_.problem());
-        continue;
-      }
-      const auto claimed = read_claim(reply->view());
-      if (!claimed) {
-        fail(call, explain(reply->view(), key_.name));
-        continue;
-      }
-      call.verdicts[part.first] = verdict_of(*claimed);
-      if (*claimed == Claimed::fresh) granted.push_back(part.first);
-      if (*claimed == Claimed::pending) again.push_back(part.first);
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+      call.verdicts[asked[i]] = verdict_of(SliceAction::claim, answers[i]);
+      if (answers[i] == ClaimAnswer::fresh) granted.push_back(asked[i]);
+      if (answers[i] == ClaimAnswer::pending) again.push_back(asked[i]);
     }
-    if (call.failed) return;
-    const bool waits = granted.empty();
-    std::vector<Part> commits;
-    for (const std::size_t i : granted) {
-      commits.push_back(
-          {cluster_.start(key_.slot,
-                          commit_command(key_, IdBytes(call.keys[i]).view(), options_.owner),
-                          Repeat::safe),
-           i, 1});
-    }
-    for (const Part& part : commits) {
-      const auto reply = cluster_.finish(part.ticket);
-      const auto committed = reply ? read_commit(reply->view()) : Result<Committed>(reply.error());
-      if (!committed) {
-        fail(call, reply ? explain(reply->view(), key_.name) : cluster_.problem());
-      } else if (*committed == Committed::lost) {
-        again.push_back(part.first);
-      } else {
-        call.verdicts[part.first] = verdict_of(*committed);
-      }
-    }
-    if (call.failed) return;
-    claims.clear();
-    if (!again.empty() && waits) {
+    SEMEL_TRY(commit(call, granted, again));
+    if (!again.empty() && granted.empty()) {
       if (options_.gives_up && options_.gives_up()) {
-        return fail(call, "stopped while another producer holds a key of " + key_.name);
+        return Error{Errc::busy, "stopped while another producer holds a key of " + key_.name};
       }
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, kLongestPause);
     }
-    ask(call, again, claims);
+    for (const std::size_t i : again) {
+      claims.claim(key_, IdBytes(call.keys[i]).view(), options_.owner, options_.claim_ms);
+    }
+    asked = std::move(again);
   }
+  // After an id that was refused, its repetition is refused too.
   const std::vector<std::size_t> before = repetitions(call.keys);
   for (std::size_t i = 0; i < before.size(); ++i) {
     if (before[i] == kNoRepetition) continue;
-    // Of one that was refused, so is the next.
     const Verdict first = call.verdicts[before[i]];
     call.verdicts[i] = first == Verdict::fresh ? Verdict::duplicate : first;
   }
+  return {};
+}
+
+Result<void> RemoteSlice::commit(SliceCall& call, const std::vector<std::size_t>& granted,
+                                 std::vector<std::size_t>& again) {
+  Calls<ClaimAnswer> commits(cluster_);
+  for (const std::size_t i : granted) {
+    commits.commit(key_, IdBytes(call.keys[i]).view(), options_.owner);
+  }
+  const std::vector<ClaimAnswer> answers = SEMEL_TRY(commits.finish());
+  for (std::size_t i = 0; i < granted.size(); ++i) {
+    if (answers[i] == ClaimAnswer::lost) {
+      again.push_back(granted[i]);
+    } else {
+      call.verdicts[granted[i]] = verdict_of(SliceAction::commit, answers[i]);
+    }
+  }
+  return {};
 }
 
 std::uint64_t RemoteSlice::bytes() const {
-  std::string ignored;
-  const auto info = read_info(cluster_, {&key_, 1}, ignored);
+  const auto info = read_info(cluster_, {&key_, 1});
   return info ? info->front().bytes : 0;
 }
 
 double RemoteSlice::false_positive_rate() const {
-  std::string ignored;
-  const auto info = read_info(cluster_, {&key_, 1}, ignored);
+  const auto info = read_info(cluster_, {&key_, 1});
   return info ? info->front().error_now : 0;
 }
 

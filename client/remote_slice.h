@@ -1,25 +1,27 @@
-// RemoteSlice: a slice that is a key of a server, behind a client.
+// RemoteSlice: a slice that is a key of a server.
 //
-// Contract  As in slice.h. start() queues the call, and finish() sends all that is queued at this client and
-//           waits: slices that are started one after another work side by side. Keys are sent as the 16
-//           bytes of their digests, little-endian, low half first.
-//           Time is that of the server: call.now_ms is not looked at, call.at_ms is sent along.
-// Failures  A call that has no answer by the client's deadline, or is refused, has `failed`, and problem()
-//           says why.
-// Once      How test_and_set takes an id when the connection breaks before the answer:
+// Contract  As in slice.h. start() queues the call. finish() sends all that is queued at this
+//           client and waits: slices that are started one after another work side by side. Keys are
+//           sent as the 16 bytes of their digests, little-endian, low half first.
+//           Time is that of the server: call.now_ms is ignored, call.at_ms is sent along.
+// Failures  A call that is refused, or has no answer by the client's deadline, has `failed`, and
+//           error() says why.
+// Once      `Taking` decides how test_and_set takes an id if the connection breaks before the
+//           answer:
 //
-//             Taking::claimed   claims it for this owner, then commits: both can be repeated, and the
-//                               answer is right, whatever breaks in between. An id that another holds is
-//                               waited for, up to the end of its claim.
-//             Taking::added     adds it in one step, and repeats that: an id that the first call took is a
-//                               duplicate for the second, so that nobody is told 'fresh'. Half the work.
+//             claimed   claims it for this owner, then commits. Both can be repeated, so the answer
+//                       is right wherever the connection breaks. An id that another owner holds is
+//                       waited for, up to the end of its claim.
+//             added     adds it in one step, and repeats that. An id that the first try took is a
+//                       duplicate for the second, so nobody is told 'fresh'. Half the work.
 //
 //           Calls with times of their own are always added.
-// Threads   As of its client: a call needs all slices of the client to itself.
+// Threads   As for its client: a call needs all slices of the client to itself.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,7 +39,7 @@ class RemoteSlice final : public Slice {
     Taking taking = Taking::claimed;
     std::string owner = {};    // of test_and_set: different for every run of every producer
     TimeMs claim_ms = 60'000;  // how long a claim of ours holds up the others if we stand still
-    // Asked while a key is waited for that another one holds. True: the call fails.
+    // Asked while another owner holds an id. True: the call fails.
     std::function<bool()> gives_up = {};
   };
 
@@ -52,32 +54,32 @@ class RemoteSlice final : public Slice {
   double false_positive_rate() const override;
 
   const SiftKey& key() const { return key_; }
-  const std::string& problem() const { return problem_; }  // of the last call that failed
+  // Returns the error of the last call that failed; none if no call did.
+  const std::optional<Error>& error() const { return error_; }
 
  private:
-  // What a ticket answers: so many keys, from this one on.
-  struct Part {
-    Cluster::Ticket ticket;
-    std::size_t first;
-    std::size_t count;
-  };
   struct Started {
     const SliceCall* call;
-    std::vector<Part> parts;
+    Calls<ClaimAnswer> claims;  // one of the two
+    Calls<Verdict> lists;
   };
 
-  void ask(SliceCall& call, std::span<const std::size_t> keys, std::vector<Part>& parts);
-  void read(SliceCall& call, const Part& part);
-  void take(SliceCall& call, std::vector<Part> claims);
-  bool claims(const SliceCall& call) const;
-  std::string owner_of(const SliceCall& call) const;
-  void fail(SliceCall& call, std::string problem);
+  void ask_claims(const SliceCall& call, Calls<ClaimAnswer>& claims) const;
+  void ask_lists(const SliceCall& call, Calls<Verdict>& lists) const;
+  // Takes the ids of the call: claims those that are not granted at once until they are, and
+  // commits each as soon as it is granted, so that whoever waits for it goes on.
+  Result<void> take(SliceCall& call, Calls<ClaimAnswer> claims);
+  // Commits the granted ones; a claim that was lost meanwhile goes to `again`.
+  Result<void> commit(SliceCall& call, const std::vector<std::size_t>& granted,
+                      std::vector<std::size_t>& again);
+  Result<void> answer(SliceCall& call, Started started);
+  bool takes_by_claims(const SliceCall& call) const;
 
   Cluster& cluster_;
   SiftKey key_;
   Options options_;
   std::vector<Started> started_;
-  std::string problem_;
+  std::optional<Error> error_;
 };
 
 }  // namespace semel::client

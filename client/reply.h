@@ -1,8 +1,8 @@
-// Reply: what a server answered to one command.
+// Reply: the answer of a server to one command.
 //
-// Contract  A view is valid as long as the Reply that it came from. Asking for a type that it is not
-//           gives the neutral value: 0, "", no elements. So a reader asks for what it expects and checks
-//           kind() where it matters.
+// Contract  A view is valid as long as the Reply that it came from. Asking for a type that the
+//           reply is not gives the neutral value: 0, "", no elements. So a reader asks for what it
+//           expects, and checks kind() where it matters.
 // Threads   const members may run at once.
 #pragma once
 
@@ -18,7 +18,7 @@ namespace semel::client {
 
 enum class ReplyKind : std::uint8_t { nil, integer, text, status, error, array };
 
-// What a message to the user shows of a text: not all of a long one.
+// Returns the part of a text that a message to the user shows.
 std::string excerpt(std::string_view text);
 
 class ReplyView {
@@ -30,13 +30,13 @@ class ReplyView {
   bool is_nil() const { return kind() == ReplyKind::nil; }
 
   std::int64_t integer() const;
-  std::string_view text() const;  // of a text, a status or an error
+  std::string_view text() const;  // the bytes of a text, a status or an error
   std::string excerpt() const { return client::excerpt(text()); }
-  std::string_view word() const;          // of a text or a status; an error is no answer
-  std::size_t size() const;               // of an array
+  std::string_view word() const;          // the same, but "" for an error
+  std::size_t size() const;               // the elements of an array
   ReplyView at(std::size_t index) const;  // REQUIRES: index < size().
 
-  // Whether it is an error of this kind: its first word.
+  // Returns true if it is an error whose first word is this.
   bool is_error(std::string_view word) const;
 
  private:
@@ -45,7 +45,7 @@ class ReplyView {
 
 class Reply {
  public:
-  // Owns it. REQUIRES: there is one.
+  // Takes ownership. REQUIRES: reply != nullptr.
   explicit Reply(redisReply* reply);
 
   ReplyView view() const { return ReplyView(reply_.get()); }

@@ -6,8 +6,8 @@
 
 namespace semel::client {
 
-// The elements that a reply may still have. hiredis makes every array by a function that can be
-// replaced.
+// Counts the elements that a reply may still have. hiredis makes every array by a function that can
+// be replaced.
 struct ReplyReader::Budget {
   explicit Budget(const redisReader& reader, std::size_t elements)
       : functions(*reader.fn), make_array(reader.fn->createArray), left(elements) {
@@ -42,7 +42,7 @@ ReplyReader::ReplyReader(ReplyLimits limits) : limits_(limits), reader_(redisRea
 }
 ReplyReader::ReplyReader(ReplyReader&&) noexcept = default;
 ReplyReader& ReplyReader::operator=(ReplyReader&& other) noexcept {
-  reader_ = std::move(other.reader_);  // before the budget that it frees its replies by
+  reader_ = std::move(other.reader_);  // before the budget with which it frees its replies
   budget_ = std::move(other.budget_);
   limits_ = other.limits_;
   fed_ = other.fed_;
@@ -52,7 +52,7 @@ ReplyReader& ReplyReader::operator=(ReplyReader&& other) noexcept {
 ReplyReader::~ReplyReader() = default;
 
 void ReplyReader::feed(std::string_view bytes) {
-  // A reader that has met an error takes nothing: next() says so.
+  // A reader that has met an error takes nothing; next() reports the error.
   if (redisReaderFeed(reader_.get(), bytes.data(), bytes.size()) != REDIS_OK) {
     if (reader_->err == REDIS_ERR_OOM) throw std::bad_alloc();
     return;
@@ -60,9 +60,8 @@ void ReplyReader::feed(std::string_view bytes) {
   fed_ += bytes.size();
 }
 
-// What is not a bulk string is a line, and so is the length of one. A line without an end is
-// searched for its end again with every piece: a long one would take time by the square of its
-// length.
+// Everything but the bytes of a bulk string is a line. A line without an end is searched again with
+// every piece: a long one would take time by the square of its length.
 bool ReplyReader::in_endless_line() const {
   constexpr std::size_t kLongestLine = std::size_t{16} << 10;
   constexpr std::size_t kLongestLength = 32;

@@ -1,11 +1,10 @@
-// ReplyReader: replies out of the bytes of a server that is not trusted.
+// ReplyReader: reads replies from the bytes of a server that is not trusted.
 //
-// Contract  Bytes are fed as they come, next() gives one reply after another. Whatever is no reply,
-//           or is more than the limits allow, is an error, and the reader is of no use after it.
-// Memory    What is fed is kept until its reply is complete: up to the limit of bytes and one piece
-//           more. An array takes memory when its length is known, before its elements are there; so
-//           the lengths of all arrays of a reply are counted together, each before it takes
-//           anything.
+// Contract  Bytes are fed as they come; next() gives one reply after another. Bytes that are no
+//           reply, or exceed the limits, are an error, and the reader is of no use after it.
+// Memory    Bytes are kept until their reply is complete: up to the limit of bytes and one piece
+//           more. An array takes memory when its length is known, before its elements are there. So
+//           the lengths of all arrays of a reply are added up, each before it takes memory.
 // Threads   A call needs the object to itself.
 #pragma once
 
@@ -21,11 +20,11 @@ struct redisReader;
 
 namespace semel::client {
 
-// What one reply may take. An answer of the module to this client is at most one number, or a line
-// of error, for each of kIdsPerCommand ids.
+// The limits of one reply. The module answers this client with at most one number, or one line of
+// error, for each of kIdsPerCommand ids.
 struct ReplyLimits {
   std::size_t bytes = std::size_t{1} << 20;
-  std::size_t elements = std::size_t{1} << 12;  // of all arrays in it
+  std::size_t elements = std::size_t{1} << 12;  // of all arrays together
 };
 
 class ReplyReader {
@@ -36,9 +35,9 @@ class ReplyReader {
   ~ReplyReader();
 
   void feed(std::string_view bytes);
-  // The next reply; none if more bytes are needed. Errc::corrupt, or Errc::limit.
+  // Returns the next reply; nullopt if more bytes are needed. Errc::corrupt, or Errc::limit.
   Result<std::optional<Reply>> next();
-  // Bytes that were fed and belong to no reply so far.
+  // Returns how many bytes were fed and belong to no reply so far.
   std::size_t pending() const { return fed_ - taken_; }
 
  private:
@@ -50,7 +49,7 @@ class ReplyReader {
   };
 
   ReplyLimits limits_;
-  std::unique_ptr<Budget> budget_;  // outlives the reader, which frees its replies by it
+  std::unique_ptr<Budget> budget_;  // outlives the reader, which frees its replies with it
   std::unique_ptr<redisReader, Free> reader_;
   std::size_t fed_ = 0;
   std::size_t taken_ = 0;  // by replies that are complete

@@ -10,7 +10,7 @@
 namespace semel::client {
 namespace {
 
-// A reply as text, to be compared.
+// Returns a reply as text, to be compared.
 std::string shown(ReplyView reply) {
   switch (reply.kind()) {
     case ReplyKind::nil:
@@ -31,7 +31,7 @@ std::string shown(ReplyView reply) {
   return out + ']';
 }
 
-// All replies in the bytes, fed in pieces of this size.
+// Returns all replies in the bytes, which are fed in pieces of this size.
 std::vector<std::string> read_all(const std::string& bytes, std::size_t piece) {
   ReplyReader reader;
   std::vector<std::string> replies;

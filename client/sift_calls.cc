@@ -9,8 +9,6 @@
 namespace semel::client {
 namespace {
 
-const std::string kNonsense = "the server gives an answer that makes no sense for key ";
-
 std::string text_of(double number) {
   std::ostringstream out;
   out.precision(std::numeric_limits<double>::max_digits10);
@@ -29,34 +27,30 @@ double number_in(ReplyView value) {
 
 std::string duration(TimeMs ms) { return std::to_string(ms) + "ms"; }
 
-Error refused(ReplyView reply) {
-  if (reply.is_error("ERR") && reply.text().starts_with("ERR unknown command")) {
-    return {Errc::unsupported, "the server has no SIFT commands"};
-  }
-  return {Errc::mismatch, "the server refuses"};
+bool has_no_such_commands(ReplyView reply) {
+  return reply.is_error("ERR") && reply.text().starts_with("ERR unknown command");
+}
+
+std::optional<bool> read_flag(ReplyView reply) {
+  const bool flag = reply.kind() == ReplyKind::integer && (reply.integer() | 1) == 1;
+  return flag ? std::optional(reply.integer() == 1) : std::nullopt;
 }
 
 std::string slices_key(const std::string& name) { return name + ":slices"; }
 
-// Nothing, or the same number, is there.
+// Returns an error unless nothing, or the same number, is there.
 Result<void> agree_on_slices(Cluster& cluster, const std::string& name, std::uint32_t slices,
-                             Command command, std::string& problem) {
-  const auto reply = cluster.call(slices_key(name), std::move(command), Repeat::safe);
-  if (!reply) {
-    problem = cluster.problem();
-    return reply.error();
-  }
-  if (reply->is_nil() || reply->view().word() == std::to_string(slices)) return {};
-  if (reply->kind() != ReplyKind::text) {
-    problem = explain(reply->view(), slices_key(name));
-    return refused(reply->view());
-  }
-  problem = name + " has " + reply->excerpt() + " slices at the server, not " +
-            std::to_string(slices) + "; allowed: the same number, or another name";
-  return Error{Errc::mismatch, "another number of slices"};
+                             Command command) {
+  const std::string key = slices_key(name);
+  const Reply reply = SEMEL_TRY(cluster.call(key, std::move(command), Repeat::safe));
+  if (reply.is_nil() || reply.view().word() == std::to_string(slices)) return {};
+  if (reply.kind() != ReplyKind::text) return refusal(reply.view(), key);
+  return Error{Errc::mismatch, name + " has " + reply.excerpt() + " slices at the server, not " +
+                                   std::to_string(slices) +
+                                   "; allowed: the same number, or another name"};
 }
 
-// The fields that a window is known by; nullopt if they are not all there.
+// Returns the fields that a window is known by; nullopt if one of them is not there.
 std::optional<SiftInfo> info_in(ReplyView reply) {
   SiftInfo info;
   bool sized = false;
@@ -76,8 +70,8 @@ std::optional<SiftInfo> info_in(ReplyView reply) {
   return info;
 }
 
-// What of the shape the key was not made for; empty if nothing.
-std::string difference(const SiftInfo& info, const SiftShape& shape) {
+// Returns in which way the key was made for another shape; nullopt if for this one.
+std::optional<std::string> difference(const SiftInfo& info, const SiftShape& shape) {
   if (info.window_ms != shape.window_ms) {
     return "a window of " + duration(info.window_ms) + ", not " + duration(shape.window_ms);
   }
@@ -87,143 +81,114 @@ std::string difference(const SiftInfo& info, const SiftShape& shape) {
   if (!shape.exact && std::abs(info.error - shape.error) > 1e-6 * shape.error) {
     return "an error of " + text_of(info.error) + ", not " + text_of(shape.error);
   }
-  return "";
+  return std::nullopt;
 }
 
 }  // namespace
 
-Command claim_command(const SiftKey& key, std::string_view id, std::string_view owner,
-                      TimeMs claim_ms) {
-  return Command{"SIFT.CLAIM", key.name, id, owner}.add(claim_ms);
+std::optional<ClaimAnswer> read_claim(ReplyView reply) {
+  if (reply.word() == "fresh") return ClaimAnswer::fresh;
+  if (reply.word() == "pending") return ClaimAnswer::pending;
+  if (reply.word() == "seen") return ClaimAnswer::seen;
+  if (reply.is_error("FULL")) return ClaimAnswer::full;
+  return std::nullopt;
 }
 
-Command commit_command(const SiftKey& key, std::string_view id, std::string_view owner) {
-  return {"SIFT.COMMIT", key.name, id, owner};
+std::optional<ClaimAnswer> read_commit(ReplyView reply) {
+  if (reply.word() == "done") return ClaimAnswer::done;
+  if (reply.word() == "seen") return ClaimAnswer::seen;
+  if (reply.word() == "lost") return ClaimAnswer::lost;
+  if (reply.is_error("FULL")) return ClaimAnswer::full;
+  return std::nullopt;
 }
 
-Command release_command(const SiftKey& key, std::string_view id, std::string_view owner) {
-  return {"SIFT.RELEASE", key.name, id, owner};
+std::optional<ClaimAnswer> read_release(ReplyView reply) {
+  const auto released = read_flag(reply);
+  if (!released) return std::nullopt;
+  return *released ? ClaimAnswer::done : ClaimAnswer::lost;
 }
 
-Result<Claimed> read_claim(ReplyView reply) {
-  if (reply.word() == "fresh") return Claimed::fresh;
-  if (reply.word() == "pending") return Claimed::pending;
-  if (reply.word() == "seen") return Claimed::seen;
-  if (reply.is_error("FULL")) return Claimed::full;
-  return refused(reply);
+std::optional<Verdict> read_test(ReplyView reply) {
+  const auto known = read_flag(reply);
+  if (!known) return std::nullopt;
+  return *known ? Verdict::duplicate : Verdict::fresh;
 }
 
-Result<Committed> read_commit(ReplyView reply) {
-  if (reply.word() == "done") return Committed::done;
-  if (reply.word() == "seen") return Committed::seen;
-  if (reply.word() == "lost") return Committed::lost;
-  if (reply.is_error("FULL")) return Committed::full;
-  return refused(reply);
-}
-
-Result<bool> read_flag(ReplyView reply) {
-  const bool flag = reply.kind() == ReplyKind::integer && (reply.integer() | 1) == 1;
-  if (!flag) return refused(reply);
-  return reply.integer() == 1;
-}
-
-Result<Verdict> read_added(ReplyView reply) {
+std::optional<Verdict> read_insert(ReplyView reply) {
   if (reply.is_error("FULL")) return Verdict::full;
   if (reply.is_error("STALE")) return Verdict::stale;
   const auto fresh = read_flag(reply);
-  if (!fresh) return fresh.error();
+  if (!fresh) return std::nullopt;
   return *fresh ? Verdict::fresh : Verdict::duplicate;
 }
 
-std::string explain(ReplyView reply, std::string_view key) {
-  if (refused(reply).code == Errc::unsupported) {
-    return "the server has no SIFT commands; load the module: redis-server --loadmodule semel.so";
+Error no_room(std::string_view key) {
+  return {Errc::mismatch, "the server has no room for more in key " + std::string(key)};
+}
+
+Error refusal(ReplyView reply, std::string_view key) {
+  const std::string name(key);
+  if (has_no_such_commands(reply)) {
+    return {Errc::unsupported,
+            "the server has no SIFT commands; load the module: redis-server --loadmodule semel.so"};
   }
   if (reply.is_error("WRONGTYPE")) {
-    return "key " + std::string(key) + " holds something else; allowed: another name, or DEL it";
+    return {Errc::mismatch,
+            "key " + name + " holds something else; allowed: another name, or DEL it"};
   }
   if (reply.is_error("NOAUTH")) {
-    return "the server wants a password; allowed: SEMEL_PASSWORD, --password-file or "
-           "redis://user:password@host";
+    return {Errc::mismatch,
+            "the server wants a password; allowed: SEMEL_PASSWORD, --password-file or "
+            "redis://user:password@host"};
   }
-  if (reply.is_error("FULL")) return "the server has no room for more in key " + std::string(key);
-  if (!reply.is_error()) return kNonsense + std::string(key);
-  return "the server refuses key " + std::string(key) + ": " + reply.excerpt();
+  if (reply.is_error("FULL")) return no_room(key);
+  if (!reply.is_error()) {
+    return {Errc::mismatch, "the server gives an answer that makes no sense for key " + name};
+  }
+  return {Errc::mismatch, "the server refuses key " + name + ": " + reply.excerpt()};
 }
 
-Result<std::vector<SiftInfo>> read_info(Cluster& cluster, std::span<const SiftKey> keys,
-                                        std::string& problem) {
-  std::vector<Cluster::Ticket> tickets;
-  for (const SiftKey& key : keys) {
-    tickets.push_back(cluster.start(key.slot, {"SIFT.INFO", key.name}, Repeat::safe));
-  }
-  std::vector<SiftInfo> infos(keys.size());
-  std::optional<Error> error;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const auto reply = cluster.finish(tickets[i]);
-    if (error) continue;
-    if (!reply) {
-      problem = cluster.problem();
-      error = reply.error();
-    } else if (auto info = info_in(reply->view())) {
-      infos[i] = *std::move(info);
-    } else {
-      problem = explain(reply->view(), keys[i].name);
-      error = refused(reply->view());
-    }
-  }
-  if (error) return *error;
-  return infos;
+Result<std::vector<SiftInfo>> read_info(Cluster& cluster, std::span<const SiftKey> keys) {
+  Calls<SiftInfo> calls(cluster);
+  for (const SiftKey& key : keys) calls.add(key, {"SIFT.INFO", key.name}, info_in);
+  return calls.finish();
 }
 
-Result<void> expect_slices(Cluster& cluster, const std::string& name, std::uint32_t slices,
-                           std::string& problem) {
-  return agree_on_slices(cluster, name, slices, {"GET", slices_key(name)}, problem);
+Result<void> expect_slices(Cluster& cluster, const std::string& name, std::uint32_t slices) {
+  return agree_on_slices(cluster, name, slices, {"GET", slices_key(name)});
 }
 
-Result<void> record_slices(Cluster& cluster, const std::string& name, std::uint32_t slices,
-                           std::string& problem) {
+Result<void> record_slices(Cluster& cluster, const std::string& name, std::uint32_t slices) {
   Command command{"SET", slices_key(name)};
   return agree_on_slices(cluster, name, slices,
-                         command.add(std::int64_t{slices}).add("NX").add("GET"), problem);
+                         command.add(std::int64_t{slices}).add("NX").add("GET"));
 }
 
-Result<void> reserve(Cluster& cluster, std::span<const SiftKey> keys, const SiftShape& shape,
-                     std::string& problem) {
-  std::vector<Cluster::Ticket> tickets;
+Result<void> reserve(Cluster& cluster, std::span<const SiftKey> keys, const SiftShape& shape) {
+  // Another producer, or an earlier run, may have made a key: then it only has to be the same.
+  const auto made = [](ReplyView reply) {
+    const bool there = reply.is_error() && reply.text().find("exists") != std::string_view::npos;
+    return reply.word() == "OK" || there ? std::optional(true) : std::nullopt;
+  };
+  Calls<bool> calls(cluster);
   for (const SiftKey& key : keys) {
     Command command{"SIFT.RESERVE", key.name, "WINDOW"};
     command.add(shape.window_ms);
     if (shape.exact) {
-      command.add("STRUCTURE").add("exact");
+      command.add("EXACT");
     } else {
       command.add("ERROR").add(text_of(shape.error));
     }
     command.add("CAPACITY").add(static_cast<std::int64_t>(shape.capacity));
-    tickets.push_back(cluster.start(key.slot, std::move(command), Repeat::safe));
+    calls.add(key, std::move(command), made);
   }
-  // Another producer, or an earlier run, may have made it: then only what it is counts.
-  std::optional<Error> error;
+  SEMEL_TRY(calls.finish());
+  const std::vector<SiftInfo> infos = SEMEL_TRY(read_info(cluster, keys));
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const auto reply = cluster.finish(tickets[i]);
-    if (error) continue;
-    if (!reply) {
-      problem = cluster.problem();
-      error = reply.error();
-    } else if (reply->view().word() != "OK" &&
-               !(reply->is_error() && reply->text().find("exists") != std::string_view::npos)) {
-      problem = explain(reply->view(), keys[i].name);
-      error = refused(reply->view());
+    const auto differs = difference(infos[i], shape);
+    if (differs) {
+      return Error{Errc::mismatch, "key " + keys[i].name + " was made for " + *differs};
     }
-  }
-  if (error) return *error;
-  const auto infos = read_info(cluster, keys, problem);
-  if (!infos) return infos.error();
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const std::string differs = difference((*infos)[i], shape);
-    if (differs.empty()) continue;
-    problem = "key " + keys[i].name + " was made for " + differs;
-    return Error{Errc::mismatch, "a key that was made for something else"};
   }
   return {};
 }

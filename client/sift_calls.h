@@ -1,13 +1,17 @@
-// The SIFT commands of the module, as they are asked and as they are answered.
+// The SIFT commands of the module: how they are asked, and how they are answered.
 //
-// Contract  A command is on one key. What the server refuses is an Error, and explain() says it in one
-//           sentence with what to do about it.
-// Repeats   claim, commit, release, test and remember may be sent again without harm: an owner that claims
-//           what it holds gets it again, and a commit that was made is `seen`. add may not: the answer of
-//           the second is 'seen' where the first was executed and its answer was lost.
+// Contract  Calls keeps any number of commands on their way together. What the server refuses is an
+//           Error, in one sentence that says what to do about it.
+// Repeats   Claims, commits, releases, tests and renewing inserts may be sent again without harm:
+//           an owner that claims what it holds gets it again, and a commit that was made is `seen`.
+//           An addition that was executed and is sent again is a duplicate of itself.
+// Example   Calls<ClaimAnswer> claims(cluster);
+//           for (const std::string& id : ids) claims.claim(key, id, "me", 60'000);
+//           const std::vector<ClaimAnswer> answers = SEMEL_TRY(claims.finish());
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +23,7 @@
 #include "client/reply.h"
 #include "semel/core/clock.h"
 #include "semel/core/result.h"
+#include "semel/sift/claim_table.h"
 #include "semel/window/window.h"
 
 namespace semel::client {
@@ -33,25 +38,86 @@ struct SiftKey {
   std::uint32_t slot;
 };
 
-enum class Claimed : std::uint8_t { fresh, pending, seen, full };
-enum class Committed : std::uint8_t { done, seen, lost, full };
+// Each reader returns nullopt for a reply that its command never has.
+std::optional<ClaimAnswer> read_claim(ReplyView reply);    // fresh, pending, seen or full
+std::optional<ClaimAnswer> read_commit(ReplyView reply);   // done, seen, lost or full
+std::optional<ClaimAnswer> read_release(ReplyView reply);  // 1: done, 0: lost
+std::optional<Verdict> read_test(ReplyView reply);         // 1: duplicate, 0: fresh
+std::optional<Verdict> read_insert(ReplyView reply);       // 1: fresh, 0: duplicate; stale or full
 
-Command claim_command(const SiftKey& key, std::string_view id, std::string_view owner,
-                      TimeMs claim_ms);
-Command commit_command(const SiftKey& key, std::string_view id, std::string_view owner);
-Command release_command(const SiftKey& key, std::string_view id, std::string_view owner);
+// Returns what an error, or a reply that makes no sense, means to the user of this key.
+// Errc::unsupported if the server has no such commands, otherwise Errc::mismatch.
+Error refusal(ReplyView reply, std::string_view key);
+// Returns the error for a key that has no room for more.
+Error no_room(std::string_view key);
 
-// Of the readers of answers each refuses what is not one of those that its command has.
-Result<Claimed> read_claim(ReplyView reply);
-Result<Committed> read_commit(ReplyView reply);
-Result<bool> read_flag(ReplyView reply);  // 1 or 0
-// 1, 0, STALE or FULL, as an element of SIFT.MADD and SIFT.INSERT.
-Result<Verdict> read_added(ReplyView reply);
+// Commands on ids that are on their way together.
+template <class Answer>
+class Calls {
+ public:
+  // REQUIRES: the cluster, and all keys, outlive it.
+  explicit Calls(Cluster& cluster) : cluster_(&cluster) {}
 
-// What an error of the server means to the user of this key.
-std::string explain(ReplyView reply, std::string_view key);
+  void claim(const SiftKey& key, std::string_view id, std::string_view owner, TimeMs claim_ms) {
+    add(key, Command{"SIFT.CLAIM", key.name, id, owner}.add(claim_ms), read_claim);
+  }
+  void commit(const SiftKey& key, std::string_view id, std::string_view owner) {
+    add(key, {"SIFT.COMMIT", key.name, id, owner}, read_commit);
+  }
+  void release(const SiftKey& key, std::string_view id, std::string_view owner) {
+    add(key, {"SIFT.RELEASE", key.name, id, owner}, read_release);
+  }
 
-// What a window is made for.
+  using Read = std::optional<Answer> (*)(ReplyView);
+  // Queues a command on one id.
+  void add(const SiftKey& key, Command command, Read read) {
+    asked_.push_back(
+        {cluster_->start(key.slot, std::move(command), Repeat::safe), &key, std::nullopt, read});
+  }
+  // Queues a command on a list of ids, whose reply is a list of as many answers.
+  void add_list(const SiftKey& key, Command command, std::size_t ids, Read read) {
+    asked_.push_back(
+        {cluster_->start(key.slot, std::move(command), Repeat::safe), &key, ids, read});
+  }
+
+  // Sends all that is queued at this client and waits for all answers. Returns one for each id, in
+  // the order of the commands, or the first error.
+  Result<std::vector<Answer>> finish() {
+    std::vector<Answer> answers;
+    std::optional<Error> error;
+    for (const Asked& asked : std::exchange(asked_, {})) {
+      const auto done = finish(asked, answers);
+      if (!done && !error) error = done.error();
+    }
+    if (error) return *error;
+    return answers;
+  }
+
+ private:
+  struct Asked {
+    Cluster::Ticket ticket;
+    const SiftKey* key;
+    std::optional<std::size_t> ids;  // of a list
+    Read read;
+  };
+
+  Result<void> finish(const Asked& asked, std::vector<Answer>& answers) {
+    const Reply reply = SEMEL_TRY(cluster_->finish(asked.ticket));
+    if (asked.ids && reply.size() != *asked.ids) return refusal(reply.view(), asked.key->name);
+    for (std::size_t i = 0; i < asked.ids.value_or(1); ++i) {
+      const ReplyView one = asked.ids ? reply.at(i) : reply.view();
+      const std::optional<Answer> answer = asked.read(one);
+      if (!answer) return refusal(one, asked.key->name);
+      answers.push_back(*answer);
+    }
+    return {};
+  }
+
+  Cluster* cluster_;
+  std::vector<Asked> asked_;
+};
+
+// The settings of a window.
 struct SiftShape {
   TimeMs window_ms = 0;
   bool exact = false;
@@ -63,26 +129,22 @@ struct SiftInfo {
   TimeMs window_ms = 0;
   std::string structure;
   double error = 0;
-  double error_now = 0;  // that a new id is taken for a duplicate
+  double error_now = 0;  // the probability that a new id is taken for a duplicate
   std::uint64_t bytes = 0;
 };
 
-// Makes the keys that are not there. Errc::mismatch if one is there that was made for another window,
-// error or structure, or is something else; Errc::unsupported if the server has no such commands.
-// `problem` says which.
-Result<void> reserve(Cluster& cluster, std::span<const SiftKey> keys, const SiftShape& shape,
-                     std::string& problem);
-// How many slices a stream has is in none of its keys, and decides how they are called: another
-// number would be another stream. So the first producer leaves it in the key NAME:slices.
-// expect_slices() only looks, record_slices() leaves it there. Errc::mismatch if another number is
-// there; otherwise errors as of reserve().
-Result<void> expect_slices(Cluster& cluster, const std::string& name, std::uint32_t slices,
-                           std::string& problem);
-Result<void> record_slices(Cluster& cluster, const std::string& name, std::uint32_t slices,
-                           std::string& problem);
+// Makes the keys that are not there. Errc::mismatch if one is there that was made for another
+// window, error or structure, or is something else; Errc::unsupported if the server has no such
+// commands.
+Result<void> reserve(Cluster& cluster, std::span<const SiftKey> keys, const SiftShape& shape);
 
-// Of each key, in one pipeline. Errors as of reserve().
-Result<std::vector<SiftInfo>> read_info(Cluster& cluster, std::span<const SiftKey> keys,
-                                        std::string& problem);
+// The first producer of a stream leaves the number of its slices in the key NAME:slices: the number
+// decides how the keys are called, and another number would be another stream. expect_slices() only
+// looks, record_slices() leaves the number there. Errc::mismatch if another number is there.
+Result<void> expect_slices(Cluster& cluster, const std::string& name, std::uint32_t slices);
+Result<void> record_slices(Cluster& cluster, const std::string& name, std::uint32_t slices);
+
+// Reads all keys in one pipeline. Errors as of reserve().
+Result<std::vector<SiftInfo>> read_info(Cluster& cluster, std::span<const SiftKey> keys);
 
 }  // namespace semel::client

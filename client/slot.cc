@@ -7,7 +7,7 @@
 namespace semel::client {
 namespace {
 
-// Of each byte value, with the polynomial x^16 + x^12 + x^5 + 1.
+// The CRC of each byte value, with the polynomial x^16 + x^12 + x^5 + 1.
 constexpr std::array<std::uint16_t, 256> kCrc = [] {
   std::array<std::uint16_t, 256> table{};
   for (unsigned byte = 0; byte < table.size(); ++byte) {
@@ -45,7 +45,7 @@ std::vector<std::string> spread_tags(std::size_t count) {
   std::vector<std::size_t> wanted(kSlots, kNone);
   for (std::size_t i = 0; i < count; ++i) wanted[(2 * i + 1) * kSlots / (2 * count)] = i;
   std::vector<std::string> tags(count);
-  // Slots of numbers are as good as random: some 160,000 numbers meet all of the slots.
+  // The slots of numbers are as good as random: some 160,000 numbers meet all slots.
   std::size_t found = 0;
   for (std::uint64_t number = 0; found < count; ++number) {
     std::string tag = std::to_string(number);

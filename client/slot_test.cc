@@ -21,7 +21,7 @@ TEST(Slot, CountsOnlyTheTag) {
   EXPECT_EQ(slot_of("{user1000}.following"), slot_of("user1000"));
   EXPECT_EQ(slot_of("a{foo}{bar}"), slot_of("foo"));
   EXPECT_EQ(slot_of("a{{foo}}b"), slot_of("{foo"));
-  // An empty tag and one that is not closed are none.
+  // Neither an empty tag nor an unclosed one counts.
   EXPECT_NE(slot_of("a{}{bar}"), slot_of("bar"));
   EXPECT_NE(slot_of("a{bar"), slot_of("bar"));
   EXPECT_NE(slot_of("a}{bar"), slot_of("bar"));

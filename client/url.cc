@@ -5,6 +5,8 @@
 #include <limits>
 #include <optional>
 
+#include "semel/core/internal/parse.h"
+
 namespace semel::client {
 namespace {
 
@@ -12,12 +14,10 @@ constexpr std::string_view kTcp = "redis://";
 constexpr std::string_view kUnix = "redis+unix://";
 constexpr std::string_view kTls = "rediss://";
 
-template <class Number>
-std::optional<Number> number_of(std::string_view text) {
-  Number number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
+std::optional<std::uint16_t> port_of(std::string_view text) {
+  const auto port = parse_unsigned(text);
+  if (!port || *port == 0 || *port > std::numeric_limits<std::uint16_t>::max()) return std::nullopt;
+  return static_cast<std::uint16_t>(*port);
 }
 
 std::optional<std::string> without_percent(std::string_view text) {
@@ -38,7 +38,7 @@ std::optional<std::string> without_percent(std::string_view text) {
   return out;
 }
 
-// Takes what stands before the last @ and reads it; false if that is wrong.
+// Takes and reads the text before the last @. False if it makes no sense.
 bool take_user(std::string_view& text, Url& url) {
   const std::size_t at = text.rfind('@');
   if (at == std::string_view::npos) return true;
@@ -55,7 +55,7 @@ bool take_user(std::string_view& text, Url& url) {
   return true;
 }
 
-// host, host:port, [v6] or [v6]:port.
+// Reads host, host:port, [v6] or [v6]:port.
 std::optional<Address> host_of(std::string_view text) {
   std::string_view port;
   Address address;
@@ -73,8 +73,8 @@ std::optional<Address> host_of(std::string_view text) {
     return std::nullopt;
   }
   if (port.empty()) return address;
-  const auto number = number_of<std::uint16_t>(port.substr(1));
-  if (port.front() != ':' || !number || *number == 0) return std::nullopt;
+  const auto number = port_of(port.substr(1));
+  if (port.front() != ':' || !number) return std::nullopt;
   address.port = *number;
   return address;
 }
@@ -91,8 +91,8 @@ Result<Address> parse_address(std::string_view text) {
   const Error wrong{Errc::invalid, "an address is host:port"};
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return wrong;
-  const auto port = number_of<std::uint16_t>(text.substr(colon + 1));
-  if (!port || *port == 0) return wrong;
+  const auto port = port_of(text.substr(colon + 1));
+  if (!port) return wrong;
   std::string_view host = text.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   return Address{std::string(host), *port};
@@ -122,9 +122,9 @@ Result<Url> parse_url(std::string_view text) {
     const std::string_view database = text.substr(slash + 1);
     text = text.substr(0, slash);
     if (!database.empty()) {
-      const auto number = number_of<std::uint32_t>(database);
+      const auto number = parse_unsigned(database);
       if (!number || *number > std::numeric_limits<std::int32_t>::max()) return wrong;
-      url.database = *number;
+      url.database = static_cast<std::uint32_t>(*number);
     }
   }
   for (;;) {

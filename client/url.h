@@ -3,10 +3,10 @@
 //   redis://[user[:password]@]host[:port][,host[:port]...][/database]
 //   redis+unix://[user[:password]@]/path/of/the/socket
 //
-// Contract  A text is read whole or refused. What stands before the @ may hold %XX for a byte; an IPv6
-//           address stands in brackets. Several hosts are ways into one cluster. The user may be
-//           empty if there is a password: that of the default user. rediss:// is refused: the
-//           hiredis of Debian 12 speaks no TLS.
+// Contract  A text is read whole or refused. Before the @, %XX stands for a byte. An IPv6 address
+//           stands in brackets. Several hosts are ways into one cluster. An empty user with a
+//           password is the default user. rediss:// is refused: the hiredis of Debian 12 speaks no
+//           TLS.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ inline constexpr std::uint16_t kDefaultPort = 6379;
 
 // One process to connect to.
 struct Address {
-  std::string host;                   // a name or an IP address; of a socket its path
+  std::string host;                   // a name or an IP address, or the path of a socket
   std::uint16_t port = kDefaultPort;  // 0: a unix socket
 
   bool unix_socket() const { return port == 0; }
@@ -31,8 +31,8 @@ struct Address {
   auto operator<=>(const Address&) const = default;
 };
 
-// host:port as servers name each other: the port follows the last colon. Errc::invalid for anything
-// else, and for a port that is none.
+// Reads host:port as servers name each other: the port follows the last colon. Errc::invalid for
+// anything else.
 Result<Address> parse_address(std::string_view text);
 
 struct Url {
@@ -42,13 +42,13 @@ struct Url {
   std::uint32_t database = 0;
 };
 
-// Errc::invalid, or Errc::unsupported for TLS; the error says what is allowed.
+// Reads a URL. Errc::invalid, or Errc::unsupported for TLS; the error says what is allowed.
 Result<Url> parse_url(std::string_view text);
 
-// Where in a text the password of a URL is, if the text is one: between the first colon after ://
-// and the last @. Empty if there is none.
+// Finds the password in a text that may be a URL: the part between the first colon after :// and
+// the last @. Empty if there is none.
 std::string_view password_in(std::string_view text);
-// The text without it, and without its colon.
+// Returns the text without the password and its colon.
 std::string without_password(std::string_view text);
 
 }  // namespace semel::client

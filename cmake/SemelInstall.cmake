@@ -1,5 +1,5 @@
-# What `make install` installs: the library, its headers, the module, the command, its manual and its completion,
-# a CMake package and a pkg-config file. The last two find the rest by their own place, so the tree
+# What `make install` installs: the library (static and shared), its public headers, the module, the
+# command, its manual and its completion, a CMake package and two pkg-config files. The last two find the rest by their own place, so the tree
 # may be moved.
 include(CMakePackageConfigHelpers)
 
@@ -18,10 +18,20 @@ install(FILES ${PROJECT_SOURCE_DIR}/cli/semel.1 DESTINATION ${CMAKE_INSTALL_MAND
 install(FILES ${completion} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 install(TARGETS semel EXPORT semelTargets)
 install(TARGETS semel_rocksdb EXPORT semelRocksDBTargets)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/semel DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN "*.h" PATTERN "*_test.h" EXCLUDE
-        # They need the headers of RocksDB, which users of the library do not.
-        PATTERN "rocksdb_plan.h" EXCLUDE PATTERN "rocksdb_status.h" EXCLUDE)
+if(SEMEL_SHARED)
+  install(TARGETS semel_shared EXPORT semelTargets)
+  install(TARGETS semel_rocksdb_shared EXPORT semelRocksDBTargets)
+  add_dependencies(product semel_shared semel_rocksdb_shared)
+endif()
+include(SemelHeaders)
+foreach(header ${semel_public_headers} ${semel_headers_not_yet})
+  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${header})
+    message(WARNING "cmake/SemelHeaders.cmake names ${header}, which is not there")
+    continue()
+  endif()
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES ${PROJECT_SOURCE_DIR}/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
+endforeach()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/semel)
 install(EXPORT semelTargets NAMESPACE semel:: DESTINATION ${package_dir})
@@ -33,15 +43,6 @@ write_basic_package_version_file(semelConfigVersion.cmake COMPATIBILITY SameMino
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/semelConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/semelConfigVersion.cmake DESTINATION ${package_dir})
 
-# Who links the static library links what it uses too; who links the shared one need not know of it.
-if(BUILD_SHARED_LIBS)
-  set_target_properties(semel_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
-  set(requires "")
-  set(rocksdb_requires "semel")
-else()
-  set(requires "libsodium libzstd")
-  set(rocksdb_requires "semel rocksdb")
-endif()
 set(pkgconfig_dir ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig)
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY ${pkgconfig_dir} OUTPUT_VARIABLE up)
 foreach(dir LIBDIR INCLUDEDIR)

@@ -6,11 +6,11 @@
 
 int main() {
   const semel::Hasher hash = semel::Hasher::fast(42);
-  const auto shape =
-      semel::BloomShape::for_goal({.keys = 1'000'000, .fpr = 0.001, .hash = hash.id()});
-  if (!shape) return std::puts(shape.error().what), 1;
+  // A Result: `*` takes the value, and ends the program if this goal made no sense.
+  const semel::BloomShape shape =
+      *semel::BloomShape::for_goal({.keys = 1'000'000, .fpr = 0.001, .hash = hash.id()});
 
-  semel::BloomFilter here(*shape), there(*shape);
+  semel::BloomFilter here(shape), there(shape);
   here.add(hash("order-1001"));
   there.add(hash("order-1002"));
   if (!here.merge(there)) return 1;

@@ -7,21 +7,9 @@
 #include "semel/crdt/series.h"
 #include "semel/hash/hasher.h"
 
-using semel::DeltaLog;
 using semel::ObservedCuckooSeries;
 
 namespace {
-
-// What a site sends to its peer and hears from it, over any network.
-void send(const ObservedCuckooSeries& from, DeltaLog<ObservedCuckooSeries::Delta>& log,
-          ObservedCuckooSeries& to, semel::PeerId peer) {
-  const auto interval = log.interval_for(peer);
-  using Kind = decltype(interval)::Kind;
-  if (interval.kind == Kind::delta && to.merge(*interval.delta)) {
-    log.acknowledge(peer, interval.upto);
-  }
-  if (interval.kind == Kind::state && to.merge(from)) log.acknowledge(peer, interval.upto);
-}
 
 // Drawn whenever a state is opened to add to it.
 std::uint64_t new_life() {
@@ -38,14 +26,13 @@ int main() {
 
   ObservedCuckooSeries paris = *blocked, tokyo = *blocked;
   const semel::SiteLife in_paris{/*site=*/1, new_life()}, in_tokyo{/*site=*/2, new_life()};
-  DeltaLog<ObservedCuckooSeries::Delta> log(/*epoch=*/1, /*most_bytes=*/1 << 20,
-                                            decltype(log)::Start::empty);
+  semel::DeltaLog<ObservedCuckooSeries::Delta> log(/*epoch=*/1, /*most_bytes=*/1 << 20);
 
   ObservedCuckooSeries::Delta delta(paris.goal());
-  const auto place = paris.add(hash("10.0.0.1"), in_paris, delta);
+  const auto place = paris.add(hash("10.0.0.1"), in_paris, &delta);
   if (!place) return std::puts(place.error().what), 1;
   log.record(delta);
-  send(paris, log, tokyo, /*peer=*/2);
+  if (!log.send(/*peer=*/2, paris, tokyo)) return 1;  // over any network: log.interval_for(2)
   std::printf("tokyo blocks it: %d\n", tokyo.contains(hash("10.0.0.1")));
 
   // At the same time Paris unblocks it and Tokyo, for another reason, blocks it once more.
@@ -62,7 +49,7 @@ int main() {
 
   auto merged = paris.merge(tokyo);
   if (!merged && merged.error().code == semel::Errc::forked) {
-    const auto site = static_cast<semel::SiteId>(merged.error().about);
+    const auto site = static_cast<semel::SiteId>(merged.error().site);
     const auto branch = tokyo.renamed(/*trunk=*/paris, site, /*to=*/3);
     if (!branch) return std::puts(branch.error().what), 1;
     tokyo = paris;

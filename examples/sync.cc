@@ -1,9 +1,11 @@
-// Two stores took writes apart from each other; now they agree again, for what the difference costs.
+// Two stores took writes independently. sync() makes them agree again, at a cost in proportion to
+// their difference.
+#include "semel/sync/sync.h"
+
 #include <cstdio>
 #include <string>
 
 #include "semel/store/memory_store.h"
-#include "semel/sync/initiator.h"
 #include "semel/sync/responder.h"
 
 namespace {
@@ -24,31 +26,22 @@ int main() {
     put(there_store, key, i % 10'000 == 7 ? "2" : "1");
   }
 
-  // All sites of a group share the secret; here it is made up.
+  // All sites of a group share the secret. This one is random.
   const semel::Secret secret = semel::Secret::random();
   auto here = semel::IndexedStore::open(here_store, secret, {});
   auto there = semel::IndexedStore::open(there_store, secret, {});
   if (!here || !there) return 1;
 
-  // The two may be anywhere: all that they exchange is bytes.
+  // The two stores may be anywhere: they exchange only bytes.
   semel::Responder responder(**there, {});
-  semel::Initiator sync(**here, {.seed = 1});
-  while (!sync.done() && !sync.failed()) {
-    std::vector<semel::Bytes> answers;
-    for (const semel::ByteView question : sync.outstanding()) {
-      answers.push_back(responder.respond(question));
-    }
-    for (const semel::Bytes& answer : answers) {
-      if (!sync.receive(answer)) break;
-    }
-  }
-  if (sync.failed()) return std::puts(sync.error().what), 1;
+  semel::LocalPeer peer(responder);
+  const auto report = semel::sync(**here, peer, {.seed = 1});
+  if (!report) return std::puts(report.error().message().c_str()), 1;
 
-  const semel::SyncReport report = sync.report();
   std::printf("%llu differ; %llu bytes besides them, in %u round trips; proved: %s\n",
-              static_cast<unsigned long long>(report.differences()),
-              static_cast<unsigned long long>(report.bytes_sent + report.bytes_received -
-                                              report.payload_bytes),
-              report.round_trips, report.proved ? "yes" : "no");
-  return report.proved && report.differences() == 10 ? 0 : 1;
+              static_cast<unsigned long long>(report->differences()),
+              static_cast<unsigned long long>(report->bytes_sent + report->bytes_received -
+                                              report->payload_bytes),
+              report->round_trips, report->proved ? "yes" : "no");
+  return report->proved && report->differences() == 10 ? 0 : 1;
 }

@@ -28,11 +28,11 @@ std::optional<Table> joined(Table& member, SiteId site, TimeMs now) {
   return std::move(*table);
 }
 
-// What a network does: some of the entries, now and then, in any order.
+// Stands in for a network, which delivers some of the entries, now and then, in any order.
 void send(Table& from, Table& to, TimeMs now) {
-  from.entries([&](std::string_view key, ByteView entry) {
-    const auto taken = to.take(key, entry, now);
-    if (!taken) std::puts(taken.error().what);
+  from.publish([&](std::string_view key, ByteView entry) {
+    const auto taken = to.receive(key, entry, now);
+    if (!taken) std::puts(taken.error().message().c_str());
   });
 }
 
@@ -42,7 +42,7 @@ int main() {
   const TimeMs now = 1'700'000'000'000;
   const Hasher hash = Hasher::fast(/*seed=*/1);
   Table::Settings settings;
-  settings.recogniser.hash = hash.id();
+  settings.recognition.hash = hash.id();
   settings.site = 1;
   Table paris = *Table::make(settings, now);
   auto second_site = joined(paris, 2, now);
@@ -52,7 +52,7 @@ int main() {
 
   // The answer is lost; the client tries again, at the other site.
   const auto order = opaque_id(hash, "order 17");
-  if (!order) return std::puts(order.error().what), 1;
+  if (!order) return std::puts(order.error().message().c_str()), 1;
   const auto first = paris.add({"sold", 5, *order}, now);
   const auto second = lima.add({"sold", 5, *order}, now + 10);
   if (!first || !second) return 1;
@@ -66,7 +66,7 @@ int main() {
   const auto sold = lima.get("sold");
   if (!sold || *sold != 5) return std::puts("counted twice"), 1;
   std::printf("sold %lld, not folded %llu\n", static_cast<long long>(**sold),
-              static_cast<unsigned long long>(lima.log().unfolded()));
+              static_cast<unsigned long long>(lima.info().unfolded));
 
   auto oslo = joined(paris, 3, now + 30);
   if (!oslo) return 1;

@@ -1,17 +1,18 @@
 // A payment is taken once, though its network retries; after ten minutes its number may come again.
+#include "semel/window/window.h"
+
 #include <cstdio>
 
 #include "semel/core/clock.h"
 #include "semel/hash/hasher.h"
-#include "semel/window/forgetful_filter.h"
 
 int main() {
   const semel::Hasher hash = semel::Hasher::fast(42);
   const semel::SystemClock clock;
-  auto seen = semel::ForgetfulFilter::make(
+  auto seen = semel::Window::make(
       {.window_ms = 600'000, .fpr = 1e-6, .max_bytes = 64 << 20, .hash = hash.id()},
       clock.now_ms());
-  if (!seen) return std::puts(seen.error().what), 1;
+  if (!seen) return std::puts(seen.error().message().c_str()), 1;
 
   for (const char* payment : {"pay 17", "pay 18", "pay 17"}) {
     seen->advance(clock.now_ms());
@@ -25,7 +26,7 @@ int main() {
       case semel::Verdict::stale:
         std::printf("%s: too old to judge\n", payment);
         break;
-      case semel::Verdict::full:
+      default:
         std::printf("%s: no memory left, try later\n", payment);
         break;
     }

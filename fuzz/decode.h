@@ -1,6 +1,6 @@
-// What every decoder is fuzzed for, once: any bytes are refused, or yield an object that encodes to
-// the very same bytes. A mutation hardly ever hits a checksum, so each input is tried as it is, and
-// again with its last eight bytes made the right checksum of the rest.
+// The property that every decoder is fuzzed for: any bytes are refused, or yield an object that
+// encodes to the same bytes. A mutation hardly ever hits a checksum. So each input is tried as it
+// is, and again with its last eight bytes replaced by the right checksum.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 
 #include "semel/core/codec.h"
 #include "semel/hash/digest.h"
+#include "semel/hash/internal/checksum.h"
 
 namespace semel {
 

@@ -1,11 +1,13 @@
-// Any history of operations: a cuckoo filter agrees with a bag that keeps every entry exactly.
+// After any history of operations, a cuckoo filter agrees with a bag that keeps every entry
+// exactly.
 //
 // The first three bytes choose the shape; each further one is an operation on one of 32 keys.
 #include <cstdlib>
 #include <map>
 
-#include "semel/core/arithmetic.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/filter/cuckoo_filter.h"
+#include "semel/filter/internal/cuckoo_bucket.h"
 
 namespace {
 
@@ -19,8 +21,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace semel;
   if (size < 3) return 0;
   const std::uint32_t payload_bits = data[1] % 65;
-  CuckooFilter filter({data[0] % 2 == 0 ? 4u : 8u, cuckoo_bucket::kWidths[data[0] / 2 % 16],
-                       payload_bits, 1 + data[2] % 8u, HashId{}});
+  CuckooFilter filter({data[0] % 2 == 0 ? 4u : 8u,
+                       filter_internal::cuckoo_bucket::kWidths[data[0] / 2 % 16], payload_bits,
+                       1 + data[2] % 8u, HashId{}});
   const std::uint64_t most = payload_bits == 64 ? ~0ull : (1ull << payload_bits) - 1;
   std::map<std::pair<unsigned, std::uint64_t>, int>
       twin;  // how often each (key, payload) is inside

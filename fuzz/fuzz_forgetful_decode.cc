@@ -1,12 +1,13 @@
 #include "fuzz/decode.h"
-#include "semel/window/forgetful_filter.h"
+#include "semel/hash/internal/checksum.h"
+#include "semel/window/internal/forgetful_filter.h"
 
 namespace {
 
-// What was decoded must live on: it keeps its promise to an id that it takes now, through time that
-// passes, rotation and growth.
+// A decoded filter must live on: it keeps its promise to an id that it takes now, while time
+// passes, lanes rotate and the filter grows.
 void live_on(semel::ByteView bytes) {
-  auto filter = semel::ForgetfulFilter::decode(bytes);
+  auto filter = semel::window_internal::ForgetfulFilter::decode(bytes);
   if (!filter) return;
   const semel::Digest id = {0x0123456789abcdef, 0xfedcba9876543210};
   const semel::Verdict verdict = filter->test_and_insert(id);
@@ -28,7 +29,7 @@ void live_on(semel::ByteView bytes) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  semel::fuzz_decode<semel::ForgetfulFilter>(data, size);
+  semel::fuzz_decode<semel::window_internal::ForgetfulFilter>(data, size);
   if (size < 8) return 0;
   semel::Bytes repaired(data, data + size);
   semel::store_u64(repaired.data() + size - 8,

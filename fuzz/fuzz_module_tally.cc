@@ -1,4 +1,4 @@
-// A table of counters behind a key, from any bytes, is refused, or encodes to the very same bytes.
+// Any bytes are refused as a table behind a key, or decode to one that encodes to the same bytes.
 #include "fuzz/decode.h"
 #include "module/types/tally_value.h"
 #include "tests/support/held_value.h"

@@ -32,7 +32,7 @@ void demand(bool condition) {
   if (!condition) std::abort();
 }
 
-// Of either sign, and now and then so large that sums wrap.
+// Returns a measure of either sign, sometimes so large that sums wrap.
 semel::int128 some_measure(std::string_view key, std::string_view value) {
   const auto size = static_cast<semel::uint128>(value.size());
   const auto shift = key.empty() ? 0U : static_cast<std::uint8_t>(key.back()) % 128U;
@@ -43,7 +43,7 @@ semel::int128 some_measure(std::string_view key, std::string_view value) {
 void check(semel::NyeTrie& trie, const Map& map, const std::string& key) {
   MapCursor cursor(map);
   demand(trie.refresh(cursor).has_value());
-  const semel::Measure measure = trie.measured_by();
+  const semel::RecordMeasure measure = trie.measured_by();
   semel::NyeTrie anew(trie.burst_bytes(), trie.entry_digest(), measure);
   demand(anew.refresh(cursor).has_value());
   demand(trie == anew);
@@ -57,7 +57,7 @@ void check(semel::NyeTrie& trie, const Map& map, const std::string& key) {
   demand(*trie.sum(semel::KeyRange{key, std::nullopt}, cursor) == sum);
 }
 
-void run(const std::uint8_t* data, std::size_t size, semel::Measure measure) {
+void run(const std::uint8_t* data, std::size_t size, semel::RecordMeasure measure) {
   using namespace semel;
   static const std::array<std::uint8_t, Secret::kSize> kZeros{};
   static const EntryDigest kDigest{Secret(kZeros)};

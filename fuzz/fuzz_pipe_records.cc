@@ -1,5 +1,6 @@
-// Any bytes of a peer give frames within the limit, and the same items whatever pieces they come in.
-// They are tried as they are, behind a hello, and as records whose lengths and checksums are right.
+// Any bytes of a peer give frames within the limit, and the same items whatever pieces they come
+// in. They are tried as they are, behind a hello, and as records whose lengths and checksums are
+// right.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "cli/pipe_records.h"
 #include "semel/hash/digest.h"
+#include "semel/hash/internal/checksum.h"
 
 namespace {
 

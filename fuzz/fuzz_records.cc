@@ -1,5 +1,5 @@
-// Any bytes are cut into records that make up the same bytes, the same ones however they arrive, and
-// every record gives an answer or a problem.
+// Any bytes are cut into the same records however they arrive. The records make up the bytes, and
+// each gives an answer or an error.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -29,12 +29,11 @@ void run(std::string_view input) {
     if (choice % 32 >= 16) questions.time = parse_field(syntax, json ? "t" : "2");
     if (choice % 64 >= 32) questions.places = parse_fields(syntax, json ? "d.0" : "2");
   }
-  std::string missing;
-  const auto columns = find_columns(syntax, questions, std::nullopt, missing);
+  const auto columns = find_columns(syntax, questions, std::nullopt);
   check(columns.has_value());
-  (void)find_columns(syntax, questions, input.substr(0, input.find('\n')), missing);
+  (void)find_columns(syntax, questions, input.substr(0, input.find('\n')));
 
-  // As it arrives in pieces.
+  // Cuts the input as it arrives in pieces.
   std::vector<std::size_t> ends;
   std::size_t begin = 0;
   CutProgress progress;

@@ -1,7 +1,7 @@
 #include "fuzz/decode.h"
-#include "semel/window/endless_filter.h"
+#include "semel/window/internal/endless_filter.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  semel::fuzz_decode<semel::EndlessFilter>(data, size);
+  semel::fuzz_decode<semel::window_internal::EndlessFilter>(data, size);
   return 0;
 }

@@ -1,9 +1,10 @@
 #include "fuzz/decode.h"
-#include "semel/crdt/series_delta.h"
+#include "semel/crdt/series.h"
+#include "semel/hash/internal/sealed.h"
 
-// The header says of which filters a series is.
+// The body begins with the kind of the filters.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::uint8_t kind = size > 4 ? data[4] : 0;
+  const std::uint8_t kind = size > semel::kSealedHeader ? data[semel::kSealedHeader] : 0;
   if (kind == 1) {
     semel::fuzz_decode<semel::SeriesDelta<semel::GrowBloom>>(data, size);
   } else if (kind == 2) {

@@ -5,7 +5,7 @@
 #include "semel/sync/internal/set_sketch.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using semel::SetSketch;
+  using semel::sync_internal::SetSketch;
   constexpr std::size_t kMostBytes = std::size_t{4} * 64;  // larger ones are slow, and no different
   size = std::min(size - size % 4, kMostBytes);
   if (size == 0) return 0;

@@ -1,10 +1,11 @@
-// Any bytes are refused as a state, or make a judge that encodes to the very same bytes. Each input is
-// tried as it is, and again with its checksum made right.
+// Any bytes are refused as a state, or make a judge that encodes to the same bytes. Each input is
+// tried as it is, and again with its checksum corrected.
 #include <algorithm>
 #include <cstdlib>
 
 #include "cli/judge.h"
 #include "cli/sift_state.h"
+#include "semel/hash/internal/checksum.h"
 
 namespace {
 
@@ -19,7 +20,7 @@ std::unique_ptr<Judge> make(std::uint8_t kind) {
                       .error = 0.1,
                       .hash = {},
                       .now_ms = 0};
-  if (kind < 4) return *make_judge(memory, 2);
+  if (kind < 4) return *make_parallel_judge(memory, 2);
   if (kind < 8) return *make_sliced_judge(memory, {SliceLayout::vertical, 2, 1, 2});
   TreePlan plan;
   if (!parse_tree("level a slices 2\nlevel b key 1\n", {Format::csv, ','}, plan).empty())
@@ -30,13 +31,13 @@ std::unique_ptr<Judge> make(std::uint8_t kind) {
 
 void run(std::uint8_t kind, ByteView bytes) {
   const std::unique_ptr<Judge> judge = make(kind);
-  if (!decode_state(bytes, kOptions, *judge).text.empty()) return;
+  if (!decode_state(bytes, kOptions, *judge)) return;
   Bytes again;
-  encode_state(kOptions, *judge, [&](ByteView piece) {
+  const auto encoded = encode_state(kOptions, *judge, [&](ByteView piece) {
     again.insert(again.end(), piece.begin(), piece.end());
-    return true;
+    return Result<void>();
   });
-  if (!std::equal(again.begin(), again.end(), bytes.begin(), bytes.end())) std::abort();
+  if (!encoded || !std::equal(again.begin(), again.end(), bytes.begin(), bytes.end())) std::abort();
 }
 
 }  // namespace

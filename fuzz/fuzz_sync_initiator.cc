@@ -7,11 +7,12 @@
 #include <string>
 
 #include "semel/store/memory_store.h"
-#include "semel/sync/initiator.h"
 #include "semel/sync/internal/frame.h"
+#include "semel/sync/internal/initiator.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace semel;
+  using namespace semel::sync_internal;
   const std::array<std::uint8_t, Secret::kSize> zeros{};
   MemoryStore store;
   for (int n = 0; n < 24; ++n) {
@@ -25,16 +26,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   SyncSettings settings;
   settings.range = {"k", "l"};
   settings.limits.frame_bytes = 4096;
-  settings.way = static_cast<Way>(1 + in.u8() % 4);
+  settings.way = static_cast<SyncWay>(1 + in.u8() % 4);
   const std::uint8_t rule = in.u8();
-  settings.resolver.rule = static_cast<Rule>(rule % 5);
-  settings.resolver.remove_extra = settings.resolver.rule == Rule::source;
-  settings.resolver.role = static_cast<Role>(rule / 5 % 2);
+  settings.resolver.rule = static_cast<SyncRule>(rule % 5);
+  settings.resolver.remove_extra = settings.resolver.rule == SyncRule::source;
+  settings.resolver.role = static_cast<SyncRole>(rule / 5 % 2);
   settings.resolver.callback = [](std::string_view, std::optional<std::string_view> source,
                                   std::optional<std::string_view>) {
     return source ? std::optional<std::string>(*source) : std::nullopt;
   };
-  settings.purpose = static_cast<Purpose>((2 + rule / 10) % 3);
+  settings.purpose = static_cast<SyncPurpose>((2 + rule / 10) % 3);
   Initiator sync(**index, settings);
   while (in.ok() && in.rest() > 0 && !sync.done() && !sync.failed()) {
     frame::Header header = frame::header_of(sync.outstanding().front());

@@ -11,6 +11,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace semel;
+  using namespace semel::sync_internal;
   const std::array<std::uint8_t, Secret::kSize> zeros{};
   const Secret secret(zeros);
   MemoryStore store;

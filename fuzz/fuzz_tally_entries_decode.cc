@@ -1,4 +1,5 @@
-// Every value that a table keeps in a store: any bytes are refused, or encode to the very same bytes.
+// Every value that a table keeps in a store: any bytes are refused, or encode to the very same
+// bytes.
 #include <algorithm>
 #include <cstdlib>
 
@@ -11,6 +12,9 @@
 #include "semel/tally/store/internal/store_shape.h"
 
 namespace semel::tally {
+
+using namespace internal;
+
 namespace {
 
 struct SomeOperation {

@@ -1,14 +1,19 @@
-// A table from any bytes is refused, or encodes to the very same bytes; and it works: it counts, takes
-// its own entries again without a change, and is read back as it was.
+// A table from any bytes is refused, or encodes to the very same bytes; and it works: it counts,
+// takes its own entries again without a change, and is read back as it was.
 #include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "fuzz/decode.h"
+#include "semel/hash/internal/checksum.h"
+#include "semel/tally/internal/recogniser.h"
 #include "semel/tally/table.h"
 
 namespace semel::tally {
+
+using namespace internal;
+
 namespace {
 
 void require(bool so) {
@@ -27,11 +32,11 @@ void works(Table& table) {
   (void)table.reset("y", {}, now_ms);
   (void)table.sum({});
   std::vector<std::pair<std::string, Bytes>> entries;
-  table.entries([&](std::string_view key, ByteView value) {
+  table.publish([&](std::string_view key, ByteView value) {
     entries.emplace_back(key, Bytes(value.begin(), value.end()));
   });
   const Bytes before = encoded(table);
-  for (const auto& [key, value] : entries) require(table.take(key, value, now_ms).has_value());
+  for (const auto& [key, value] : entries) require(table.receive(key, value, now_ms).has_value());
   require(encoded(table) == before);
   const Result<Table> again = Table::decode(before);
   require(again.has_value() && encoded(*again) == before);

@@ -1,6 +1,6 @@
-// What is fuzzed of a filter behind a key: any bytes, as a value and as chunks of a dump. A chunk is
-// taken with the checksum that it should have, into a filter that has something in it already; what
-// comes of it must be a sound value.
+// Fuzzes a filter behind a key with any bytes, as a value and as chunks of a dump. The length and
+// the checksum of a chunk are made right, and it is loaded into a filter with content. The result
+// must be a sound value.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "fuzz/decode.h"
-#include "semel/hash/digest.h"
+#include "semel/hash/internal/sealed.h"
 #include "semel/hash/keyed_digest.h"
 #include "tests/support/held_value.h"
 
@@ -33,8 +33,9 @@ std::unique_ptr<V> filter_of(const typename V::Goal& goal) {
 template <class V>
 void fuzz_filter(const std::uint8_t* data, std::size_t size, const typename V::Goal& goal) {
   fuzz_decode<HeldValue<V>>(data, size);
-  if (size < 8) return;
+  if (size < kSealedHeader + kSealedTrailer) return;
   Bytes chunk(data, data + size);
+  store_u64(chunk.data() + kSealedHeader - 8, size - kSealedHeader - kSealedTrailer);
   store_u64(chunk.data() + size - 8, checksum(ByteView(chunk).first(size - 8)));
   (void)V::load_header(chunk);
   const std::unique_ptr<V> value = filter_of<V>(goal);

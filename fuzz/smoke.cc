@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "semel/core/codec.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 // In sanitized builds: called when a sanitizer is about to end the program.

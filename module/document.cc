@@ -1,4 +1,4 @@
-// Writes docs/commands.md from the tables of commands: `make docs`, and a test that it was done.
+// Writes docs/commands.md from the tables of commands (`make docs`). A test compares the result.
 #include <iostream>
 #include <span>
 #include <string>
@@ -11,7 +11,7 @@
 namespace {
 
 using semel::host::Command;
-using semel::host::Effect;
+using semel::host::CommandKind;
 using semel::host::Pace;
 
 struct Family {
@@ -21,14 +21,14 @@ struct Family {
 };
 
 const char* effect_of(const Command& command) {
-  switch (command.effect) {
-    case Effect::reads:
+  switch (command.kind) {
+    case CommandKind::reads:
       return "reads";
-    case Effect::writes:
+    case CommandKind::writes:
       return "writes";
-    case Effect::frees:
+    case CommandKind::frees:
       return "writes, also when memory is short";
-    case Effect::server:
+    case CommandKind::server:
       return "for the server itself";
   }
   return "";
@@ -39,8 +39,8 @@ void write(const Command& command) {
             << "\n\n"
             << command.summary << ".\n\n| | |\n|---|---|\n| answers | " << command.reply
             << " |\n| takes | " << command.complexity << " |\n| ACL | "
-            << (command.effect == Effect::reads ? "@read" : "@write")
-            << (command.effect == Effect::server ? " @admin @dangerous" : "")
+            << (command.kind == CommandKind::reads ? "@read" : "@write")
+            << (command.kind == CommandKind::server ? " @admin @dangerous" : "")
             << (command.pace == Pace::fast ? " @fast" : " @slow") << "; " << effect_of(command)
             << " |\n\n";
 }
@@ -51,38 +51,41 @@ int main() {
   using namespace semel::module;
   const Family families[] = {
       {"TALLY: counters that count every operation once",
-       "A key holds a table of counters. An operation has an id, chosen by the client and sent "
-       "again "
-       "when it retries: `ID` and any text, or `OP`, the name of the client and a number that it "
-       "counts up, which is exact and takes a tenth of the memory. A table that does not exist is "
-       "made by the first command that writes to it.",
+       "A key holds a table of counters. An operation has an id, which the client chooses and "
+       "sends "
+       "again when it retries: `ID` and any text, or `OP`, the name of the client and a number "
+       "that "
+       "it counts up. `OP` is exact and takes a tenth of the memory. The first command that writes "
+       "to a missing table makes it.",
        tally_commands()},
       {"SIFT: each event once",
-       "A key recognises the ids of events for as long as its window. `SIFT.ADD` takes an event in "
-       "one "
-       "step; `SIFT.CLAIM` and `SIFT.COMMIT` take it in two, for consumers that may crash between "
+       "A key recognises the ids of events for its window. `SIFT.ADD` accepts an event in one "
+       "step. "
+       "`SIFT.CLAIM` and `SIFT.COMMIT` accept it in two, for consumers that may crash between "
        "them.",
        sift_commands()},
-      {"BF: Bloom filters", "As RedisBloom 2.6 defines them, with `BF.LIKE` and `BF.MERGE`.",
+      {"BF: Bloom filters", "The commands of RedisBloom 2.6, and `BF.LIKE` and `BF.MERGE`.",
        bloom_commands()},
-      {"CF: cuckoo filters", "As RedisBloom 2.6 defines them, with `CF.LIKE` and `CF.MERGE`.",
+      {"CF: cuckoo filters", "The commands of RedisBloom 2.6, and `CF.LIKE` and `CF.MERGE`.",
        cuckoo_commands()},
       {"SEMEL",
-       "For replication, AOF files and the server itself. A client that calls them changes "
-       "nothing.",
+       "For replication, AOF files and the server itself. They change nothing if a client calls "
+       "them.",
        semel::host::effect_commands()},
   };
-  std::cout << "# Commands\n\n"
-               "Written from the tables in `module/commands` by `make docs`: change those, not "
-               "this. How the module is loaded and run is in [module.md](module.md).\n\n"
-               "Words in capitals are written as they are, in capitals or not; [ ] may be left "
-               "out; < > belongs together; | stands between alternatives; ... repeats what is "
-               "before it. A `duration` is a number of milliseconds, or one with a unit: `500ms`, "
-               "`30s`, `10m`, `2h`, `7d`. In RESP2 a map is a flat array, a boolean 0 or 1.\n\n"
-               "## Settings\n\n"
-               "`CONFIG SET semel.NAME VALUE`, or `loadmodule semel.so NAME VALUE ...`. They say "
-               "what a key is made with; keys that exist stay as they are.\n\n"
-               "| name | default | what it is |\n|---|---|---|\n";
+  std::cout
+      << "# Commands\n\n"
+         "`make docs` writes this page from the tables in `module/commands`: change those, not "
+         "this "
+         "page. [module.md](module.md) describes how to load and run the module.\n\n"
+         "Words in capitals are literal, in any case. [ ] is optional, < > groups, | separates "
+         "alternatives, ... repeats what is before it. A `duration` is a number of "
+         "milliseconds, or a number with a unit: `500ms`, `30s`, `10m`, `2h`, `7d`, `1w`. In "
+         "RESP2 a map is a flat array, and a boolean is 0 or 1.\n\n"
+         "## Settings\n\n"
+         "Set them with `CONFIG SET semel.NAME VALUE`, or with `loadmodule semel.so NAME VALUE "
+         "...`. They apply to new keys; existing keys stay as they are.\n\n"
+         "| name | default | meaning |\n|---|---|---|\n";
   for (const semel::host::Setting& setting : settings()) {
     std::cout << "| `" << setting.name << "` | `" << setting.value << "` | " << setting.summary
               << " |\n";

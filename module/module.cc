@@ -1,6 +1,7 @@
-// semel.so: what Redis and Valkey load.
+// The entry point of semel.so, which Redis and Valkey load.
 #include "module/host/module.h"
 
+#include "module/commands/counts.h"
 #include "module/commands/defaults.h"
 #include "module/commands/families.h"
 #include "module/types/bloom_value.h"
@@ -20,9 +21,10 @@ extern "C" __attribute__((visibility("default"))) int RedisModule_OnLoad(void* c
                    semel::module::sift_commands(), semel::module::tally_commands(),
                    semel::host::effect_commands()};
   spec.settings = semel::module::settings();
+  spec.counters = semel::module::all_counters();
   spec.renamings = [] {
-    return std::vector<CommandTable::Renaming>{{"BF", defaults.bf_prefix},
-                                               {"CF", defaults.cf_prefix}};
+    return std::vector<CommandTable::Renaming>{{"BF", defaults.bf_prefix, "bf-prefix"},
+                                               {"CF", defaults.cf_prefix, "cf-prefix"}};
   };
   return semel::host::load(ctx, argv, argc, spec);
 }

@@ -1,9 +1,9 @@
 // Figure: the error that was promised against the error that was measured, for every structure.
 //
-// Prints TSV. `expected` is the formula for the shape and the number of keys, `live` what the filter
-// itself says once it is full, `measured` the share of absent keys that it took for present ones. The
-// deviations are in standard deviations of the number of hits, which is binomial. Ends with status 1
-// if a measured rate is more than five of them away from `expected`.
+// Prints TSV. `expected` is the formula for the shape and the number of keys, `live` what the
+// filter itself says once it is full, `measured` the share of absent keys that it took for present
+// ones. The deviations are in standard deviations of the number of hits, which is binomial. Ends
+// with status 1 if a measured rate is more than five of them away from `expected`.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -53,8 +53,9 @@ bool measure(const char* structure, double goal, const Shape& shape) {
   return std::abs(deviation) <= kMostDeviations;
 }
 
-// Fingerprints come in steps of bits. Below what 16 bits give at full load the next step is 32, whose
-// rate of 2e-9 no number of lookups can measure: there it is 16 bits in more buckets than needed.
+// Fingerprints come in steps of bits. Below what 16 bits give at full load the next step is 32,
+// whose rate of 2e-9 no number of lookups can measure: there it is 16 bits in more buckets than
+// needed.
 CuckooShape cuckoo_shape(double goal, std::uint32_t bucket_size) {
   CuckooShape shape = *CuckooShape::for_goal(
       {.keys = kKeys, .fpr = std::max(goal, 1e-3), .bucket_size = bucket_size});

@@ -1,7 +1,7 @@
 // Figure: bits per key for a wanted error, for every structure, and the least that any could need.
 //
-// Prints TSV, computed from the shapes for ten million keys. A set that never forgets a key and errs
-// with probability e needs log2(1 / e) bits for each.
+// Prints TSV, computed from the shapes for ten million keys. A set that never forgets a key and
+// errs with probability e needs log2(1 / e) bits for each.
 #include <cmath>
 #include <cstdio>
 

@@ -1,10 +1,11 @@
 // Figure: how long the longest call takes while lanes are refreshed, by the size of the filter.
 //
-// For each size lanes take ids and rotate until every column has been used, then calls are timed through
-// three more periods: single inserts, and an advance() of time after every tenth. Beside the longest of
-// them stands the time to clear a lane in one go, as a filter without incremental sweeps would. Time is
-// the CPU time of the thread. The machine adds to it what it likes, though never twice in one place: all
-// is done three times over, call by call the same, and of the three times of a call the least counts.
+// For each size, lanes take ids and rotate until every column has been used. Then calls are timed
+// through three more periods: single inserts, and an advance() of time after every tenth insert.
+// The longest call stands beside the time to clear a lane in one go, as a filter without
+// incremental sweeps would. Time is the CPU time of the thread. The machine adds noise, but hardly
+// ever to the same call twice: the same calls are made three times, and the least time of each call
+// counts.
 //
 // Prints TSV: MiB, calls, ns of the median call, of the 99.9th percentile, of the longest, and of
 // clearing at once.
@@ -13,8 +14,8 @@
 #include <ctime>
 #include <vector>
 
-#include "semel/core/random.h"
-#include "semel/window/forgetful_filter.h"
+#include "semel/core/internal/random.h"
+#include "semel/window/internal/forgetful_filter.h"
 
 namespace semel::bench {
 namespace {
@@ -37,8 +38,8 @@ std::int64_t ns_of(Call call) {
 }
 
 // The time of each call, in order.
-std::vector<std::int64_t> timed_calls(const ForgetfulFilter::Goal& goal) {
-  auto filter = *ForgetfulFilter::make(goal, 0);
+std::vector<std::int64_t> timed_calls(const window_internal::ForgetfulFilter::Goal& goal) {
+  auto filter = *window_internal::ForgetfulFilter::make(goal, 0);
   Random random(1);
   TimeMs now = 0;
   for (; now < 2 * goal.window_ms; now += 10) {
@@ -58,7 +59,7 @@ std::vector<std::int64_t> timed_calls(const ForgetfulFilter::Goal& goal) {
 
 void print_row(std::uint64_t mib) {
   constexpr double kBitsPerId = 23.5;
-  const ForgetfulFilter::Goal goal{
+  const window_internal::ForgetfulFilter::Goal goal{
       .window_ms = kPeriod * kPastLanes,
       .fpr = 1e-3,
       .ids = static_cast<std::uint64_t>(static_cast<double>(mib << 23) / kBitsPerId),
@@ -71,7 +72,8 @@ void print_row(std::uint64_t mib) {
   }
   std::sort(calls.begin(), calls.end());
 
-  LaneArray lanes(ForgetfulFilter::make(goal, 0)->tables().back().shape());
+  window_internal::LaneArray lanes(
+      window_internal::ForgetfulFilter::make(goal, 0)->tables().back().shape());
   lanes.begin_sweep(1);
   const std::int64_t at_once = ns_of([&] { lanes.sweep(lanes.lines_left()); });
   std::printf("%llu\t%zu\t%lld\t%lld\t%lld\t%lld\n", static_cast<unsigned long long>(mib),

@@ -59,7 +59,7 @@ const Registration kLarge("bloom-lookup-large",
 const Registration kSmall("bloom-lookup-small", "lookups in Bloom filters of 1 %, within the cache",
                           [](Session& s) { compare_at_one_percent(s, s.small()); });
 
-// What each further line costs and saves where one line is not enough.
+// Compares the number of lines, where one line is not enough.
 void compare_lines(Session& session) {
   const std::uint64_t keys = session.large() / 10;
   constexpr double kError = 1e-5;

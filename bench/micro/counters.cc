@@ -19,7 +19,8 @@
 namespace semel::bench {
 namespace {
 
-using tally::Counters;
+using tally::internal::Counters;
+using tally::internal::NamedShard;
 
 using Name = std::basic_string<char, std::char_traits<char>, CountingAllocator<char>>;
 using Entry = std::pair<const Name, std::int64_t>;
@@ -78,7 +79,7 @@ constexpr std::size_t kLargestBatch = 1000;
 
 // How many of the keys had a counter before.
 std::uint64_t add_all(Counters& counters, std::span<const Key> keys, std::size_t batch) {
-  std::array<Counters::Addition, kLargestBatch> additions;
+  std::array<NamedShard, kLargestBatch> additions;
   std::array<int128, kLargestBatch> sums;
   std::uint64_t known = 0;
   for (; !keys.empty(); keys = keys.subspan(std::min(batch, keys.size()))) {

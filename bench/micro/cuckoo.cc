@@ -50,7 +50,8 @@ const Registration kLookup("cuckoo-lookup-large",
                            "lookups in cuckoo filters of 16 bits, far larger than the cache",
                            compare_lookups);
 
-// Inserts that end at the full number of keys: a slice goes in, timed, and comes out again, not timed.
+// Inserts that end at the full number of keys: a slice goes in, timed, and comes out again, not
+// timed.
 template <class Set>
 Contender inserting_at_the_top(std::string name, Set& set, std::uint64_t keys) {
   const auto inside = std::make_shared<std::vector<Key>>();

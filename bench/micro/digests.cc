@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "bench/harness.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/hash/digest.h"
 #include "semel/hash/keyed_digest.h"
 

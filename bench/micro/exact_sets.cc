@@ -1,4 +1,4 @@
-// The filters beside exact sets: what the error buys in time and memory.
+// Filters beside exact sets: the error buys time and memory.
 #include "bench/harness.h"
 #include "bench/peers/hash_sets.h"
 #include "bench/sets.h"

@@ -1,23 +1,23 @@
-// Checks of a forgetful filter, by the number of its lanes, beside one Bloom filter of the same layout
-// and beside a Bloom filter for each lane; and inserts, with the lanes turning over.
+// Checks of a forgetful filter, by the number of its lanes, beside one Bloom filter of the same
+// layout and beside a Bloom filter for each lane; and inserts, with the lanes turning over.
 //
-// All are made for an error of 1e-3. Lanes of 3 take words of 8 bits, so that they have more memory than
-// they need; the larger numbers fill their words.
+// All are made for an error of 1e-3. Lanes of 3 take words of 8 bits, so that they have more memory
+// than they need; the larger numbers fill their words.
 #include <array>
 
 #include "bench/harness.h"
 #include "bench/peers/separate_filters.h"
 #include "bench/sets.h"
 #include "semel/filter/bloom_filter.h"
-#include "semel/window/forgetful_filter.h"
+#include "semel/window/internal/forgetful_filter.h"
 
 namespace semel::bench {
 namespace {
 
 constexpr double kError = 1e-3;
 
-// A forgetful filter as a set. Time stands still: lanes rotate because they are full, and the oldest
-// goes when all are.
+// A forgetful filter as a set. Time stands still: lanes rotate because they are full, and the
+// oldest goes when all are.
 class Lanes {
  public:
   Lanes(std::uint64_t keys, std::uint32_t lanes, BloomLayout layout)
@@ -27,8 +27,8 @@ class Lanes {
               .past_lanes = lanes - 1,
               .layout = layout,
               .grows = false,
-              .when_full = WhenFull::forget},
-        filter_(*ForgetfulFilter::make(goal_, 0)) {}
+              .on_full = OnFull::forget},
+        filter_(*window_internal::ForgetfulFilter::make(goal_, 0)) {}
 
   bool add(const Key& key) { return filter_.test_and_insert(digest_of(key)) == Verdict::fresh; }
   void add(std::span<const Key> keys, std::span<bool> added) {
@@ -67,8 +67,8 @@ class Lanes {
     return {digests.data(), keys.size()};
   }
 
-  ForgetfulFilter::Goal goal_;
-  ForgetfulFilter filter_;
+  window_internal::ForgetfulFilter::Goal goal_;
+  window_internal::ForgetfulFilter filter_;
 };
 
 void compare_checks(Session& session, std::uint64_t keys, BloomLayout layout, const char* name) {
@@ -100,7 +100,8 @@ void compare_checks(Session& session, std::uint64_t keys, BloomLayout layout, co
   }));
 }
 
-// new_keys() come again and again, and are forgotten in between: there is room for a quarter of them.
+// new_keys() come again and again, and are forgotten in between: there is room for a quarter of
+// them.
 void compare_inserts(Session& session, std::uint64_t keys) {
   const std::uint64_t room = keys / 4;
   Lanes two(room, 8, BloomLayout::blocked2), three(room, 8, BloomLayout::blocked3),

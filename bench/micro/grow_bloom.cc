@@ -1,4 +1,4 @@
-// GrowBloom: what it adds to BloomFilter (nothing, for a lookup), and what a merge costs.
+// GrowBloom: the cost of an addition and a lookup beside BloomFilter, and of a merge.
 //
 // A merge has no keys. Its time is given for each KiB of the filter, in the place of a key: one
 // merge of 1 GiB is 2^20 of them.
@@ -8,6 +8,7 @@
 
 #include "bench/harness.h"
 #include "bench/sets.h"
+#include "semel/bits/internal/line_array.h"
 #include "semel/filter/bloom_filter.h"
 
 namespace semel::bench {
@@ -58,7 +59,7 @@ void compare_delta(Session& session) {
   GrowBloom sender = filter_of(*GrowBloom::shape_for(keys, 0.01, {}), keys - kAdds);
   GrowBloom receiver = sender;
   BloomDelta delta(sender.shape());
-  for (std::uint64_t n = keys - kAdds; n < keys; ++n) sender.add(digest_of(key_of(n)), delta);
+  for (std::uint64_t n = keys - kAdds; n < keys; ++n) sender.add(digest_of(key_of(n)), &delta);
 
   Bytes delta_bytes, state_bytes;
   delta.encode(delta_bytes);

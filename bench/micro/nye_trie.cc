@@ -1,6 +1,5 @@
-// Nye's trie over records of 100 bytes, 4 KB a container: what a write costs, what a read of the
-// index costs, with a measure and without, and the bulk load beside the digests that it cannot do
-// without.
+// Nye's trie over records of 100 bytes, with containers of 4 KB: the cost of a write, of a read of
+// the index with a measure and without, and of the bulk load, beside the cost of the digests alone.
 #include "semel/index/nye_trie.h"
 
 #include <algorithm>
@@ -11,7 +10,7 @@
 #include "bench/harness.h"
 #include "bench/numbered_records.h"
 #include "semel/core/assert.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 
 namespace semel::bench {
 namespace {

@@ -1,4 +1,4 @@
-// Set sketches: numbers that go in, by each kernel that the processor has, and sets that come out.
+// Set sketches: adding numbers, by each kernel that the processor has, and decoding sets.
 #include "semel/sync/internal/set_sketch.h"
 
 #include <algorithm>
@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "bench/harness.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/sync/internal/binary_field.h"
 
 namespace semel::bench {
+
+using namespace sync_internal;
 namespace {
 
 using binary_field::Kernel;

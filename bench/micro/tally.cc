@@ -1,8 +1,8 @@
-// Table: additions a second, by recogniser, beside the same without ids.
+// Table: additions a second, by recogniser, beside additions without ids.
 //
-// Ids are new all the time, and time goes on with them: a steady load, with kIds operations in a
-// window. What there is to count is in memory, and full, before anything is measured. Ids are hashed
-// as part of it.
+// All ids are new, and time goes on with them: a steady load, with kIds operations in a window. The
+// counters are in memory, and the window is full, before anything is measured. Hashing the ids is
+// part of the time.
 #include <array>
 #include <memory>
 #include <string>
@@ -19,7 +19,7 @@ using tally::Addition;
 using tally::Answer;
 using tally::OperationId;
 using tally::Outcome;
-using tally::Recogniser;
+using tally::Recognition;
 using tally::Table;
 
 constexpr std::uint64_t kIds = 1'000'000;
@@ -37,7 +37,7 @@ class Load {
  public:
   using MakeId = OperationId (*)(std::uint64_t number);
 
-  Load(std::string name, Recogniser::Kind kind, MakeId make_id, std::uint64_t counters)
+  Load(std::string name, Recognition::Kind kind, MakeId make_id, std::uint64_t counters)
       : name_(std::move(name)), make_id_(make_id), table_(made(kind)) {
     std::vector<Key> names(kLargestBatch);
     for (std::uint64_t n = 0; n < std::max(counters, 2 * kIds); n += names.size()) {
@@ -49,15 +49,15 @@ class Load {
   Contender contender(std::size_t batch) {
     std::optional<double> bits;
     if (make_id_ != none) {
-      bits = static_cast<double>(table_.recogniser().bytes()) * 8 / double{kIds};
+      bits = static_cast<double>(table_.info().recogniser_bytes) * 8 / double{kIds};
     }
     return {name_, [this, batch](const Slice& slice) { return add(slice.keys, batch); }, bits};
   }
 
  private:
-  static Table made(Recogniser::Kind kind) {
+  static Table made(Recognition::Kind kind) {
     Table::Settings settings;
-    settings.recogniser = {.kind = kind, .window_ms = kIds, .fpr = 1e-6, .ids = kIds};
+    settings.recognition = {.kind = kind, .window_ms = kIds, .fpr = 1e-6, .ids = kIds};
     return *Table::make(settings, 0);
   }
 
@@ -88,7 +88,7 @@ class Load {
 };
 
 void measure(Session& session, std::uint64_t counters) {
-  using Kind = Recogniser::Kind;
+  using Kind = Recognition::Kind;
   Load opaque_clients("clients-opaque", Kind::clients, opaque, counters);
   Load numbered_clients("clients-numbered", Kind::clients, numbered, counters);
   Load filter("filter", Kind::filter, opaque, counters);

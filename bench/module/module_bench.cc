@@ -14,7 +14,7 @@
 #include "bench/module/race.h"
 #include "bench/module/workloads.h"
 #include "bench/peers/redis_server.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 
 namespace semel::bench {
 namespace {
@@ -43,8 +43,8 @@ Contender ping(const Bench& bench) {
           .right = any_answer};
 }
 
-// The limit: commands of a module, of as many words, that find no key and do nothing. What they take
-// is the server's.
+// The limit: commands of a module with as many words, which find no key and do nothing. They cost
+// what the server itself costs.
 Contender nothing(const Bench& bench, const char* name,
                   std::function<Commands(std::uint64_t first, std::uint64_t items)> commands) {
   return {.name = name,
@@ -71,18 +71,18 @@ Commands nothing_for_many(std::uint64_t first, std::uint64_t items) {
   return batches("BF.MEXISTS", "none", first, items);
 }
 
-// --- Counters ---------------------------------------------------------------------------------------
+// --- Counters ------------------------------------------------------------------------------------
 
 // Remembers each id under a key of its own, and counts if it was new. Replies with the value.
 constexpr const char* kExactScript =
     "if redis.call('SET', KEYS[1], 1, 'NX', 'EX', 600) then "
     "return redis.call('INCRBY', KEYS[2], ARGV[1]) end return redis.call('GET', KEYS[2])";
-// The same with a Bloom filter for all ids; it never forgets.
+// Like kExactScript, with a Bloom filter for all ids, which never forgets.
 constexpr const char* kBloomScript =
     "if redis.call('BF.ADD', KEYS[1], ARGV[2]) == 1 then "
     "return redis.call('INCRBY', KEYS[2], ARGV[1]) end return redis.call('GET', KEYS[2])";
-// The same without a module: a filter of 20 bits for an id in a string, whose places the client has
-// computed. One BITFIELD sets all and says what they were.
+// Like kBloomScript, without a module: a filter in a string, with 20 bits for an id. The client has
+// computed the places. One BITFIELD sets all of them and returns what they were.
 constexpr const char* kBitsScript =
     "local set = {} for i = 2, #ARGV do set[4 * i - 7] = 'SET' set[4 * i - 6] = 'u1' "
     "set[4 * i - 5] = ARGV[i] set[4 * i - 4] = 1 end "
@@ -199,7 +199,8 @@ Contender tally_opaque(const Bench& bench, const char* name, std::uint64_t again
       .name = name,
       .prepare =
           [](RedisLoad& load) {
-            fill_table(load, {"TALLY.CREATE", "table", "ERROR", "0.000001", "CAPACITY", "1000000"});
+            fill_table(load,
+                       {"TALLY.RESERVE", "table", "ERROR", "0.000001", "CAPACITY", "1000000"});
           },
       .commands =
           [n = bench.commands, is_again](std::size_t round) {
@@ -221,7 +222,7 @@ Contender tally_numbered(const Bench& bench) {
   return {.name = "numbered",
           .prepare =
               [](RedisLoad& load) {
-                fill_table(load, {"TALLY.CREATE", "table", "CAPACITY", "1000000"});
+                fill_table(load, {"TALLY.RESERVE", "table", "CAPACITY", "1000000"});
               },
           .commands =
               [n = bench.commands](std::size_t round) {
@@ -251,7 +252,7 @@ void tally(const Bench& bench) {
   }
 }
 
-// --- Ids --------------------------------------------------------------------------------------------
+// --- Ids -----------------------------------------------------------------------------------------
 
 // Ids that are new, or some of a million that were there before, at random.
 template <class Add>
@@ -291,7 +292,7 @@ void sift(const Bench& bench) {
   bench.report.compare("sift-add/again", all[4], all[1], 2);
 }
 
-// --- Filters ----------------------------------------------------------------------------------------
+// --- Filters -------------------------------------------------------------------------------------
 
 // RedisBloom 2.6 as it was measured on such a machine: CPU of the server for a command, in PINGs.
 constexpr double kBloomPing = 0.34;
@@ -377,7 +378,7 @@ void filters(const Bench& bench, bool reserved) {
   }
 }
 
-// --- Memory and error -------------------------------------------------------------------------------
+// --- Memory and error ----------------------------------------------------------------------------
 
 double field_of(const std::string& info, const std::string& name) {
   const std::size_t at = info.find(name + ':');
@@ -426,10 +427,10 @@ void tally_memory(const Bench& bench, double set_nx) {
   const std::string capacity = std::to_string(bench.million);
   Scale with(bench), without(bench);
   const double counters = without.growth([&](RedisLoad& load) {
-    fill_table(load, {"TALLY.CREATE", "table", "ERROR", "0.000001", "CAPACITY", "1"});
+    fill_table(load, {"TALLY.RESERVE", "table", "ERROR", "0.000001", "CAPACITY", "1"});
   });
   const double all = with.growth([&](RedisLoad& load) {
-    fill_table(load, {"TALLY.CREATE", "table", "ERROR", "0.000001", "CAPACITY", capacity});
+    fill_table(load, {"TALLY.RESERVE", "table", "ERROR", "0.000001", "CAPACITY", capacity});
     no_errors(load.run(each(0, bench.million, [](Commands& to, std::uint64_t i) {
       to.add({"TALLY.INCRBY", "table", counter_of(i), "1", "ID", Id(i)});
     })));

@@ -1,12 +1,12 @@
 // Race: workloads of one run, each on a redis-server of its own, measured in turns.
 //
-// Method    All servers run on one processor, the load on the other, and one server works at a time. In
-//           each round every contender gets the same number of commands, another one begins, and
-//           the first round does not count. Of a pair the ratio is taken in each round, and the median
-//           of these ratios counts: what slows a round down slows both.
-// Time      Two are kept for a command: the CPU time of the server, which does not run while
-//           another process has the processor, and the time that passed. On a quiet machine a server
-//           that is kept busy needs as much of one as of the other. Ratios are of CPU time.
+// Method    All servers run on one processor, the load on the other, and one server works at a
+//           time. In each round every contender gets the same number of commands, and another one
+//           begins. The first round does not count. The ratio of a pair is taken in each round, and
+//           the median of these ratios counts: noise in a round slows both down.
+// Time      There are two times for a command: the CPU time of the server, which does not run while
+//           another process has the processor, and the time that passed. On a quiet machine a busy
+//           server needs as much of one as of the other. Ratios are of CPU time.
 // TSV       As that of semel_bench, with two columns more: goal (the least ratio) and reached.
 #pragma once
 
@@ -33,7 +33,7 @@ struct Timing {
   double wall_us;
 };
 
-// What came out for one contender: a timing for each round.
+// The results of one contender: a timing for each round.
 struct Laps {
   std::string name;
   std::vector<Timing> rounds;

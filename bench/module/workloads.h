@@ -1,4 +1,4 @@
-// What is sent to the servers: names of counters and ids, and the commands made of them.
+// Workloads: names of counters and ids, and the commands that are sent to the servers.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "bench/peers/redis_load.h"
-#include "semel/core/arithmetic.h"
+#include "semel/core/internal/arithmetic.h"
 
 namespace semel::bench {
 
@@ -31,7 +31,7 @@ class Id {
   std::array<char, 16> text_;
 };
 
-// Of an operation: any, and the same each time.
+// Returns the counter of an operation: any counter, but always the same.
 inline std::string counter_of(std::uint64_t operation) {
   return "counter:" + std::to_string(mix(operation ^ 0x5eed) % kCounters);
 }

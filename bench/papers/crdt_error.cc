@@ -1,10 +1,10 @@
 // 'Conflict-free replicated filters', figure 6.1 a to f: false positives by how the adds are split
 // between two sites and how often they merge.
 //
-// Prints TSV, a data set for each filter: 2^20 adds in all, then 2^20 keys that were never added,
-// means of kRuns runs with keys of their own. `local` is one site that does it all. `load` is the
+// Prints TSV, a data set for each filter. A run makes 2^20 adds, then looks for 2^20 absent keys.
+// The values are means of kRuns runs with different keys. `local` is a single site. `load` is the
 // share of the adds whose entry is inside at the end. The thesis gives these figures as pictures
-// only: what its text says of them stands below the data.
+// only; the statements of its text stand below the data.
 #include <cstdio>
 
 #include "bench/papers/crdt_runs.h"
@@ -43,9 +43,10 @@ void print_figure(const char* figure, const Type& empty, const typename Type::De
   std::printf("\n\n");
 }
 
-template <class Type>
+template <class Filter>
 void print_series(const char* figure) {
-  const SeriesGoal goal = scalable(kThesisFpr, 2);
+  using Type = papers::SharedSeries<Filter>;
+  const papers::SharedGoal goal = scalable(kThesisFpr);
   print_figure(figure, *Type::make(goal), typename Type::Delta(goal), kThesisFpr);
 }
 
@@ -53,9 +54,9 @@ void print_all() {
   print_figure("a, GBF5", GrowBloom(gbf5()), BloomDelta(gbf5()), gbf5().expected_fpr(kWorkload));
   print_figure("b, GCF4", GrowCuckoo(gcf4()), CuckooDelta(gcf4()), kThesisFpr);
   print_figure("c, ORCF4", ObservedCuckoo(orcf4()), ObservedDelta(orcf4()), kThesisFpr);
-  print_series<GrowBloomSeries>("d, ScGBF5, one chain for all sites");
-  print_series<GrowCuckooSeries>("e, ScGCF4, one chain for all sites");
-  print_series<ObservedCuckooSeries>("f, ScORCF4, one chain for all sites");
+  print_series<GrowBloom>("d, ScGBF5, one chain for all sites");
+  print_series<GrowCuckoo>("e, ScGCF4, one chain for all sites");
+  print_series<ObservedCuckoo>("f, ScORCF4, one chain for all sites");
   std::printf(
       "# thesis: GBF5 is as a Bloom filter, however the adds are split and however often merged.\n"
       "#   GCF4 and ORCF4: merged often, the error falls as the split becomes more even, because\n"

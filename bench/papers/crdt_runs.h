@@ -1,5 +1,5 @@
-// What the programs about 'Conflict-free replicated filters' have in common: its filters as it
-// configures them, and sites that share a workload and merge now and then.
+// Shared by the programs about 'Conflict-free replicated filters': its filters as it configures
+// them, and sites that share a workload and merge now and then.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +17,7 @@
 #include "semel/crdt/grow_cuckoo.h"
 #include "semel/crdt/observed_cuckoo.h"
 #include "semel/crdt/series.h"
+#include "semel/papers/shared_series.h"
 
 namespace semel::bench {
 
@@ -42,13 +43,8 @@ inline BloomShape gbf5() {
 inline CuckooShape gcf4() { return {4, 8, 0, kWorkload / 4, {}}; }
 inline CuckooShape orcf4() { return {4, 8, Dot::kBits, kWorkload / 4, {}}; }
 // The thesis' scalable filters: one chain, the first link for a quarter of the workload, no growth.
-inline SeriesGoal scalable(double fpr, std::uint32_t sites) {
-  return {.fpr = fpr,
-          .first_keys = kWorkload / 4,
-          .sites = sites,
-          .chains = Chains::shared,
-          .growth = 1,
-          .hash = {}};
+inline papers::SharedGoal scalable(double fpr) {
+  return {.fpr = fpr, .first_keys = kWorkload / 4, .growth = 1, .hash = {}};
 }
 
 // Adds keys to a filter or a series of any kind; how many up to the first for which there is no
@@ -63,20 +59,13 @@ std::size_t add_some(Type& filter, std::span<const Digest> keys, SiteId site,
   constexpr bool kIsSeries = requires { filter.goal(); };
   if constexpr (kIsSeries && Type::kRemoves) {
     std::array<LinkDot, kMost> dots;
-    const std::span<LinkDot> places = std::span(dots).first(keys.size());
-    return delta == nullptr ? filter.add(keys, SiteLife{site, 1}, places)
-                            : filter.add(keys, SiteLife{site, 1}, places, *delta);
+    return filter.add(keys, SiteLife{site, 1}, std::span(dots).first(keys.size()), delta);
   } else if constexpr (kIsSeries) {
-    return delta == nullptr ? filter.add(keys, site, answers)
-                            : filter.add(keys, site, answers, *delta);
+    return filter.add(keys, site, answers, delta);
   } else if constexpr (Type::kRemoves) {
-    return delta == nullptr ? filter.add(keys, SiteLife{site, 1})
-                            : filter.add(keys, SiteLife{site, 1}, *delta);
-  } else if constexpr (std::is_same_v<Type, GrowBloom>) {
-    delta == nullptr ? filter.add(keys, answers) : filter.add(keys, answers, *delta);
-    return keys.size();
+    return filter.add(keys, SiteLife{site, 1}, delta);
   } else {
-    return delta == nullptr ? filter.add(keys, answers) : filter.add(keys, answers, *delta);
+    return filter.add(keys, answers, delta);
   }
 }
 

@@ -1,19 +1,20 @@
 // 'One is Enough', figure 9: the equal-timers heuristic.
 //
-// Prints TSV. First data set (9a, 9b): of the events whose 8 timers all run, x of them and
-// no more equal, the share that are true duplicates. Second (9c, 9d): false positives and false
-// negatives if a duplicate needs `threshold` equal timers. Each for horizontal slices (one slice of
-// a filter, chosen by hash, has all probes of an id), for vertical ones (the probes are spread over
-// all slices, which in one process is one filter), and in the second for SlidingFilter with timers
-// of 8 bits.
+// Prints TSV. First data set (9a, 9b): the share of true duplicates among the events whose 8 timers
+// all run and of which exactly x are equal. Second (9c, 9d): false positives and false negatives if
+// a duplicate needs `threshold` equal timers. Both are for horizontal slices (one slice, chosen by
+// hash, has all probes of an id) and for vertical ones (the probes are spread over all slices,
+// which in one process is one filter). The second is also for papers::TimedSeries with timers of 8
+// bits.
 //
-// One event a slot, as the paper assumes; a window of 1000 slots, about which it says nothing;
-// cells for an error of 0.02 with the ids that are in a window; 40 slices. Means of kRuns streams.
+// There is one event a slot, as the paper assumes. The window has 1000 slots; the paper gives no
+// number. Cells are for an error of 0.02 with the ids of one window, in 40 slices. The values are
+// means of kRuns streams.
 #include <array>
 #include <cstdio>
 
 #include "bench/papers/one_is_enough.h"
-#include "semel/window/sliding_filter.h"
+#include "semel/papers/timed_series.h"
 
 namespace semel::bench {
 namespace {
@@ -87,18 +88,17 @@ Outcome run(Slices filter, std::uint32_t threshold, std::uint64_t seed,
 // A slot is a millisecond, and a tick six. What is remembered in its last tick is neither right nor
 // wrong.
 Outcome run_ours(double cells, std::uint32_t threshold, std::uint64_t seed) {
-  SlidingShape shape = {.window_ms = kWindow,
-                        .fpr = 0.99,  // so that it never grows
-                        .timer_bits = 8,
-                        .probes = kProbes,
-                        .lines = 0,
-                        .equal_timers = threshold,
-                        .growth = SlidingGrowth::density,
-                        .when_full = WhenFull::refuse,
-                        .max_bytes = kNoCap,
-                        .hash = {}};
-  shape.lines = static_cast<std::uint64_t>(std::ceil(cells / shape.line_cells()));
-  SlidingFilter filter(shape, 0);
+  papers::TimedShape shape{.filter = {.window_ms = kWindow,
+                                      .fpr = 0.99,  // so that it never grows
+                                      .timer_bits = 8,
+                                      .probes = kProbes,
+                                      .lines = 0,
+                                      .on_full = OnFull::refuse,
+                                      .max_bytes = kNoCap,
+                                      .hash = {}},
+                           .equal_timers = threshold};
+  shape.filter.lines = static_cast<std::uint64_t>(std::ceil(cells / shape.filter.line_cells()));
+  papers::TimedSeries filter(shape, 0);
   ZipfEvents events(seed);
   Delivered delivered(kWindow);
   Outcome outcome;
@@ -180,7 +180,7 @@ void print_all() {
                 ours.false_positive_rate(), ours.false_negative_rate());
   }
   std::printf(
-      "# least sum of both errors: threshold %u horizontal, %u vertical, %u SlidingFilter\n"
+      "# least sum of both errors: threshold %u horizontal, %u vertical, %u TimedSeries\n"
       "# paper: 'a good balance' is threshold 3 horizontal (at most 2 equal: distinct), 2 "
       "vertical\n"
       "# why: horizontal slices need about one equal timer more, because two probes of an id "

@@ -32,7 +32,7 @@ struct Setting {
   LaneShape shape() const {
     return {BloomLayout::plain, static_cast<std::uint32_t>(past + 2), kProbes, bits};
   }
-  // As forgetful_math::rate() takes them: of the last past + 2 periods.
+  // Returns the ids of the last past + 2 periods, as papers::rate() takes them.
   std::vector<double> remembered() const {
     std::vector<double> ids(past + 2, 0);
     for (std::size_t i = 0; i < ids.size() && i < periods.size(); ++i) {
@@ -60,7 +60,7 @@ bool print_rates(const Setting& setting) {
     corrected += measure(kAbsent, [&](Digest id) { return filter.corrected_check(id); }) / kRuns;
   }
   const double analysis =
-      forgetful_math::rate(setting.shape(), LaneRule::pairs_or_oldest, setting.remembered());
+      papers::rate(setting.shape(), CheckRule::pairs_or_oldest, setting.remembered());
   std::printf("\t%.3e\t%.3e\t%.3e\t%.3e\t", printed, equation_3, corrected, analysis);
   if (setting.past == 1) {
     std::printf("%.3e\n", from_bits);

@@ -54,8 +54,8 @@ struct Errors {
 };
 
 double measure_ours(const Arrangement& arrangement, std::uint64_t operations, std::uint64_t seed,
-                    LaneRule rule, const LaneShape& shape) {
-  ForgetfulFilter filter = timed_filter(rule, shape, kWindowMs);
+                    CheckRule rule, const LaneShape& shape) {
+  ForgetfulBloomFilter filter = timed_filter(rule, shape, kWindowMs);
   run(arrangement, operations, seed, [&](Digest id, TimeMs at) {
     filter.advance(at);
     filter.insert(id);
@@ -66,7 +66,7 @@ double measure_ours(const Arrangement& arrangement, std::uint64_t operations, st
 
 Errors measure_all(const Arrangement& arrangement, std::uint64_t operations) {
   const LaneShape paper_shape{BloomLayout::plain, 3, kProbes, kBits};
-  const auto with_lanes = [&](LaneRule rule) {
+  const auto with_lanes = [&](CheckRule rule) {
     return best_shape(rule, kLanes, 3 * kBits, static_cast<double>(operations));
   };
   Errors sum;
@@ -82,13 +82,13 @@ Errors measure_all(const Arrangement& arrangement, std::uint64_t operations) {
     sum.printed += measure(kAbsent, [&](Digest id) { return paper.printed_check(id); }) / kRuns;
     sum.corrected += measure(kAbsent, [&](Digest id) { return paper.corrected_check(id); }) / kRuns;
 
-    const auto ours = [&](LaneRule rule, const LaneShape& shape) {
+    const auto ours = [&](CheckRule rule, const LaneShape& shape) {
       return measure_ours(arrangement, operations, seed, rule, shape);
     };
-    sum.any += ours(LaneRule::any, paper_shape);
-    sum.pairs_or_oldest += ours(LaneRule::pairs_or_oldest, paper_shape);
-    sum.split_pairs += ours(LaneRule::split_pairs, with_lanes(LaneRule::split_pairs));
-    sum.newest += ours(LaneRule::newest, with_lanes(LaneRule::newest));
+    sum.any += ours(CheckRule::any, paper_shape);
+    sum.pairs_or_oldest += ours(CheckRule::pairs_or_oldest, paper_shape);
+    sum.split_pairs += ours(CheckRule::split_pairs, with_lanes(CheckRule::split_pairs));
+    sum.newest += ours(CheckRule::newest, with_lanes(CheckRule::newest));
   }
   return sum;
 }

@@ -99,7 +99,7 @@ void print_printed() {
 
 void print_fair() {
   struct Rival {
-    LaneRule rule;
+    CheckRule rule;
     LaneShape shape;
   };
   const auto paper = [](std::uint32_t lanes) {
@@ -107,13 +107,14 @@ void print_fair() {
   };
   const double ids = 100.0 * kWindowMs / 1000;  // in a window, at the rate of the claim
   const std::array<Rival, 4> rivals = {
-      Rival{LaneRule::pairs_or_oldest, paper(24)}, Rival{LaneRule::pairs_or_oldest, paper(12)},
-      Rival{LaneRule::pairs_or_oldest, paper(3)},
-      Rival{LaneRule::newest, best_shape(LaneRule::newest, 8, 3 * kBits, ids)}};
+      Rival{CheckRule::pairs_or_oldest, paper(24)}, Rival{CheckRule::pairs_or_oldest, paper(12)},
+      Rival{CheckRule::pairs_or_oldest, paper(3)},
+      Rival{CheckRule::newest, best_shape(CheckRule::newest, 8, 3 * kBits, ids)}};
   Table table;
   for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
     for (std::size_t column = 0; column < rivals.size(); ++column) {
-      ForgetfulFilter filter = timed_filter(rivals[column].rule, rivals[column].shape, kWindowMs);
+      ForgetfulBloomFilter filter =
+          timed_filter(rivals[column].rule, rivals[column].shape, kWindowMs);
       run(
           [&](std::uint64_t number, TimeMs at) {
             filter.advance(at);

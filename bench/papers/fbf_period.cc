@@ -91,11 +91,12 @@ double mean_rate(const Load& load, TimeMs period_ms) {
   return sum / kPhases;
 }
 
-// As many bits in all, and a window of 10 s whatever the lanes. By the analysis, an upper bound.
-double mean_rate_of(const Load& load, LaneRule rule, const LaneShape& shape) {
+// Returns the mean rate by the analysis, an upper bound. The bits in all, and the window of 10 s,
+// do not depend on the lanes.
+double mean_rate_of(const Load& load, CheckRule rule, const LaneShape& shape) {
   double sum = 0;
   for (std::uint64_t phase = 0; phase < kPhases; ++phase) {
-    ForgetfulFilter filter = timed_filter(rule, shape, 2 * kPeriodsMs[0]);
+    ForgetfulBloomFilter filter = timed_filter(rule, shape, 2 * kPeriodsMs[0]);
     run_until_claim(load, phase, [&](Digest id, TimeMs at) {
       filter.advance(at);
       filter.insert(id);
@@ -107,13 +108,13 @@ double mean_rate_of(const Load& load, LaneRule rule, const LaneShape& shape) {
 
 void print_ratios() {
   const LaneShape pairs{BloomLayout::plain, 11, kProbes, 3 * kBits / 11};
-  const LaneShape newest = best_shape(LaneRule::newest, 8, 3 * kBits, 10 * kRateOfTheClaim);
+  const LaneShape newest = best_shape(CheckRule::newest, 8, 3 * kBits, 10 * kRateOfTheClaim);
   std::printf("doubling_s\tt5\tt1\tratio\tequal_window_t1\tratio\tequal_window_newest\tratio\n");
   for (const double doubling_s : {1.0, 2.0, 5.0, 10.0, 20.0, 40.0, HUGE_VAL}) {
     const Load load{std::isfinite(doubling_s) ? 1 : kRateOfTheClaim, doubling_s};
     const double slow = mean_rate(load, 5000), fast = mean_rate(load, 1000);
-    const double fair = mean_rate_of(load, LaneRule::pairs_or_oldest, pairs);
-    const double ours = mean_rate_of(load, LaneRule::newest, newest);
+    const double fair = mean_rate_of(load, CheckRule::pairs_or_oldest, pairs);
+    const double ours = mean_rate_of(load, CheckRule::newest, newest);
     std::printf("%g\t%.3e\t%.3e\t%.0f\t%.3e\t%.1f\t%.3e\t%.1e\n", doubling_s, slow, fast,
                 slow / fast, fair, slow / fair, ours, slow / ours);
   }

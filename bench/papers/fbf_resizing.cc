@@ -52,7 +52,7 @@ struct Accepted {
   TimeMs at;
 };
 
-// What a structure got wrong.
+// The wrong answers of a structure.
 class Record {
  public:
   double error(double measured) {
@@ -78,26 +78,26 @@ class Record {
   std::set<std::size_t> forgotten_;
 };
 
-ForgetfulFilter safe_filter() {
-  ForgetfulFilter::Goal goal{.window_ms = kWindowMs, .fpr = kTarget};
-  goal.past_lanes = 1;
-  goal.rule = LaneRule::pairs_or_oldest;
-  goal.layout = BloomLayout::plain;
-  goal.schedule = LaneSchedule::paper;
-  return *ForgetfulFilter::make(goal, {BloomLayout::plain, 3, kProbes, kBits}, 0);
+ForgetfulBloomFilter safe_filter() {
+  return *ForgetfulBloomFilter::make(
+      {.window_ms = kWindowMs, .fpr = kTarget, .schedule = LaneSchedule::algorithm_3},
+      {BloomLayout::plain, 3, kProbes, kBits}, 0);
 }
 
 ForgetfulFilter fill_filter() {
   ForgetfulFilter::Goal goal{.window_ms = kWindowMs, .fpr = kTarget};
   goal.layout = BloomLayout::plain;
+  // As many ids as fit lanes with the paper's bits, when half of the error is for later tables.
   const double ids = 50 * kWindowMs / 1000.0;
-  return *ForgetfulFilter::make(goal, best_shape(LaneRule::newest, goal.lanes(), 3 * kBits, ids),
-                                0);
+  const LaneShape shape = best_shape(CheckRule::newest, goal.lanes(), 3 * kBits, ids);
+  goal.ids = papers::ids_for(shape, CheckRule::newest, kTarget / 2) * goal.past_lanes;
+  return *ForgetfulFilter::make(goal, 0);
 }
 
+std::size_t lanes_of(const ForgetfulBloomFilter& filter) { return filter.lanes(); }
 std::size_t lanes_of(const ForgetfulFilter& filter) {
   std::size_t lanes = 0;
-  for (const LaneTable& table : filter.tables()) lanes += table.lanes().size();
+  for (const auto& table : filter.tables()) lanes += table.lanes().size();
   return lanes;
 }
 
@@ -152,7 +152,7 @@ class Comparison {
   void print_row(TimeMs now) {
     const PaperFilter& paper = printed_.filter();
     const auto printed_check = [&](Digest id) { return paper.printed_check(id); };
-    const auto in = [](const ForgetfulFilter& filter) {
+    const auto in = [](const auto& filter) {
       return [&filter](Digest id) { return filter.test(id) == Verdict::duplicate; };
     };
     by_corrected_.see(ids_, now, [&](Digest id) { return paper.corrected_check(id); });
@@ -188,7 +188,8 @@ class Comparison {
 
   TimedPaperFilter printed_ = printed_filter(kMostFilters);
   TimedPaperFilter unbounded_ = printed_filter(kManyFilters);
-  ForgetfulFilter safe_ = safe_filter(), fill_ = fill_filter();
+  ForgetfulBloomFilter safe_ = safe_filter();
+  ForgetfulFilter fill_ = fill_filter();
   std::vector<Accepted> ids_;
   Record by_printed_, by_corrected_, by_safe_, by_fill_;
   std::size_t most_filters_ = 0;

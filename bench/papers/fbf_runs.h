@@ -1,4 +1,4 @@
-// What the programs about forgetful filters have in common: ids, and how an error is measured.
+// Shared by the programs about forgetful filters: ids, and how an error is measured.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +9,16 @@
 #include <span>
 
 #include "bench/keys.h"
-#include "semel/window/forgetful_filter.h"
+#include "semel/papers/forgetful_bloom_filter.h"
+#include "semel/window/internal/forgetful_filter.h"
 
 namespace semel::bench {
+
+using papers::CheckRule;
+using papers::ForgetfulBloomFilter;
+using papers::LaneSchedule;
+using papers::LaneShape;
+using window_internal::ForgetfulFilter;
 
 // Id `number` of a run: the same in every program, and another in every run.
 inline Digest id_of(std::uint64_t run, std::uint64_t number) {
@@ -31,7 +38,7 @@ double measure(std::uint64_t ids, Check check) {
   return static_cast<double>(hits) / static_cast<double>(ids);
 }
 
-// The same of a window, in batches.
+// Measures the same for a window, in batches.
 template <class W>
 double measure_window(const W& window, std::uint64_t ids) {
   constexpr std::uint64_t kBatch = 512;
@@ -49,12 +56,11 @@ double measure_window(const W& window, std::uint64_t ids) {
 }
 
 // The plain lanes with so many bits in all that have the least error with `ids` in a window.
-inline LaneShape best_shape(LaneRule rule, std::uint32_t lanes, std::uint64_t bits, double ids) {
-  const double lane_ids = ids / periods_covered(rule, lanes);
+inline LaneShape best_shape(CheckRule rule, std::uint32_t lanes, std::uint64_t bits, double ids) {
+  const double lane_ids = ids / papers::periods_covered(rule, lanes);
   LaneShape best{BloomLayout::plain, lanes, 1, bits / lanes};
   for (LaneShape shape = best; shape.probes <= limits::kPlainProbes; ++shape.probes) {
-    if (forgetful_math::full_rate(shape, rule, lane_ids) <
-        forgetful_math::full_rate(best, rule, lane_ids)) {
+    if (papers::full_rate(shape, rule, lane_ids) < papers::full_rate(best, rule, lane_ids)) {
       best = shape;
     }
   }
@@ -62,13 +68,12 @@ inline LaneShape best_shape(LaneRule rule, std::uint32_t lanes, std::uint64_t bi
 }
 
 // A filter of this shape with a lane for each period, whatever the error becomes.
-inline ForgetfulFilter timed_filter(LaneRule rule, const LaneShape& shape, TimeMs window_ms) {
-  ForgetfulFilter::Goal goal{.window_ms = window_ms, .fpr = 0.99};
-  goal.past_lanes = shape.lanes - spread_of(rule);
-  goal.rule = rule;
-  goal.layout = shape.layout;
-  goal.schedule = LaneSchedule::time;
-  return *ForgetfulFilter::make(goal, shape, 0);
+inline ForgetfulBloomFilter timed_filter(CheckRule rule, const LaneShape& shape, TimeMs window_ms) {
+  const ForgetfulBloomFilter::Goal goal{.window_ms = window_ms,
+                                        .fpr = 0.99,
+                                        .past_lanes = shape.lanes - papers::spread_of(rule),
+                                        .rule = rule};
+  return *ForgetfulBloomFilter::make(goal, shape, 0);
 }
 
 }  // namespace semel::bench

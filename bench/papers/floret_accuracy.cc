@@ -3,15 +3,15 @@
 // Two sets of 1000 equal records. From time 0 to 50 each step adds a record to A alone; from 50 to
 // 150 one to B: first the 50 that A has, then 50 that it does not have. Prints TSV. First data set:
 // time, what A and B have alone, the estimates of both with 512 counters, and their standard error.
-// Second, over kKeys runs of other keys: the highest estimate of what B alone has while it has
-// nothing, in the mean and at worst, and how far off any estimate ever is, by the number of
-// counters, about which the paper says nothing.
+// Second, over kKeys runs with other keys, by the number of counters (the paper gives none): the
+// highest estimate of the records of B alone while it has none, in the mean and at worst, and the
+// largest error of any estimate.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 
-#include "semel/core/arithmetic.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/index/floret.h"
 
 namespace semel::bench {
@@ -30,7 +30,7 @@ DigestKey key_of(int seed) {
 
 Digest record(std::uint64_t number) { return {mix(number), number}; }
 
-// Both sets at one time.
+// Both sets at the same moment.
 struct Sets {
   Sets(int seed, std::uint32_t counters) : key(key_of(seed)), a(counters), b(counters) {
     for (std::uint64_t n = 0; n < kShared; ++n) {
@@ -52,7 +52,7 @@ struct Sets {
     return static_cast<double>(time < 50 ? time : 100 - std::min<std::uint64_t>(time, 100));
   }
   double only_b() const { return static_cast<double>(time <= 100 ? 0 : time - 100); }
-  Estimate estimated() const { return estimate(a, count_a, b, count_b); }
+  DifferenceEstimate estimated() const { return estimate(a, count_a, b, count_b); }
 
   DigestKey key;
   Floret a, b;
@@ -63,7 +63,7 @@ void print_run() {
   std::printf("time\tonly_a\tonly_b\testimated_a\testimated_b\tstandard_error\n");
   Sets sets(0, kCounters);
   for (std::uint64_t time = 0; time <= kEnd; ++time) {
-    const Estimate estimated = sets.estimated();
+    const DifferenceEstimate estimated = sets.estimated();
     std::printf("%llu\t%.0f\t%.0f\t%.2f\t%.2f\t%.2f\n", static_cast<unsigned long long>(time),
                 sets.only_a(), sets.only_b(), estimated.only_a.value, estimated.only_b.value,
                 estimated.only_a.error);

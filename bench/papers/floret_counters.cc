@@ -11,7 +11,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/index/floret.h"
 
 namespace semel::bench {

@@ -1,10 +1,10 @@
 // Figure: the load steps up by 100 within one second, and later down again.
 //
-// Prints TSV: over time the error, measured with 100,000 absent ids, and the memory of
-// ForgetfulFilter with rotation by fill, with the paper's Algorithm 3 made safe, and of the paper's
-// filter with Algorithm 3 as printed. All are made for the load before the step and an error of
-// 1e-3. `lost` counts the new ids that were taken for duplicates, so far. Ends with status 1 if the
-// error of `fill` is ever above the goal.
+// Prints TSV: error and memory over time. The error is measured with 100,000 absent ids. The
+// filters are ForgetfulFilter, which rotates by fill; papers::ForgetfulBloomFilter with Algorithm 3
+// made safe; and the paper's filter with Algorithm 3 as printed. All are made for the load before
+// the step and an error of 1e-3. `lost` counts the new ids that were taken for duplicates so far.
+// Ends with status 1 if the error of `fill` is ever above the goal.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -38,17 +38,14 @@ bool sampled(TimeMs now) {
 constexpr double kIds = kHeadroom * kRate * kWindowMs / 1000;
 
 LaneShape paper_shape() {
-  return *forgetful_math::shape_for(BloomLayout::plain, 3, LaneRule::pairs_or_oldest,
-                                    static_cast<std::uint64_t>(kIds / 2), kGoal);
+  return *papers::shape_for(3, CheckRule::pairs_or_oldest, static_cast<std::uint64_t>(kIds / 2),
+                            kGoal);
 }
 
-ForgetfulFilter safe_filter() {
-  ForgetfulFilter::Goal goal{.window_ms = kWindowMs, .fpr = kGoal};
-  goal.past_lanes = 1;
-  goal.rule = LaneRule::pairs_or_oldest;
-  goal.layout = BloomLayout::plain;
-  goal.schedule = LaneSchedule::paper;
-  return *ForgetfulFilter::make(goal, paper_shape(), 0);
+ForgetfulBloomFilter safe_filter() {
+  return *ForgetfulBloomFilter::make(
+      {.window_ms = kWindowMs, .fpr = kGoal, .schedule = LaneSchedule::algorithm_3}, paper_shape(),
+      0);
 }
 
 ForgetfulFilter fill_filter() {
@@ -56,7 +53,7 @@ ForgetfulFilter fill_filter() {
       {.window_ms = kWindowMs, .fpr = kGoal, .ids = static_cast<std::uint64_t>(kIds)}, 0);
 }
 
-// What became of the new ids of one structure, and its error.
+// The answers of one structure to new ids, and its error.
 struct Record {
   std::uint64_t lost = 0;
   double highest = 0;
@@ -88,7 +85,8 @@ int print_all() {
       "printed_kb\tprinted_lost\n");
 
   const LaneShape shape = paper_shape();
-  ForgetfulFilter fill = fill_filter(), safe = safe_filter();
+  ForgetfulFilter fill = fill_filter();
+  ForgetfulBloomFilter safe = safe_filter();
   TimedPaperFilter printed(PaperFilter(shape.positions, shape.probes, 1), kWindowMs / 2,
                            {.target = kGoal, .most_filters = kMostFilters, .from_ms = kWindowMs});
   Record of_fill, of_safe, of_printed;

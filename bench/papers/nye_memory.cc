@@ -1,9 +1,10 @@
-// 'Nye's trie and floret estimators', figure 11: what the index takes of memory.
+// 'Nye's trie and floret estimators', figure 11: the memory of the index.
 //
-// Prints TSV. 400,000 records with keys of 13 bytes; the paper's '256-byte records' may be 256 bytes
-// in all, or beside the key. `percent` is of the bytes of keys and values; `grown` that of a trie
-// whose last tenth of the records, picked at random, came 40 at a time, with a refresh after each. A hash trie, which
-// has a node for each record, is ours with the least burst size. Fails if any is above the paper's.
+// Prints TSV. 400,000 records with keys of 13 bytes; the paper's '256-byte records' may be 256
+// bytes in all, or beside the key. `percent` is relative to the bytes of keys and values. `grown`
+// is the percentage of a trie that got the last tenth of its records, picked at random, 40 at a
+// time with a refresh after each. A hash trie, which has a node for each record, is ours with the
+// least burst size. Fails if a value is above the paper's.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -11,9 +12,9 @@
 #include <vector>
 
 #include "bench/numbered_records.h"
-#include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/arithmetic.h"
+#include "semel/core/internal/random.h"
 #include "semel/index/nye_trie.h"
 
 namespace semel::bench {

@@ -1,11 +1,11 @@
-// 'Nye's trie and floret', figure 12: what an index that follows costs the writers.
+// 'Nye's trie and floret', figure 12: the cost of an index for the writers.
 //
-// Prints TSV, a data set for each workload: microseconds for a write of RocksDB itself, of RocksStore
-// alone, and with an IndexedStore that follows; and the seconds that the next view takes to read what
-// was written. Records of 256 bytes with keys of 13 are overwritten in stores that hold them all, one
-// a write, without waiting for the disk. Times are CPU times of the writing thread, which marks in
-// the index; they take turns of 100,000 writes, and the median of the ratios counts. Needs about 4 GB
-// in the temporary directory.
+// Prints TSV, a data set for each workload: microseconds for a write of RocksDB itself, of
+// RocksStore alone, and with an IndexedStore that follows; and the seconds that the next view takes
+// to read what was written. Records of 256 bytes with keys of 13 are overwritten in stores that
+// hold them all, one a write, without waiting for the disk. Times are CPU times of the writing
+// thread, which marks in the index; they take turns of 100,000 writes, and the median of the ratios
+// counts. Needs about 4 GB in the temporary directory.
 // Ends with status 1 if a write or a view fails.
 #include <rocksdb/db.h>
 #include <time.h>
@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "semel/core/assert.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/index/indexed_store.h"
 #include "semel/store/rocksdb_store.h"
 

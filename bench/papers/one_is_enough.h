@@ -1,5 +1,5 @@
-// What the figures of 'One is Enough' have in common: its synthetic events, and its filter taken at
-// its word, with a timer of any length in every cell.
+// Shared by the figures of 'One is Enough': its synthetic events, and its filter exactly as
+// printed, with a timer of any length in every cell.
 #pragma once
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "semel/core/arithmetic.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/arithmetic.h"
+#include "semel/core/internal/random.h"
 #include "semel/hash/digest.h"
 
 namespace semel::bench {

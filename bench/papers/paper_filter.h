@@ -16,10 +16,10 @@
 #include <cstdint>
 #include <deque>
 
-#include "semel/bits/bit_array.h"
-#include "semel/core/arithmetic.h"
+#include "semel/bits/internal/bit_array.h"
 #include "semel/core/assert.h"
 #include "semel/core/clock.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/hash/digest.h"
 
 namespace semel::bench {
@@ -117,7 +117,7 @@ class PaperFilter {
     return in(oldest, id);
   }
 
-  // What Algorithm 2 means: two neighbours, or the oldest alone.
+  // Checks what Algorithm 2 means: two neighbours, or the oldest alone.
   bool corrected_check(Digest id) const {
     bool newer = in(kFuture, id);
     for (std::size_t i = kPresent; i < filters_.size(); ++i) {

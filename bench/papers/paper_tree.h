@@ -1,6 +1,6 @@
-// The Bloom tree of 'One is Enough', section 6, as printed: plain filters, algorithms 1 and 2, and the
-// top-down heuristic, which calls an id distinct when the first hit on its way is refuted. And the same
-// filter as a node of BloomTree.
+// The Bloom tree of 'One is Enough', section 6, as printed: plain filters, algorithms 1 and 2, and
+// the top-down heuristic, which calls an id distinct when the first hit on its way is refuted. And
+// the same filter as a node of BloomTree.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace semel::bench {
 
 inline constexpr std::uint32_t kTreeProbes = 4;
 
-// Of the size that equation 1 gives.
+// Has the size that equation 1 gives.
 inline BloomShape tree_filter(double ids, double error) {
   const auto bits = static_cast<std::uint64_t>(cells_for(ids, kTreeProbes, error));
   return {BloomLayout::plain, kTreeProbes, divide_up(bits, 64) * 64, {}};
@@ -38,7 +38,7 @@ class PaperTree {
         filters_(shape_.nodes(), BloomFilter(filter)),
         levels_(shape_.levels()) {}
 
-  // Whether it is called a duplicate.
+  // Returns true if the id is called a duplicate.
   bool sift(std::size_t leaf, Digest id) {
     std::vector<std::size_t> missed;  // the stack of algorithm 2
     for (std::size_t node = leaf; node != TreeShape::kNone; node = shape_.parent(node)) {

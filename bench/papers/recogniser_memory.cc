@@ -16,8 +16,7 @@ namespace semel::bench {
 namespace {
 
 using tally::OperationId;
-using tally::Recognised;
-using tally::Recogniser;
+using tally::internal::Recogniser;
 using Kind = Recogniser::Kind;
 
 constexpr std::uint64_t kOperations = 1'000'000;
@@ -42,7 +41,7 @@ void print_row(const char* name, Kind kind, Ids ids, double fpr) {
   Recogniser recogniser =
       *Recogniser::make({.kind = kind, .window_ms = kWindowMs, .fpr = fpr, .ids = kOperations}, 0);
   std::vector<Recogniser::Query> queries(kBatch);
-  std::vector<Recognised> answers(kBatch);
+  std::vector<Verdict> answers(kBatch);
   double bytes = 0, most = 0, ns = 0;
   std::uint64_t looks = 0;
   for (std::uint64_t first = 0; first < 3 * kOperations; first += kBatch) {

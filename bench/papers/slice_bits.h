@@ -1,5 +1,5 @@
-// What the figures of 'One is Enough' on slices have in common: its filter taken at its word, as
-// arrays of bits of any size, and its numbers of distinct ids.
+// Shared by the figures of 'One is Enough' on slices: its filter exactly as printed, as arrays of
+// bits of any size, and its numbers of distinct ids.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ namespace semel::bench {
 inline constexpr std::uint32_t kFunctions = 4;
 inline constexpr std::array kTargets = {0.02, 0.05, 0.08};
 
-// Of so many ids about 4300, 5700 and 2049 come up in kEvents by Zipf's law: the paper's web log,
-// its synthetic events, and its log of Yahoo.
+// With so many ids, about 4300, 5700 and 2049 different ones come up in kEvents by Zipf's law.
+// These are the paper's web log, its synthetic events, and its log of Yahoo.
 inline constexpr std::uint64_t kWebLog = 4382, kSynthetic = 5994, kYahoo = 2050;
 
 // Remembers for ever: it takes no claims and reads no time.

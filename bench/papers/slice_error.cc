@@ -2,14 +2,14 @@
 //
 // Prints TSV, a data set for each number of distinct ids and each target. An append-only filter,
 // empty at first; the rate is FP / (FP + TN) over the whole stream, so that it is the mean while
-// the filter fills. What has come before is always recognised, so that only the first event of each
-// id can be a false positive: the distribution of the events does not matter, their number of
-// distinct ids does. `expected` are the formulas, `uneven` the one that knows that hashing brings
-// more ids to some slices. Means of kRuns streams, each with digests of its own.
+// the filter fills. Repetitions are always recognised, so only the first event of an id can
+// be a false positive. So only the number of distinct ids matters, not the distribution of the
+// events. `expected` are the formulas; `uneven` is the one that takes into account that hashing
+// brings more ids to some slices. The values are means of kRuns streams with different digests.
 #include <cstdio>
 
 #include "bench/papers/slice_bits.h"
-#include "semel/slices/slice_math.h"
+#include "semel/slices/internal/slice_math.h"
 
 namespace semel::bench {
 namespace {
@@ -57,15 +57,16 @@ void print_all() {
           }
         }
         const double vertical = mean_while_filling(data.ids, [&](double inside) {
-          return slice_math::vertical_fpr(bits, kFunctions, inside);
+          return slices_internal::slice_math::vertical_fpr(bits, kFunctions, inside);
         });
         const double horizontal = mean_while_filling(data.ids, [&](double inside) {
-          return slice_math::horizontal_fpr(bits, kFunctions, inside, slices);
+          return slices_internal::slice_math::horizontal_fpr(bits, kFunctions, inside, slices);
         });
         constexpr std::uint64_t kSamples = 50;  // a sum each: not every number of ids is needed
         const double uneven = mean_while_filling(kSamples, [&](double sample) {
           const auto inside = static_cast<std::uint64_t>((sample + 0.5) * ids / kSamples);
-          return slice_math::uneven_horizontal_fpr(bits, kFunctions, inside, slices);
+          return slices_internal::slice_math::uneven_horizontal_fpr(bits, kFunctions, inside,
+                                                                    slices);
         });
         std::printf("\t%.5f\t%.5f\t%.5f\n", vertical, horizontal, uneven);
         std::fflush(stdout);

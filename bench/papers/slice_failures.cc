@@ -2,13 +2,13 @@
 //
 // Prints TSV. First data set (1a): false positives by the share of failed slices, the formulas
 // (equations 5 and 6) and measured with 40 slices. Second (1b): the slices that are needed for f
-// failures and a maximal error, and what is measured with so many. k = 4 and an error of 0.02
-// without failures, which fits the paper's example; it gives neither. Third: diced slices, where
+// failures and a maximal error, and the error measured with them. k = 4, and the error without
+// failures is 0.02; the paper gives neither, but they fit its example. Third: diced slices, where
 // equation 7 is too low.
 #include <cstdio>
 
 #include "bench/papers/slice_bits.h"
-#include "semel/slices/slice_math.h"
+#include "semel/slices/internal/slice_math.h"
 
 namespace semel::bench {
 namespace {
@@ -18,7 +18,7 @@ constexpr std::uint64_t kIds = 4300, kAbsent = 20'000;
 constexpr std::uint64_t kRuns = 10;
 const double kBits = cells_for(kIds, kFunctions, kTarget);
 
-// Of absent ids, with any `failed` of the slices failed after the filter is full.
+// Measures absent ids after any `failed` of the slices have failed, when the filter is full.
 double measured(SliceLayout layout, std::uint32_t slices, std::uint32_t failed,
                 std::uint32_t parts = 1) {
   double sum = 0;
@@ -42,10 +42,12 @@ double measured(SliceLayout layout, std::uint32_t slices, std::uint32_t failed,
 void print_all() {
   const double bit = std::pow(kTarget, 1.0 / kFunctions);
   const auto horizontal = [&](double share) {
-    return slice_math::false_positives(slice_math::probe_rates(kTarget, share), 1, 0);
+    return slices_internal::slice_math::false_positives(
+        slices_internal::slice_math::probe_rates(kTarget, share), 1, 0);
   };
   const auto vertical = [&](double share) {
-    return slice_math::false_positives(slice_math::probe_rates(bit, share), kFunctions, 0);
+    return slices_internal::slice_math::false_positives(
+        slices_internal::slice_math::probe_rates(bit, share), kFunctions, 0);
   };
   std::printf("failed_share\thorizontal\tvertical\tmeasured_horizontal\tmeasured_vertical\n");
   for (std::uint32_t failed = 0; failed <= kSlices; failed += 4) {
@@ -60,9 +62,9 @@ void print_all() {
     std::printf("\n\nmost\tfailed\thorizontal\tvertical\tmeasured_horizontal\tmeasured_vertical\n");
     for (std::uint32_t failed = 1; failed <= 10; ++failed) {
       const auto of_h = static_cast<std::uint32_t>(
-          *slice_math::slices_for_false_positives(failed, kTarget, 1, most));
+          *slices_internal::slice_math::slices_for_false_positives(failed, kTarget, 1, most));
       const auto of_v = static_cast<std::uint32_t>(
-          *slice_math::slices_for_false_positives(failed, bit, kFunctions, most));
+          *slices_internal::slice_math::slices_for_false_positives(failed, bit, kFunctions, most));
       std::printf("%.2f\t%u\t%u\t%u\t%.4f\t%.4f\n", most, failed, of_h, of_v,
                   measured(SliceLayout::horizontal, of_h, failed),
                   measured(SliceLayout::vertical, of_v, failed));
@@ -73,11 +75,11 @@ void print_all() {
   std::printf("\n\nfailed\tequation_7\th_v\tmeasured_h_v\tmeasured_v_h\n");
   for (std::uint32_t failed = 0; failed <= kSlices; failed += 4) {
     constexpr std::uint32_t kParts = 5;
-    std::printf(
-        "%u\t%.4f\t%.4f\t%.4f\t%.4f\n", failed, vertical(1.0 * failed / kSlices),
-        slice_math::h_v_false_positives(bit, kSlices / kParts, kParts, failed, kFunctions, 0),
-        measured(SliceLayout::h_v, kSlices, failed, kParts),
-        measured(SliceLayout::v_h, kSlices, failed, kParts));
+    std::printf("%u\t%.4f\t%.4f\t%.4f\t%.4f\n", failed, vertical(1.0 * failed / kSlices),
+                slices_internal::slice_math::h_v_false_positives(bit, kSlices / kParts, kParts,
+                                                                 failed, kFunctions, 0),
+                measured(SliceLayout::h_v, kSlices, failed, kParts),
+                measured(SliceLayout::v_h, kSlices, failed, kParts));
     std::fflush(stdout);
   }
   std::printf(

@@ -1,8 +1,8 @@
 // 'One is Enough', figures 5b, 5c and 8: fairness and maximum load by the number of slices.
 //
-// Prints TSV, a data set for each stream of events: fairness, then the share of the busiest slice,
-// of all lookups. Lookups are one for each function and event; sizes of filters do not matter.
-// Means of kRuns streams. Diced slices are in groups of five.
+// Prints TSV, a data set for each stream of events: fairness, then the share of all lookups that
+// the busiest slice has. Each function makes one lookup for an event; sizes of filters do not
+// matter. The values are means of kRuns streams. Diced slices are in groups of five.
 #include <cstdio>
 #include <functional>
 

@@ -1,8 +1,8 @@
 // 'One is Enough', figure 7c: messages for a lookup, in parallel and pipelined.
 //
-// Prints TSV. Uniform events of which about 80, 50 and 20 % are distinct; vertical slices, k = 4,
-// for an error of 0.02; events one by one. `lookup` are the messages that test an event, `set`
-// those that set one that is fresh, in the mean over all events.
+// Prints TSV. Events are uniform; about 80, 50 and 20 % of them are distinct. They come one by one
+// to vertical slices with k = 4, for an error of 0.02. `lookup` is the number of messages that test
+// an event, `set` the number that set a fresh one. Both are means over all events.
 #include <cstdio>
 
 #include "bench/papers/slice_bits.h"

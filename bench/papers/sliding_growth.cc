@@ -1,17 +1,17 @@
 // 'One is Enough', figures 10 and 11: growth under a burst.
 //
 // Prints TSV, a data set for each growth, burst and window: the number of filters and the sum of
-// their errors over time, of SlidingFilter and of the paper's rule, by which each filter closes at
-// an error of 0.02 for itself. The burst of 2 or 5 times the rate begins after a third of the time
-// and lasts for a third; windows have 100, 500 and 1000 slots; one event a slot before and after
-// the burst; k = 4. A filter has the cells for kIds ids: at 0.02 by the paper's rule, at half of it
-// by ours. Ends with status 1 if the error of SlidingFilter is ever above 0.02.
+// their errors over time, of papers::TimedSeries and of the paper's rule, by which each filter
+// closes at an error of 0.02 for itself. The burst of 2 or 5 times the rate begins after a third of
+// the time and lasts for a third; windows have 100, 500 and 1000 slots; one event a slot before and
+// after the burst; k = 4. A filter has the cells for kIds ids: at 0.02 by the paper's rule, at half
+// of it by ours. Ends with status 1 if the error of TimedSeries is ever above 0.02.
 #include <algorithm>
 #include <cstdio>
 #include <vector>
 
 #include "bench/papers/one_is_enough.h"
-#include "semel/window/sliding_filter.h"
+#include "semel/papers/timed_series.h"
 
 namespace semel::bench {
 namespace {
@@ -38,7 +38,7 @@ struct Load {
 // Section 5 of the paper, word by word; its timers are set at once, and never count down.
 class PaperSeries {
  public:
-  PaperSeries(SlidingGrowth growth, std::int64_t window)
+  PaperSeries(papers::SeriesGrowth growth, std::int64_t window)
       : growth_(growth),
         window_(window),
         cells_(static_cast<std::uint64_t>(std::ceil(cells_for(kIds, kProbes, kTarget)))) {
@@ -55,8 +55,9 @@ class PaperSeries {
     std::erase_if(filters_, [](const Filter& filter) { return filter.share == 0; });
     if (filters_.empty()) filters_.emplace_back(cells_);
     const Filter& newest = filters_.back();
-    const bool full = growth_ == SlidingGrowth::density ? std::pow(newest.share, kProbes) > kTarget
-                                                        : newest.ids > kIds;
+    const bool full = growth_ == papers::SeriesGrowth::density
+                          ? std::pow(newest.share, kProbes) > kTarget
+                          : newest.ids > kIds;
     if (full) filters_.emplace_back(cells_);
   }
   bool test(Digest id, std::int64_t slot) const {
@@ -80,28 +81,28 @@ class PaperSeries {
     double ids = 0;
     double share = 1;  // of live cells, as this slot began
   };
-  SlidingGrowth growth_;
+  papers::SeriesGrowth growth_;
   std::int64_t window_;
   std::uint64_t cells_;
   std::vector<Filter> filters_;
   double error_ = 0;
 };
 
-SlidingFilter ours(SlidingGrowth growth, std::int64_t window) {
-  SlidingShape shape = {.window_ms = window * kSlotMs,
-                        .fpr = kTarget,
-                        .timer_bits = 8,
-                        .probes = kProbes,
-                        .lines = 0,
-                        .equal_timers = 1,
-                        .growth = growth,
-                        .when_full = WhenFull::refuse,
-                        .max_bytes = kNoCap,
-                        .hash = {}};
+papers::TimedSeries ours(papers::SeriesGrowth growth, std::int64_t window) {
+  papers::TimedShape shape{.filter = {.window_ms = window * kSlotMs,
+                                      .fpr = kTarget,
+                                      .timer_bits = 8,
+                                      .probes = kProbes,
+                                      .lines = 0,
+                                      .on_full = OnFull::refuse,
+                                      .max_bytes = kNoCap,
+                                      .hash = {}},
+                           .growth = growth};
   const double cells = cells_for(kIds, kProbes, kTarget / 2);
-  shape.lines = std::max(static_cast<std::uint64_t>(std::ceil(cells / shape.line_cells())),
-                         shape.least_lines());
-  return SlidingFilter(shape, 0);
+  shape.filter.lines =
+      std::max(static_cast<std::uint64_t>(std::ceil(cells / shape.filter.line_cells())),
+               shape.filter.least_lines());
+  return {shape, 0};
 }
 
 // Over the whole stream.
@@ -127,8 +128,8 @@ struct Both {
   Summary ours, paper;
 };
 
-Both run(SlidingGrowth growth, const Load& load) {
-  SlidingFilter filter = ours(growth, load.window);
+Both run(papers::SeriesGrowth growth, const Load& load) {
+  papers::TimedSeries filter = ours(growth, load.window);
   PaperSeries paper(growth, load.window);
   ZipfEvents events(1);
   std::uint64_t absent = kDomain;
@@ -185,11 +186,11 @@ int print_all() {
       "#   of cells for the web log (14300, 105000, 89000) fit 16,900 ids, with a zero added to "
       "the first.\n");
   bool holds = true;
-  for (const auto growth : {SlidingGrowth::density, SlidingGrowth::cardinality}) {
+  for (const auto growth : {papers::SeriesGrowth::density, papers::SeriesGrowth::cardinality}) {
     for (const std::uint64_t burst : {2, 5}) {
       for (const std::int64_t window : {100, 500, 1000}) {
         std::printf("# by %s, burst of %llu, window of %lld\n",
-                    growth == SlidingGrowth::density ? "density" : "cardinality",
+                    growth == papers::SeriesGrowth::density ? "density" : "cardinality",
                     static_cast<unsigned long long>(burst), static_cast<long long>(window));
         const Load load{burst, window};
         const Both both = run(growth, load);

@@ -30,7 +30,7 @@ class Divergence {
   double enumeration() const { return static_cast<double>(replicas_.keys().size() * kRecordBytes); }
 
   // Makes both ends differ in so many records, and brings them together.
-  Synced run(std::uint64_t differences, std::optional<Way> way) {
+  Synced run(std::uint64_t differences, std::optional<SyncWay> way) {
     ++serial_;
     Random random(serial_);
     changed_.clear();
@@ -51,7 +51,7 @@ class Divergence {
     return synced;
   }
 
-  // Of the last run.
+  // The results of the last run.
   std::uint64_t paper_bytes() const { return PaperTrie::bytes(replicas_.keys(), changed_); }
   bool all_equal() const { return equal_; }  // after every run
 
@@ -107,13 +107,13 @@ bool print_growth(Divergence& divergence, std::uint64_t records) {
   for (const std::uint64_t percent : kPercent) {
     const Synced synced = divergence.run(records * percent / 100, std::nullopt);
     const SyncReport& report = synced.report;
-    const Link link;
+    const SyncLink link;
     const auto all = static_cast<double>(synced.bytes());
     const double link_seconds =
         synced.seconds + report.round_trips * link.round_trip_seconds + all / link.bytes_per_second;
     std::printf("%llu\t%s\t%.0f\t%llu\t%.0f\t%llu\t%.0f\t%u\t%.2f\t%.1f\n",
                 static_cast<unsigned long long>(percent),
-                kWayNames[static_cast<std::size_t>(report.way)].data(), all,
+                kSyncWayNames[static_cast<std::size_t>(report.way)].data(), all,
                 static_cast<unsigned long long>(report.payload_bytes),
                 all - static_cast<double>(report.payload_bytes),
                 static_cast<unsigned long long>(divergence.paper_bytes()), divergence.enumeration(),
@@ -137,10 +137,10 @@ void print_ways(Divergence& divergence, std::uint64_t records) {
         static_cast<std::uint64_t>(std::llround(percent / 100 * static_cast<double>(records)));
     std::printf("%g", percent);
     std::uint64_t least = 0;
-    Way fewest = Way::nothing;
-    for (const Way way : {Way::walk, Way::sketch, Way::list, Way::copy}) {
+    SyncWay fewest = SyncWay::nothing;
+    for (const SyncWay way : {SyncWay::walk, SyncWay::sketch, SyncWay::list, SyncWay::copy}) {
       const Synced synced = divergence.run(differences, way);
-      if (fewest == Way::nothing || synced.bytes() < least) {
+      if (fewest == SyncWay::nothing || synced.bytes() < least) {
         least = synced.bytes();
         fewest = way;
       }
@@ -149,8 +149,8 @@ void print_ways(Divergence& divergence, std::uint64_t records) {
     }
     const Synced planned = divergence.run(differences, std::nullopt);
     std::printf("\t%.6f\t%s\t%s\n", static_cast<double>(planned.bytes()) / divergence.enumeration(),
-                kWayNames[static_cast<std::size_t>(planned.report.way)].data(),
-                kWayNames[static_cast<std::size_t>(fewest)].data());
+                kSyncWayNames[static_cast<std::size_t>(planned.report.way)].data(),
+                kSyncWayNames[static_cast<std::size_t>(fewest)].data());
     std::fflush(stdout);
   }
 }

@@ -1,5 +1,5 @@
-// Sync of a million records by the number and kind of the differences: bytes, round trips, and what
-// the plan said before.
+// Sync of a million records by the number and kind of the differences: bytes, round trips, and the
+// predictions of the plan.
 //
 // sync_grid [RECORDS]: records of 100 bytes, 1,000,000 unless said otherwise, in two stores in
 // memory.
@@ -72,7 +72,7 @@ std::vector<std::string> old_keys(const Replicas& replicas, const std::vector<Ru
   return keys;
 }
 
-// What the paper's walk would take to find these.
+// Returns the cost of the paper's walk to find these.
 std::uint64_t paper_bytes(const Replicas& replicas, std::vector<std::string> differing) {
   std::ranges::sort(differing);
   std::vector<std::string> all;
@@ -136,7 +136,7 @@ class Grid {
         kKeyKindNames[static_cast<std::size_t>(replicas_.kind())],
         cluster == 1 ? "scattered" : "clustered", kChangeNames[static_cast<std::size_t>(change)],
         static_cast<unsigned long long>(keys.size()),
-        kWayNames[static_cast<std::size_t>(report.way)].data(),
+        kSyncWayNames[static_cast<std::size_t>(report.way)].data(),
         static_cast<unsigned long long>(report.first_bytes),
         static_cast<unsigned long long>(report.overhead()), each, claim.bytes_each,
         report.round_trips, claim.round_trips, off, all_off, synced.seconds, paper_each,
@@ -153,7 +153,7 @@ class Grid {
   }
 
  private:
-  // Whether these are the differences that were made, and no others.
+  // Returns true if these are the differences that were made, and no others.
   static bool found(const SyncReport& report, Change change, std::uint64_t made) {
     return report.only_responder == (change == Change::insert ? made : 0) &&
            report.only_initiator == (change == Change::remove ? made : 0) &&
@@ -184,7 +184,7 @@ Equal sync_equal(Replicas& replicas) {
     equal.bytes = synced.bytes();
     equal.round_trips = synced.report.round_trips;
     equal.kept = equal.kept && equal.bytes < kEqualBytes && equal.round_trips == 1 &&
-                 synced.report.proved && synced.report.way == Way::nothing;
+                 synced.report.proved && synced.report.way == SyncWay::nothing;
   }
   std::ranges::nth_element(seconds, seconds.begin() + kTimes / 2);
   equal.milliseconds = 1e3 * seconds[kTimes / 2];

@@ -1,5 +1,5 @@
-// What the programs about sync have in common: records of 100 bytes, two replicas of them, ways to
-// make these differ, and a sync without a network between.
+// Shared by the programs about sync: records of 100 bytes, two replicas of them, ways to make the
+// replicas differ, and a sync without a network.
 #pragma once
 
 #include <algorithm>
@@ -20,10 +20,9 @@
 
 #include "bench/keys.h"
 #include "semel/core/assert.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/index/indexed_store.h"
 #include "semel/store/memory_store.h"
-#include "semel/sync/initiator.h"
 #include "semel/sync/responder.h"
 
 namespace semel::bench {
@@ -41,7 +40,7 @@ inline std::string key_text(KeyKind kind, std::uint64_t number) {
   return text.data();
 }
 
-// What makes a record of 100 bytes of the key: random bytes, other ones for each version.
+// Returns the value that makes a record of 100 bytes: random bytes, different for each version.
 inline std::string value_for(std::string_view key, std::uint64_t version) {
   std::string value(kRecordBytes - key.size(), '\0');
   Random random(digest(key, version).lo);
@@ -52,8 +51,8 @@ inline std::string value_for(std::string_view key, std::uint64_t version) {
   return value;
 }
 
-// What the argument of a program says: how many records; `usual` if there is none. nullopt, and
-// words on stderr, for anything else.
+// Reads the number of records from the argument of a program; `usual` if there is none. Returns
+// nullopt, and complains on stderr, for anything else.
 inline std::optional<std::uint64_t> records_of_arguments(const char* program, int argc, char** argv,
                                                          std::uint64_t usual) {
   constexpr std::uint64_t kStep = 1000, kMost = 100'000'000;
@@ -113,7 +112,7 @@ inline Secret bench_secret() {
   return Secret(bytes);
 }
 
-// The same records in two stores in memory.
+// Two stores in memory with the same records.
 class Replicas {
  public:
   Replicas(KeyKind kind, std::uint64_t records) : kind_(kind) {
@@ -132,7 +131,7 @@ class Replicas {
   IndexedStore& initiator() { return *initiator_.index; }
   IndexedStore& responder() { return *responder_.index; }
 
-  // Whether both hold the same now.
+  // Returns true if both hold the same now.
   bool refresh() {
     const Aggregate here = semel::bench::refresh(*initiator_.index);
     return here == semel::bench::refresh(*responder_.index);
@@ -177,7 +176,7 @@ inline double cpu_seconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// Of both ends together, in one thread, with nothing between them.
+// Runs both ends in one thread, with nothing between them.
 struct Synced {
   SyncReport report;
   double seconds;
@@ -186,19 +185,10 @@ struct Synced {
 };
 inline Synced run_sync(IndexedStore& here, IndexedStore& there, const SyncSettings& settings) {
   const double start = cpu_seconds();
-  Initiator initiator(here, settings);
   Responder responder(there, {});
-  while (!initiator.done() && !initiator.failed()) {
-    std::vector<Bytes> answers;
-    for (const ByteView frame : initiator.outstanding()) {
-      answers.push_back(responder.respond(frame));
-    }
-    for (const Bytes& answer : answers) {
-      if (!initiator.receive(answer)) break;  // no frame is lost here, so that it has failed
-    }
-  }
-  if (initiator.failed()) give_up("sync", initiator.error());
-  return {initiator.report(), cpu_seconds() - start};
+  LocalPeer peer(responder);
+  SyncReport report = checked(sync(here, peer, settings), "sync");
+  return {std::move(report), cpu_seconds() - start};
 }
 
 }  // namespace semel::bench

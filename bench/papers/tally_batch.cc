@@ -1,12 +1,13 @@
-// 'Idempotent distributed counters', figure 15: what recognition adds to a batch of 50 increments.
+// 'Idempotent distributed counters', figure 15: the cost of recognition in a batch of 50
+// increments.
 //
 // Prints TSV, a data set for each way in which a batch is kept: durable with every write, durable
 // each second, each answered with the values of the counters and without, in memory; a row for each
 // sort of ids, with the quartiles of the time of a batch in microseconds, as its caller sees it,
 // and the CPU time of its thread. A batch is 50 increments of random counters of a thousand.
-// Contenders take turns, a batch each, so that what else the machine does meets them all; the
-// overhead is that of the medians. On a machine with more to do than processors a batch that waits
-// for the disk waits for its turn as well: then the CPU time tells. Ends with status 1 if a sum is
+// Contenders take turns, a batch each, so that other load of the machine affects them equally. The
+// overhead compares the medians. On a busy machine a batch that waits for the disk also waits for a
+// processor; then look at the CPU time. Ends with status 1 if a sum is
 // wrong.
 #include <stdlib.h>
 #include <time.h>
@@ -21,7 +22,7 @@
 
 #include "bench/keys.h"
 #include "semel/core/assert.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/tally/store/tally_directory.h"
 #include "semel/tally/table.h"
 
@@ -33,7 +34,7 @@ using tally::Answer;
 using tally::Durability;
 using tally::OperationId;
 using tally::Outcome;
-using tally::Recogniser;
+using tally::Recognition;
 using tally::Table;
 using tally::TallyDirectory;
 using tally::TallyStore;
@@ -65,9 +66,9 @@ OperationId id_at(Ids ids, std::uint64_t number) {
   return OperationId::numbered(digest_of(key_of(number % kClients)), number / kClients);
 }
 
-Recogniser::Goal goal() { return {.window_ms = 600'000, .fpr = 1e-6, .ids = 1 << 20}; }
+Recognition goal() { return {.window_ms = 600'000, .fpr = 1e-6, .ids = 1 << 20}; }
 
-// What takes a batch.
+// Takes batches.
 class Taker {
  public:
   virtual ~Taker() = default;
@@ -77,7 +78,7 @@ class Taker {
 
 class InMemory final : public Taker {
  public:
-  InMemory() : table_(*Table::make({.recogniser = goal()}, 0)) {}
+  InMemory() : table_(*Table::make({.recognition = goal()}, 0)) {}
   bool add(std::span<const Addition> additions, std::span<Answer> answers) override {
     return table_.add(additions, answers, ++now_ms_).has_value();
   }
@@ -93,7 +94,7 @@ class InDirectory final : public Taker {
   InDirectory(const std::string& directory, Durability durability, TallyStore::Values values)
       : values_(values) {
     TallyStore::Settings settings;
-    settings.recogniser = goal();
+    settings.recognition = goal();
     settings.durability = durability;
     auto opened = TallyDirectory::open(directory, settings);
     SEMEL_ASSERT(opened);

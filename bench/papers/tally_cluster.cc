@@ -11,7 +11,8 @@
 
 #include "bench/papers/fbf_runs.h"
 #include "semel/core/assert.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
+#include "semel/tally/internal/recogniser.h"
 #include "semel/tally/table.h"
 
 namespace semel::bench {
@@ -21,9 +22,8 @@ using tally::Addition;
 using tally::Answer;
 using tally::OperationId;
 using tally::Outcome;
-using tally::Recognised;
-using tally::Recogniser;
 using tally::Table;
+using tally::internal::Recogniser;
 
 constexpr std::uint64_t kSites = 10;
 constexpr std::size_t kReplicas = 3;
@@ -35,7 +35,7 @@ constexpr TimeMs kNoticedMs = 2000;                            // after the deat
 constexpr std::uint64_t kLooks = 50;
 constexpr int kMostRounds = 20;  // of exchanges at the end
 
-Recogniser::Goal recogniser_goal() { return {.window_ms = 600'000, .fpr = 1e-6}; }
+tally::Recognition recogniser_goal() { return {.window_ms = 600'000, .fpr = 1e-6}; }
 
 // Every other client numbers its operations.
 OperationId id_of_operation(std::uint64_t operation) {
@@ -73,7 +73,7 @@ class Shards {
  private:
   bool fresh(const OperationId& id, TimeMs now_ms) {
     recogniser_.advance(now_ms);
-    if (recogniser_.test_and_insert({id}) != Recognised::fresh) return false;
+    if (recogniser_.test_and_insert({id}) != Verdict::fresh) return false;
     if (recognition_ == Recognition::exchanged) ids_.push_back(id);
     return true;
   }
@@ -100,13 +100,14 @@ struct Replica {
         own(Shards::Recognition::own, at),
         exchanged(Shards::Recognition::exchanged, at) {}
 
-  std::uint64_t taken() const { return table.log().held().at(site); }
+  std::uint64_t taken() const { return table.info().held.at(site); }
 
   SiteId site;
   Table table;
   Shards plain, own, exchanged;
   bool alive = true;
-  // Operations that were answered and are not done, and the number up to which two must hold its log.
+  // Operations that were answered and are not done, and the number up to which two must hold its
+  // log.
   std::deque<std::pair<std::uint64_t, Attempt>> undone = {};
 };
 
@@ -114,11 +115,11 @@ using Partition = std::vector<Replica>;
 
 void send_entries(Replica& from, Replica& to, TimeMs now_ms) {
   std::vector<std::pair<std::string, Bytes>> entries;
-  from.table.entries([&](std::string_view key, ByteView value) {
+  from.table.publish([&](std::string_view key, ByteView value) {
     entries.emplace_back(key, Bytes(value.begin(), value.end()));
   });
   for (const auto& [key, value] : entries) {
-    SEMEL_ASSERT(to.table.take(key, value, now_ms));
+    SEMEL_ASSERT(to.table.receive(key, value, now_ms));
   }
   to.plain.take(from.plain, now_ms);
   to.own.take(from.own, now_ms);
@@ -180,7 +181,7 @@ class Cluster {
   struct Retry {
     TimeMs at_ms;
     Attempt attempt;
-    // Of equal times the older operation, so that a run depends on its seed alone.
+    // For equal times, the older operation comes first: a run depends on its seed alone.
     bool operator<(const Retry& other) const {
       return std::pair(other.at_ms, other.attempt.operation) < std::pair(at_ms, attempt.operation);
     }
@@ -200,7 +201,7 @@ class Cluster {
 // Partition p is at the sites p, p + 1 and p + 2 of the ring; sites are numbered from 1.
 Partition Cluster::new_partition(std::uint64_t number) {
   Table::Settings settings;
-  settings.recogniser = recogniser_goal();
+  settings.recognition = recogniser_goal();
   settings.site = static_cast<SiteId>(number + 1);
   Partition partition;
   partition.reserve(kReplicas);
@@ -272,7 +273,7 @@ void Cluster::exchange() {
     for (Replica& replica : partition) {
       auto& undone = replica.undone;
       while (replica.alive && !undone.empty() &&
-             replica.table.log().holders({replica.site, undone.front().first}) >= 2) {
+             replica.table.holders({replica.site, undone.front().first}) >= 2) {
         undone.pop_front();
       }
     }
@@ -331,7 +332,7 @@ ClusterSums Cluster::sums() const {
 void Cluster::settle() {
   const auto unsettled = [](const Partition& partition) {
     return std::any_of(partition.begin(), partition.end(),
-                       [](const Replica& replica) { return replica.table.log().unfolded() > 0; });
+                       [](const Replica& replica) { return replica.table.info().unfolded > 0; });
   };
   for (Partition& partition : partitions_) {
     int rounds = 0;
@@ -340,7 +341,7 @@ void Cluster::settle() {
       send_all_entries(partition, now_ms_);
     } while (unsettled(partition));
     for (const Replica& replica : partition) {
-      outcome_.expected_undercount += replica.table.recogniser().expected_undercount();
+      outcome_.expected_undercount += replica.table.info().expected_undercount;
     }
   }
   for (std::uint64_t counter = 0; counter < run_.counters; ++counter) {

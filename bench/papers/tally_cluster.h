@@ -1,19 +1,19 @@
 // Sites that hold replicated counters, and clients that retry: the experiment of 'Idempotent
 // distributed counters', figure 14.
 //
-// Ten partitions of counters, each a table at three of ten sites. Every millisecond of virtual time a
-// client adds 1 to a counter, at one of its three replicas. Of some operations the answer is lost, and
-// the client repeats them at the same or another replica. Every 100 ms one replica of each partition,
-// another each time, sends its entries to another one: so many retries come to a replica that has not
-// heard of the first attempt.
+// Ten partitions of counters, each a table at three of ten sites. Every millisecond of virtual time
+// a client adds 1 to a counter, at one of its three replicas. Some answers are lost, and the client
+// repeats those operations at the same or another replica. Every 100 ms one replica of each
+// partition, another each time, sends its entries to another one. So many retries come to a replica
+// that has not heard of the first attempt.
 //
-// A client takes an operation for done once two replicas hold it. If a site dies, what it was not
-// done with is repeated elsewhere; the two replicas that are left retire the site, and a new one
-// starts from a copy of theirs.
+// A client takes an operation for done once two replicas hold it. If a site dies, clients repeat
+// their unfinished operations elsewhere. The two replicas that are left retire the site, and a new
+// one starts from a copy of theirs.
 //
-// The same attempts meet three kinds of plain shards, where each site has a sum of what it took and a
-// copy of the sums of others: without recognition; with recognition of what the site took itself;
-// with recognition of what it took or has heard of.
+// Three kinds of plain shards get the same attempts. Each site has a sum of the operations it took,
+// and a copy of the sums of others. The kinds are: without recognition; with recognition of the
+// operations that the site took itself; with recognition of all operations that it has heard of.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct ClusterRun {
   std::uint64_t seed = 1;
 };
 
-// What a look at one replica of each partition gives, added up.
+// The sums of one replica of each partition, added up.
 struct ClusterSums {
   std::uint64_t expected = 0;  // operations, each once
   std::int64_t table = 0;

@@ -1,12 +1,12 @@
 // A durable table beside a read-modify-write with a stored id for each operation, both in RocksDB.
 //
-// Prints TSV, a data set for each size of a batch: operations a second as the caller sees them, and by
-// the CPU time of the process with the threads of RocksDB; bytes that were written for an operation;
-// and how much slower the peer is. A million counters with names of 16 bytes; opaque ids of 16 bytes,
-// of which 2 % come again; both forget ids after 10 s and sync each second. The peer is
-// bench/peers/stored_id.h. They take turns, and each turn ends when RocksDB has flushed and compacted
-// what it has to; that counts in CPU time and bytes. The medians of the turns are printed. Needs about
-// 1 GB in the temporary directory.
+// Prints TSV, a data set for each size of a batch: operations a second as the caller sees them, and
+// by the CPU time of the process with the threads of RocksDB; bytes that were written for an
+// operation; and how much slower the peer is. A million counters with names of 16 bytes; opaque ids
+// of 16 bytes, of which 2 % come again; both forget ids after 10 s and sync each second. The peer
+// is bench/peers/stored_id.h. They take turns, and each turn ends when RocksDB has flushed and
+// compacted what it has to; that counts in CPU time and bytes. The medians of the turns are
+// printed. Needs about 1 GB in the temporary directory.
 // Ends with status 1 if one of them counted wrong.
 #include <rocksdb/db.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@
 #include "bench/keys.h"
 #include "bench/peers/stored_id.h"
 #include "semel/core/assert.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/store/rocksdb_store.h"
 #include "semel/tally/store/tally_directory.h"
 
@@ -109,7 +109,7 @@ class Ours final : public Contender {
  public:
   explicit Ours(const std::string& directory) : Contender("TallyDirectory") {
     TallyStore::Settings settings;
-    settings.recogniser = {.window_ms = kWindowMs, .fpr = 1e-6, .ids = 1 << 23};
+    settings.recognition = {.window_ms = kWindowMs, .fpr = 1e-6, .ids = 1 << 23};
     auto opened = TallyDirectory::open(directory, settings);
     SEMEL_ASSERT(opened);
     directory_ = *std::move(opened);

@@ -1,8 +1,8 @@
 // 'Idempotent distributed counters', figure 14: counters at ten sites, of which some operations are
 // retried, and the same with a site that dies.
 //
-// Prints TSV: two data sets of sums against time, without and with the death of a site, and one of
-// what was counted at the end. tally_cluster.h says what happens.
+// Prints TSV: two data sets of sums over time, without and with the death of a site, and one of the
+// counts at the end. tally_cluster.h describes the run.
 // Ends with status 1 if a counter of a table has a wrong value at any replica.
 #include <cstdio>
 #include <string>

@@ -1,11 +1,11 @@
 // 'One is Enough', figure 12: Bloom trees of five levels.
 //
-// Prints TSV. Data set 0: the events that are decided after each number of levels (a), and the accesses of
-// each level (b), of a dense and a sparse tree. Data sets 1 to 3: false positives by the threshold of the
-// top-down test (c), for filters made for errors of 0.02, 0.05 and 0.08: of the paper's rule, which stops
-// at a hit that is refuted, with the duplicates that it lets through, and of BloomTree. 100,000 events of
-// bench/papers/web_log.h with about 16,850 ids; k = 4; all nodes of one size. Ends with status 1 if
-// BloomTree ever lets a duplicate through.
+// Prints TSV. Data set 0, for a dense and a sparse tree: the events that are decided after each
+// number of levels (a), and the accesses of each level (b). Data sets 1 to 3, for filters with
+// errors of 0.02, 0.05 and 0.08: false positives by the threshold of the top-down test (c). They
+// are given for the paper's rule, which stops at a refuted hit, with the duplicates that it lets
+// through, and for BloomTree. 100,000 events of bench/papers/web_log.h with about 16,850 ids; k =
+// 4; all nodes of one size. Ends with status 1 if BloomTree ever lets a duplicate through.
 #include <cstdio>
 
 #include "bench/papers/tree_runs.h"
@@ -26,7 +26,7 @@ void print_levels(const BloomShape& filter) {
       "our_sparse_accesses\n");
   for (std::size_t climbed = 1; climbed <= kLevels; ++climbed) {
     const std::size_t level = kLevels - climbed;
-    // What no node knows is decided at the root.
+    // The root decides about ids that no node knows.
     const auto events = [&](const TreeOutcome& outcome) {
       if (level > 0) return outcome.levels[level].hits;
       std::uint64_t left = kLogEvents;
@@ -51,10 +51,9 @@ bool print_thresholds(const BloomShape& filter) {
   for (std::size_t threshold = 0; threshold < kLevels; ++threshold) {
     const TreeOutcome paper_dense = run_paper_tree(kLogByTable, kLevels, true, threshold, filter);
     const TreeOutcome paper_sparse = run_paper_tree(kLogByTable, kLevels, false, threshold, filter);
-    const auto ours = [&](TreeKind kind) {
-      return run_bloom_tree(kLogByTable, kLevels, {.kind = kind, .confirm_at = threshold}, filter);
-    };
-    const TreeOutcome dense = ours(TreeKind::at_once), sparse = ours(TreeKind::sparse);
+    const TreeOutcome dense = run_at_once_tree(kLogByTable, kLevels, threshold, filter);
+    const TreeOutcome sparse = run_bloom_tree(
+        kLogByTable, kLevels, {.kind = TreeKind::sparse, .confirm_at = threshold}, filter);
     const auto accesses = [](const TreeOutcome& outcome) {
       std::uint64_t sum = 0;
       for (const PaperLevel& level : outcome.levels) sum += level.accesses;

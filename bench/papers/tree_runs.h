@@ -1,4 +1,4 @@
-// What the figures on Bloom trees measure: one stream of events through one tree.
+// Runs one stream of events through one Bloom tree, and measures what the figures need.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 
 #include "bench/papers/paper_tree.h"
 #include "bench/papers/web_log.h"
+#include "semel/papers/at_once_tree.h"
 #include "semel/slices/bloom_tree.h"
 
 namespace semel::bench {
@@ -57,8 +58,10 @@ inline TreeOutcome run_paper_tree(const LogSize& size, std::size_t levels, bool 
   return outcome;
 }
 
-inline TreeOutcome run_bloom_tree(const LogSize& size, std::size_t levels, const TreeRules& rules,
-                                  const BloomShape& filter) {
+// Sends the log through a tree of filters, which `make(shape, nodes)` makes.
+template <class Make>
+TreeOutcome run_tree_of_slices(const LogSize& size, std::size_t levels, const BloomShape& filter,
+                               Make make) {
   const TreeShape shape = log_tree(levels);
   std::vector<std::unique_ptr<Slice>> owned;
   std::vector<Slice*> nodes;
@@ -66,7 +69,7 @@ inline TreeOutcome run_bloom_tree(const LogSize& size, std::size_t levels, const
     owned.push_back(std::make_unique<FilterNode>(filter));
     nodes.push_back(owned.back().get());
   }
-  BloomTree tree = *BloomTree::make(shape, nodes, {.rules = rules});
+  auto tree = make(shape, nodes);
   TreeOutcome outcome = run_log(size, [&](std::size_t leaf, Digest id) {
     Verdict verdict = Verdict::fresh;
     tree.test_and_set(leaf_node(shape, leaf), {&id, 1}, {}, {&verdict, 1}, 0);
@@ -74,6 +77,22 @@ inline TreeOutcome run_bloom_tree(const LogSize& size, std::size_t levels, const
   });
   for (const TreeLoad& load : tree.load()) outcome.levels.push_back({load.accesses(), load.hits});
   return outcome;
+}
+
+inline TreeOutcome run_bloom_tree(const LogSize& size, std::size_t levels, const TreeRules& rules,
+                                  const BloomShape& filter) {
+  return run_tree_of_slices(size, levels, filter,
+                            [&](const TreeShape& shape, const std::vector<Slice*>& nodes) {
+                              return *BloomTree::make(shape, nodes, {.rules = rules});
+                            });
+}
+
+inline TreeOutcome run_at_once_tree(const LogSize& size, std::size_t levels, std::size_t confirm_at,
+                                    const BloomShape& filter) {
+  return run_tree_of_slices(
+      size, levels, filter, [&](const TreeShape& shape, const std::vector<Slice*>& nodes) {
+        return *papers::AtOnceTree::make(shape, nodes, {.confirm_at = confirm_at});
+      });
 }
 
 }  // namespace semel::bench

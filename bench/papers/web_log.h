@@ -1,13 +1,14 @@
-// Events with a place where each comes in, like the web log of 'One is Enough', which is not public.
+// Events with a place where each comes in, like the web log of 'One is Enough', which is not
+// public.
 //
-// The model: 81 leaves, the share of which falls with their rank as rank^-0.85; ids by Zipf's law with the
-// exponent 1, of one ranking for all leaves, but for 5 % of the events, which are by the leaf's own
-// ranking. The paper gives two numbers of distinct ids. Its text says about 4300. Its filters (143000,
-// 105000 and 89000 cells for errors of 0.02, 0.05 and 0.08 with k = 4; the first is printed as 14300) are
-// those that equation 1 gives for 16,850 ids, and its table 1 leaves 17,000 to 18,000 of 100,000 events
-// that are no duplicates. With 16,850 ids the three numbers of the model, the number of leaves, their
-// shares and the 5 %, are chosen so that table 1 comes out: 49K hits in the leaves of a dense tree, 5K in
-// those of a sparse one.
+// The model: 81 leaves, the share of which falls with their rank as rank^-0.85; ids by Zipf's law
+// with the exponent 1, of one ranking for all leaves, but for 5 % of the events, which are by the
+// leaf's own ranking. The paper gives two numbers of distinct ids. Its text says about 4300. Its
+// filters (143000, 105000 and 89000 cells for errors of 0.02, 0.05 and 0.08 with k = 4; the first
+// is printed as 14300) are those that equation 1 gives for 16,850 ids, and its table 1 leaves
+// 17,000 to 18,000 of 100,000 events that are no duplicates. With 16,850 ids the three numbers of
+// the model, the number of leaves, their shares and the 5 %, are chosen so that table 1 comes out:
+// 49K hits in the leaves of a dense tree, 5K in those of a sparse one.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "semel/core/arithmetic.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/arithmetic.h"
+#include "semel/core/internal/random.h"
 #include "semel/slices/tree_shape.h"
 
 namespace semel::bench {
@@ -79,8 +80,8 @@ class WebLog {
   Zipf ranks_, leaves_;
 };
 
-// A tree of `levels` over the leaves of the log: two levels have all of them below the root. Leaf l of
-// the log is node leaf_node(shape, l).
+// A tree of `levels` over the leaves of the log: two levels have all of them below the root. Leaf l
+// of the log is node leaf_node(shape, l).
 inline TreeShape log_tree(std::size_t levels) {
   std::vector<std::size_t> parents = {TreeShape::kNone};
   std::size_t first = 0, width = 1;  // of the last level

@@ -2,7 +2,7 @@
 // structure and rule.
 //
 // Prints TSV, a data set for each structure. A steady load has kIds ids in a window; lanes have no
-// room for more, and do not grow. The error is measured at the worst moment, just before a
+// room for more ids, and do not grow. The error is measured at the worst moment, just before a
 // rotation, when every lane is as full as it gets, with a standard deviation of 3 percent or less.
 // A structure is made for the target by its own formula, and made again for what brings the
 // measured error to the target where it is further away than three deviations. Age-partitioned
@@ -18,10 +18,10 @@
 #include <vector>
 
 #include "bench/papers/fbf_runs.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/window/client_window.h"
-#include "semel/window/exact_window.h"
-#include "semel/window/sliding_filter.h"
+#include "semel/window/internal/exact_window.h"
+#include "semel/window/internal/sliding_filter.h"
 
 namespace semel::bench {
 namespace {
@@ -47,7 +47,7 @@ Point measured(const W& window, double target) {
           measure_window(window, static_cast<std::uint64_t>(probes_for(target)))};
 }
 
-// What the first misses the target by, a second is made to make good; unless it may be chance.
+// If the first run misses the target by more than chance, a second one makes up for it.
 template <class Make>
 std::optional<Point> at_target(double target, Make make) {
   const auto first = make(target);
@@ -68,33 +68,43 @@ void fill_steadily(W& window, TimeMs until_ms) {
   }
 }
 
-std::optional<ForgetfulFilter> full_lanes(LaneRule rule, std::uint32_t lanes, BloomLayout layout,
-                                          double error) {
-  ForgetfulFilter::Goal goal{.window_ms = kWindowMs, .fpr = error, .ids = kIds};
-  goal.past_lanes = lanes - spread_of(rule);
-  goal.rule = rule;
-  goal.layout = layout;
-  goal.grows = false;
-  auto filter = ForgetfulFilter::make(goal, 0);
+// Both are filled up to the last id of a period.
+std::optional<ForgetfulFilter> full_lanes(std::uint32_t past, BloomLayout layout, double error) {
+  auto filter = ForgetfulFilter::make({.window_ms = kWindowMs,
+                                       .fpr = error,
+                                       .ids = kIds,
+                                       .past_lanes = past,
+                                       .layout = layout,
+                                       .grows = false},
+                                      0);
   if (!filter) return std::nullopt;
-  fill_steadily(*filter, filter->period_ms() * lanes);  // ends with the last id of a period
+  fill_steadily(*filter, filter->period_ms() * filter->goal().lanes());
+  return *std::move(filter);
+}
+
+std::optional<ForgetfulBloomFilter> full_pairs(CheckRule rule, std::uint32_t past, double error) {
+  auto filter = ForgetfulBloomFilter::make(
+      {.window_ms = kWindowMs, .fpr = error, .ids = kIds, .past_lanes = past, .rule = rule}, 0);
+  if (!filter) return std::nullopt;
+  fill_steadily(*filter, filter->period_ms() * filter->goal().lanes());
   return *std::move(filter);
 }
 
 // One filter, however many ids: its goal for growth is out of the way.
-std::optional<SlidingFilter> full_timers(std::uint32_t timer_bits, double error) {
-  SlidingShape::Goal goal{.window_ms = kWindowMs, .fpr = std::min(2 * error, 0.9), .ids = kIds};
+std::optional<window_internal::SlidingFilter> full_timers(std::uint32_t timer_bits, double error) {
+  window_internal::SlidingShape::Goal goal{
+      .window_ms = kWindowMs, .fpr = std::min(2 * error, 0.9), .ids = kIds};
   goal.timer_bits = timer_bits;
-  auto shape = SlidingShape::for_goal(goal);
+  auto shape = window_internal::SlidingShape::for_goal(goal);
   if (!shape) return std::nullopt;
   shape->fpr = 0.99;
-  SlidingFilter filter(*shape, 0);
+  window_internal::SlidingFilter filter(*shape, 0);
   fill_steadily(filter, kWindowMs + shape->tick_ms());
   return filter;
 }
 
 double bits_of_exact() {
-  auto window = *ExactWindow::make({.window_ms = kWindowMs, .ids = kIds}, 0);
+  auto window = *window_internal::ExactWindow::make({.window_ms = kWindowMs, .ids = kIds}, 0);
   fill_steadily(window, kWindowMs + kWindowMs / window.goal().generations);
   return static_cast<double>(window.bytes()) * 8 / double{kIds};
 }
@@ -155,13 +165,17 @@ Row exact_row(std::string structure, double bits) {
   return constant_row(std::move(structure), {bits, bits, bits}, {0, 0, 0});
 }
 
-Row lanes_row(const char* name, LaneRule rule, std::uint32_t past, BloomLayout layout) {
-  const std::uint32_t lanes = past + spread_of(rule);
+Row lanes_row(const char* name, std::uint32_t past, BloomLayout layout) {
   return measure_row(std::string(name) + ", " + std::to_string(past) + " past",
-                     [=](double error) { return full_lanes(rule, lanes, layout, error); });
+                     [=](double error) { return full_lanes(past, layout, error); });
 }
 
-// As a comment: rows of bits alone, to be read by people.
+Row pairs_row(const char* name, CheckRule rule, std::uint32_t past) {
+  return measure_row(std::string(name) + ", " + std::to_string(past) + " past",
+                     [=](double error) { return full_pairs(rule, past, error); });
+}
+
+// Prints rows of bits as a comment, for people.
 void print_table(const std::vector<Row>& rows) {
   std::printf("# %-30s%8s%8s%8s\n", "bits for an id in the window", "1e-2", "1e-3", "1e-4");
   for (const Row& row : rows) {
@@ -182,7 +196,7 @@ int print_all() {
   bool holds = true;
   constexpr std::array<std::uint32_t, 4> kPast = {7, 15, 31, 63};
   for (const std::uint32_t past : kPast) {
-    rows.push_back(lanes_row("newest plain", LaneRule::newest, past, BloomLayout::plain));
+    rows.push_back(lanes_row("newest plain", past, BloomLayout::plain));
     for (std::size_t i = 0; i < kTargets.size() && past <= 15; ++i) {
       holds &= rows.back().points[i]->bits <= kMostBits[i];
     }
@@ -191,14 +205,14 @@ int print_all() {
                                      {"newest blocked3", BloomLayout::blocked3},
                                      {"newest blocked2", BloomLayout::blocked2}}) {
     for (const std::uint32_t past : kPast) {
-      rows.push_back(lanes_row(name, LaneRule::newest, past, layout));
+      rows.push_back(lanes_row(name, past, layout));
     }
   }
-  for (const auto& [name, rule] : {std::pair{"any", LaneRule::any},
-                                   {"pairs_or_oldest", LaneRule::pairs_or_oldest},
-                                   {"split_pairs", LaneRule::split_pairs}}) {
+  for (const auto& [name, rule] : {std::pair{"any", CheckRule::any},
+                                   {"pairs_or_oldest", CheckRule::pairs_or_oldest},
+                                   {"split_pairs", CheckRule::split_pairs}}) {
     for (const std::uint32_t past : {1, 6, 14, 30}) {
-      rows.push_back(lanes_row(name, rule, past, BloomLayout::plain));
+      rows.push_back(pairs_row(name, rule, past));
     }
   }
   for (const std::uint32_t bits : {4, 6, 8, 12, 16}) {

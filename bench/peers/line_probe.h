@@ -1,8 +1,8 @@
-// LineProbe: what memory itself can give. It reads one random cache line for a key, or two, and
-// computes nothing: the limit for any structure of that size that must touch so many lines.
+// LineProbe: the limit of the memory. It reads one or two random cache lines for a key and computes
+// nothing. No structure of that size that touches as many lines can be faster.
 //
-// The table has the pages that ours have. Lines are asked for kDistance keys ahead, into the second
-// level of the cache: it keeps more misses under way than the first, which makes a sixth here.
+// The table has the same pages as ours. Lines are prefetched kDistance keys ahead into the second
+// level of the cache. It keeps more misses under way than the first: here it is a sixth faster.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 #include "bench/harness.h"
 #include "bench/keys.h"
 #include "bench/sets.h"
-#include "semel/bits/lines.h"
-#include "semel/core/arithmetic.h"
+#include "semel/bits/internal/line_array.h"
+#include "semel/core/internal/arithmetic.h"
 
 namespace semel::bench {
 

@@ -48,8 +48,8 @@ long number_in(std::string_view text) {
   return value;
 }
 
-// Where the reply that begins at `at` ends; nothing if it has not come whole. What it says is added to
-// `replies` once it has.
+// Returns the end of the reply that begins at `at`; nothing if a part of it is still to come. Adds
+// the content of a complete reply to `replies`.
 std::optional<std::size_t> read_reply(std::string_view in, std::size_t at, Replies& replies) {
   const std::size_t end = in.find('\r', at);
   if (end == std::string_view::npos || end + 1 >= in.size()) return std::nullopt;

@@ -1,9 +1,9 @@
-// RedisLoad: sends commands that are built beforehand to a server, in pipelines, over raw sockets, so
-// that the server is what is measured.
+// RedisLoad: sends prepared commands to a server, in pipelines, over raw sockets, so that only the
+// server is measured.
 //
-// Method    A few connections, each with one pipeline on its way: the next goes out once all replies of
-//           the one before have come. Replies are read as far as needed to count them, and what they
-//           say is counted too: a time of wrong answers means nothing.
+// Method    A few connections have one pipeline each on its way: the next goes out when all replies
+//           of the last one have come. Replies are read only as far as is needed to count them and
+//           their answers: a time for wrong answers means nothing.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class Commands {
   std::vector<std::size_t> ends_;
 };
 
-// What came back.
+// The replies, added up.
 struct Replies {
   std::uint64_t count = 0;
   std::uint64_t ones = 0;        // integers that are 1, inside arrays too
@@ -53,7 +53,7 @@ class RedisLoad {
   ~RedisLoad();
 
   Replies run(const Commands& commands);
-  // One command: the text or the number of its reply. Ends the program if that is an error.
+  // Sends one command and returns its reply as text. Ends the program if the reply is an error.
   std::string call(std::initializer_list<std::string_view> words);
 
  private:
@@ -70,7 +70,7 @@ class RedisLoad {
   std::vector<Connection> connections_;
 };
 
-// Whether a server answers at this port.
+// Returns true if a server answers at this port.
 bool answers(int port);
 
 }  // namespace semel::bench

@@ -1,6 +1,6 @@
-// RedisServer: a redis-server of its own, on a loopback port that is free, for as long as this lives.
+// RedisServer: runs a redis-server on a free loopback port, for as long as this lives.
 //
-// It keeps nothing on disk, and runs on one processor alone; its CPU time is that of all its threads.
+// It keeps nothing on disk and runs on one processor. Its CPU time is that of all its threads.
 #pragma once
 
 #include <sys/types.h>

@@ -21,7 +21,7 @@
 #include <span>
 
 #include "bench/keys.h"
-#include "semel/bits/lines.h"
+#include "semel/bits/internal/line_array.h"
 #include "semel/core/assert.h"
 
 static_assert(ROCKSDB_MAJOR == 7 && ROCKSDB_MINOR == 8, "the classes below are those of 7.8");

@@ -1,5 +1,5 @@
-// SeparateFilters: what a forgetful filter is without interleaved lanes: one Bloom filter for each lane,
-// asked one after the other until one says yes.
+// SeparateFilters: a forgetful filter without interleaved lanes. It has one Bloom filter for each
+// lane, and asks them one after the other until one says yes.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 #include "bench/keys.h"
 #include "bench/sets.h"
-#include "semel/core/arithmetic.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/filter/bloom_filter.h"
 
 namespace semel::bench {

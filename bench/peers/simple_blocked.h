@@ -1,11 +1,11 @@
 // SimpleBlocked: the reference for 'one cache miss', a blocked Bloom filter in plain C++.
 //
 // A block is 256 bits, eight words of 32; a key sets one bit in each word, chosen by the upper five
-// bits of a product. No intrinsics, no dispatch, and all of it inlined where it is used. Its hash is
-// half of our digest.
+// bits of a product. No intrinsics, no dispatch, and all of it inlined where it is used. Its hash
+// is half of our digest.
 //
-// add() answers nothing, unless kAnswers: then it says whether the key was new, as ours does, which
-// costs it a fifth to a third of its speed.
+// With kAnswers, add() says whether the key was new, as ours does. That costs a fifth to a third of
+// its speed. Without it, add() answers nothing.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 #include <type_traits>
 
 #include "bench/keys.h"
-#include "semel/bits/lines.h"
-#include "semel/core/arithmetic.h"
+#include "semel/bits/internal/line_array.h"
+#include "semel/core/internal/arithmetic.h"
 
 namespace semel::bench {
 

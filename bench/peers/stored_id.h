@@ -1,13 +1,15 @@
-// Counters in RocksDB as they are usually made safe against retries: each id is stored, and read
-// before its operation counts; each counter is read, added to and written.
+// StoredId: the usual way to make counters in RocksDB safe against retries. Each id is stored, and
+// read before its operation counts; each counter is read, added to and written.
 //
-// Fairness  A batch of operations is two MultiGet, one of the ids and one of the counters, and one
-//           write batch of both. Both have Bloom filters in files and in the memtable: of a new id, and
-//           most are, the files are hardly ever read. The block cache holds everything. All else is
-//           RocksDB's default: the small write buffers of ours make this one no faster.
-// Forgets   An id is looked up by itself, so its key cannot begin with a time. Its value is the time,
-//           and compactions drop what is older than the window, which costs nothing extra.
-// Durable   as ours in `periodic`: no write waits for the disk, and a thread syncs the log each second.
+// Fairness  A batch of operations is two MultiGet, one for the ids and one for the counters, and
+//           one write batch for both. Both have Bloom filters in files and in the memtable: for a
+//           new id, and most ids are new, files are hardly ever read. The block cache holds
+//           everything. All else is RocksDB's default: the small write buffers of ours do not make
+//           this one faster.
+// Memory    An id is looked up by itself, so its key cannot begin with a time. Its value is the
+//           time, and compactions drop ids that are older than the window, at no extra cost.
+// Durable   As ours in `periodic`: no write waits for the disk, and a thread syncs the log each
+//           second.
 #pragma once
 
 #include <rocksdb/cache.h>

@@ -1,5 +1,5 @@
-// The program that most people would write: the first of each line, by a hash set of all lines. Reads
-// standard input and writes standard output, in large pieces.
+// The program that most people would write: it keeps all lines in a hash set, and writes new ones.
+// Reads standard input and writes standard output, in large pieces.
 #include <absl/container/flat_hash_set.h>
 
 #include <cstdio>

@@ -1,10 +1,10 @@
-// semel sift beside sort -u, awk and a hash set, on one stream: time, memory, and what each got wrong.
+// semel sift beside sort -u, awk and a hash set, on one stream: time, memory, and wrong answers.
 //
 //   sift_peers SEMEL HASH_SET_LINES FOLDER [LINES [ROUNDS]]
 //
-// The stream has LINES lines of 80 bytes (20 million: 1.6 GB), half of them duplicates. Each program reads
-// it from a file and writes to a file, ROUNDS times (3), in turns; the best time counts, so that a busy
-// machine disturbs all alike. Needs 5 GB of disk and 8 GB of memory.
+// The stream has LINES lines of 80 bytes (20 million: 1.6 GB), half of them duplicates. Each
+// program reads it from a file and writes to a file, ROUNDS times (3), in turns; the best time
+// counts, so that a busy machine disturbs all alike. Needs 5 GB of disk and 8 GB of memory.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

@@ -1,23 +1,12 @@
 #include "module/commands/arguments.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <limits>
 
 #include "semel/core/error_rate.h"
 
 namespace semel::module {
 namespace {
-
-template <class Number>
-std::optional<Number> parse_whole(std::string_view text) {
-  Number value{};
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
 
 char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
 
@@ -36,38 +25,6 @@ bool is_word(std::string_view text, std::string_view word) {
     if (upper(text[i]) != word[i]) return false;
   }
   return true;
-}
-
-std::optional<std::int64_t> parse_integer(std::string_view text) {
-  return parse_whole<std::int64_t>(text);
-}
-
-std::optional<std::uint64_t> parse_count(std::string_view text) {
-  return parse_whole<std::uint64_t>(text);
-}
-
-std::optional<double> parse_number(std::string_view text) {
-  const std::optional<double> value = parse_whole<double>(text);
-  return value && std::isfinite(*value) ? value : std::nullopt;
-}
-
-std::optional<TimeMs> parse_duration(std::string_view text) {
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
-  const std::optional<std::int64_t> number = parse_integer(text.substr(0, digits));
-  if (!number) return std::nullopt;
-  struct Unit {
-    std::string_view name;
-    TimeMs ms;
-  };
-  constexpr Unit kUnits[] = {{"", 1},       {"ms", 1},        {"s", 1000},
-                             {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}};
-  for (const Unit& unit : kUnits) {
-    if (text.substr(digits) != unit.name) continue;
-    TimeMs ms = 0;
-    if (__builtin_mul_overflow(*number, unit.ms, &ms)) return std::nullopt;
-    return ms;
-  }
-  return std::nullopt;
 }
 
 bool Options::once(std::string_view word) {
@@ -123,7 +80,7 @@ void Options::wrong_arity() {
 bool Options::duration(std::string_view word, TimeMs& out) {
   const std::optional<std::string_view> text = value(word);
   if (!text) return false;
-  const std::optional<TimeMs> parsed = parse_duration(*text);
+  const std::optional<TimeMs> parsed = parse_duration_ms(*text);
   if (!parsed || *parsed < 1) {
     refuse_value(word, *text, "milliseconds, 1 or more, or 30s, 10m, 2h, 7d");
     return false;
@@ -148,7 +105,7 @@ bool Options::count(std::string_view word, std::uint64_t least, std::uint64_t mo
                     std::uint64_t& out) {
   const std::optional<std::string_view> text = value(word);
   if (!text) return false;
-  const std::optional<std::uint64_t> parsed = parse_count(*text);
+  const std::optional<std::uint64_t> parsed = parse_unsigned(*text);
   if (!parsed || *parsed < least || *parsed > most) {
     refuse_value(word, *text, std::to_string(least) + " to " + std::to_string(most));
     return false;

@@ -1,4 +1,4 @@
-// What arguments mean: numbers, durations, options. Nothing here changes anything.
+// The options at the end of a command.
 #pragma once
 
 #include <cstdint>
@@ -7,18 +7,12 @@
 #include <string_view>
 
 #include "module/host/call.h"
-#include "semel/core/clock.h"
+#include "semel/core/internal/parse.h"
 
 namespace semel::module {
 
-// Whether `text` is this word, in capitals or not. REQUIRES: `word` is in capitals.
+// Returns true if `text` is this word, in any case. REQUIRES: `word` is in capitals.
 bool is_word(std::string_view text, std::string_view word);
-
-std::optional<std::int64_t> parse_integer(std::string_view text);
-std::optional<std::uint64_t> parse_count(std::string_view text);  // 0 or more
-std::optional<double> parse_number(std::string_view text);        // finite
-// 250ms, 30s, 10m, 2h, 7d; a number alone is of milliseconds.
-std::optional<TimeMs> parse_duration(std::string_view text);
 
 // Options at the end of a command, such as WINDOW 10m EXACT.
 //
@@ -34,20 +28,20 @@ std::optional<TimeMs> parse_duration(std::string_view text);
 //       options.unknown();
 //     }
 //   }
-//   if (options.refused()) return;   // the caller has been told
+//   if (options.refused()) return;   // the call is answered
 //
-// Contract  The first refusal is the answer to the call. After it there are no more arguments:
-//           every question below says no, and further refusals change nothing. So a loop may ask
-//           on, as long as it looks at arguments and answers through Options alone.
+// Contract  The first refusal answers the call. After it there are no more arguments: every
+//           function below returns false, and further refusals change nothing. So a loop may
+//           continue, if it reads arguments and answers only through Options.
 class Options {
  public:
-  // From argument `next` on.
+  // Begins at argument `next`.
   Options(host::Call& call, std::size_t next) : call_(call), next_(next) {}
 
   bool more() const { return !refused_ && next_ < call_.size(); }
-  // Returns whether the next argument is the last one.
+  // Returns true if the next argument is the last one.
   bool last() const { return more() && next_ + 1 == call_.size(); }
-  // Returns whether the next argument is this word. Takes nothing.
+  // Returns true if the next argument is this word. Takes nothing.
   bool is(std::string_view word) const { return more() && is_word(call_[next_], word); }
 
   // Takes this word, if it is the next argument. Refuses it if it was taken before.
@@ -55,8 +49,8 @@ class Options {
   // Takes this word and the argument after it, which it returns, if the word is the next argument.
   // Refuses it if it was taken before or nothing is after it.
   std::optional<std::string_view> value(std::string_view word);
-  // Takes this word and everything after it, if the word is the next argument. `first` is then the
-  // number of the argument after it; call.size() if there is none.
+  // Takes this word and everything after it, if the word is the next argument. Sets `first` to the
+  // index of the argument after it, or to call.size() if there is none.
   bool rest(std::string_view word, std::size_t& first);
 
   // Answers with an error.
@@ -65,8 +59,8 @@ class Options {
   void wrong_arity();
   bool refused() const { return refused_; }
 
-  // These take a word and its value into `out`, if the word is the next argument, and refuse what
-  // is not within its range.
+  // These take a word and its value into `out`, if the word is the next argument. They refuse
+  // values out of range.
   bool duration(std::string_view word, TimeMs& out);
   bool error_rate(std::string_view word, double& out);
   bool count(std::string_view word, std::uint64_t least, std::uint64_t most, std::uint64_t& out);
@@ -78,7 +72,7 @@ class Options {
   host::Call& call_;
   std::size_t next_;
   bool refused_ = false;
-  std::string seen_;  // the words taken, each with a blank behind it
+  std::string seen_;  // the words taken, each with a blank after it
 };
 
 }  // namespace semel::module

@@ -3,16 +3,14 @@
 #include <array>
 #include <limits>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "module/commands/arguments.h"
-#include "module/commands/creation.h"
-#include "module/commands/defaults.h"
-#include "module/commands/families.h"
 #include "module/commands/filters.h"
-#include "module/host/statistics.h"
+#include "module/commands/info.h"
 #include "module/types/cuckoo_value.h"
 #include "semel/core/assert.h"
 
@@ -22,16 +20,13 @@ namespace {
 using host::Access;
 using host::Call;
 using host::command;
-using host::Effect;
+using host::CommandKind;
 using host::OpenKey;
 using host::Pace;
-using host::statistics;
 
-constexpr const char* kNotFound = "ERR not found";
 constexpr const char* kSmallCapacity = "Capacity must be at least (BucketSize * 2)";
 
-// The capacity is one that CF.RESERVE takes, whatever the settings are: the key is made by it
-// elsewhere.
+// Returns a goal that CF.RESERVE accepts, whatever the settings are: replicas make the key by it.
 CuckooValue::Goal default_goal() {
   return {.error = defaults.cf_error,
           .capacity = std::max(defaults.cf_initial_size, 2 * defaults.cf_bucket_size),
@@ -40,67 +35,67 @@ CuckooValue::Goal default_goal() {
           .expansion = static_cast<std::uint32_t>(defaults.cf_expansion)};
 }
 
-// Tells the replicas all that the filter was made of, and its own chain and life.
-void tell_chain(Call& call, const CuckooValue& value) {
-  const CuckooValue::Goal& goal = value.goal();
-  const std::string capacity = std::to_string(goal.capacity);
-  const std::string bucket_size = std::to_string(goal.bucket_size);
-  const std::string max_iterations = std::to_string(goal.max_iterations);
-  const std::string expansion = std::to_string(goal.expansion);
-  const std::string error = text_of(goal.error);
-  const std::string tag_text = std::to_string(value.chains().tag(*value.chains().own()));
-  const std::string life_text = std::to_string(value.lives().tag(*value.lives().own()));
-  call.effect({"CF.RESERVE", call[1], capacity, "BUCKETSIZE", bucket_size, "MAXITERATIONS",
-               max_iterations, "EXPANSION", expansion, "ERROR", error, "SECRET",
-               text_of(value.secret()), "TAG", tag_text, "LIFE", life_text});
-}
+struct CuckooFamily {
+  using Value = CuckooValue;
+  static constexpr const char* kLoad = "CF.LOADCHUNK";
+  static constexpr const char* kMergeEvent = "cf.merge";
+  static constexpr const char* kNotMade = "ERR Insufficient memory to create filter";
+  static constexpr const char* kFull = "Filter is full";
+  static constexpr const char* kNoMore = "Maximum expansions reached";
+  static constexpr std::int64_t kFirstDump = 0;
+  static constexpr const char* kBadDump = "Invalid position";
+  static constexpr bool kEndsInNull = true;
+  static constexpr std::int64_t kFirstLoad = 1;
+  static constexpr const char* kBadLoad = "Invalid position";
+  static constexpr const char* kTakenLoad = kItemExists;
 
-// Begins a life of the filter, and an own chain if it has none. False if that was answered with an
-// error.
+  static const char* bad_header(Errc why) {
+    const bool impossible = why == Errc::limit || why == Errc::invalid;
+    return impossible ? "Couldn't create filter!" : "Invalid header";
+  }
+
+  static const char* bad_chunk(Errc /*why*/) { return "Couldn't load chunk!"; }
+
+  // REQUIRES: a new filter.
+  static void begin(const Call& call, CuckooValue& value, const Tags& tags) {
+    const auto where = call.replayed() ? CuckooValue::Begun::elsewhere : CuckooValue::Begun::here;
+    const Result<void> begun =
+        value.begin(tags.chain ? *tags.chain : fresh_tag(value.chains()),
+                    tags.life ? *tags.life : fresh_tag(value.lives()), where);
+    SEMEL_ASSERT(begun.has_value());
+  }
+
+  static void tell(Call& call, const CuckooValue& value) {
+    const CuckooValue::Goal& goal = value.goal();
+    const std::string capacity = std::to_string(goal.capacity);
+    const std::string bucket_size = std::to_string(goal.bucket_size);
+    const std::string max_iterations = std::to_string(goal.max_iterations);
+    const std::string expansion = std::to_string(goal.expansion);
+    const std::string error = text_of(goal.error);
+    const std::string tag = std::to_string(value.chains().tag(*value.chains().own()));
+    const std::string life = std::to_string(value.lives().tag(*value.lives().own()));
+    call.effect({"CF.RESERVE", call[1], capacity, "BUCKETSIZE", bucket_size, "MAXITERATIONS",
+                 max_iterations, "EXPANSION", expansion, "ERROR", error, "SECRET",
+                 text_of(value.secret()), "TAG", tag, "LIFE", life});
+  }
+};
+
+// Begins a life of the filter, and an own chain if it has none. Returns false after an error.
 bool begin_life(Call& call, CuckooValue& value) {
   const ChainTags& chains = value.chains();
   const std::uint64_t tag = chains.own() ? chains.tag(*chains.own()) : fresh_tag(chains);
   if (!value.begin(tag, fresh_tag(value.lives()), CuckooValue::Begun::here)) {
-    call.error(chains.size() == ChainTags::kMost ? kTooManyChains : kTooManyLives);
+    call.error(chains.size() == ChainTags::kMost
+                   ? "ERR the filter has 4096 chains, and cannot begin another"
+                   : "ERR the filter was loaded and added to 65535 times, and cannot begin another "
+                     "life: merge it into a filter made by CF.LIKE");
     return false;
   }
-  tell_chain(call, value);
+  CuckooFamily::tell(call, value);
   return true;
 }
 
-// Null if that was answered with an error.
-CuckooValue* create(Call& call, const OpenKey& key, const CuckooValue::Goal& goal,
-                    const Secret& secret, std::optional<std::uint64_t> tag = std::nullopt,
-                    std::optional<std::uint64_t> life = std::nullopt) {
-  Result<std::unique_ptr<CuckooValue>> made = CuckooValue::make(secret, goal);
-  if (!made) {
-    call.error("ERR Insufficient memory to create filter");
-    return nullptr;
-  }
-  if (const std::uint64_t most = max_value_bytes(call);
-      most != 0 && (*made)->first_bytes() > most) {
-    call.error(filter_too_large());
-    return nullptr;
-  }
-  const auto where = call.replayed() ? CuckooValue::Begun::elsewhere : CuckooValue::Begun::here;
-  const Result<void> begun = (*made)->begin(tag ? *tag : fresh_tag((*made)->chains()),
-                                            life ? *life : fresh_tag((*made)->lives()), where);
-  SEMEL_ASSERT(begun.has_value());  // it is the first
-  (*made)->reserve();
-  CuckooValue& value = key.set(std::move(*made));
-  tell_chain(call, value);
-  return &value;
-}
-
-// The filter of a key, made if it is missing. Null if that was answered with an error.
-CuckooValue* filter_to_write(Call& call, const OpenKey& key, const CuckooValue::Goal& goal) {
-  if (CuckooValue* const value = key.get<CuckooValue>()) return value;
-  if (key.empty()) return create(call, key, goal, Secret::random());
-  call.wrong_type();
-  return nullptr;
-}
-
-// A number behind a word of CF.RESERVE. False if that was answered with an error.
+// An option of CF.RESERVE with a number.
 struct Setting {
   const char* word;
   const char* unreadable;
@@ -122,7 +117,7 @@ constexpr std::array kSettings = {
             &CuckooValue::Goal::expansion},
 };
 
-// Takes one of them, and refuses what is wrong with it. Returns false if the next argument is none.
+// Takes such an option. Returns true if the next argument was one, and good.
 bool take_setting(Options& options, CuckooValue::Goal& goal) {
   for (const Setting& setting : kSettings) {
     const std::optional<std::string_view> text = options.value(setting.word);
@@ -138,19 +133,19 @@ bool take_setting(Options& options, CuckooValue::Goal& goal) {
   return false;
 }
 
-// CF.RESERVE key capacity [BUCKETSIZE b] [MAXITERATIONS i] [EXPANSION e]; in effects also ERROR,
-// SECRET, TAG and LIFE, by which a filter that is there begins a chain or a life.
+// CF.RESERVE key capacity [BUCKETSIZE b] [MAXITERATIONS i] [EXPANSION e]. Effects also have ERROR,
+// SECRET, TAG and LIFE, which give an existing filter a new own chain or life.
 void reserve(Call& call) {
   CuckooValue::Goal goal = default_goal();
   const std::optional<std::int64_t> capacity = parse_integer(call[2]);
   if (!capacity || *capacity <= 0) return call.error("Bad capacity");
   goal.capacity = static_cast<std::uint64_t>(*capacity);
   std::optional<Secret> secret;
-  std::optional<std::uint64_t> tag, life;
+  Tags tags;
   Options options(call, 3);
   while (options.more()) {
     if (take_setting(options, goal) || take_secret(options, call, secret) ||
-        take_tag(options, call, tag) || take_tag(options, call, life, "LIFE") ||
+        take_tag(options, call, "TAG", tags.chain) || take_tag(options, call, "LIFE", tags.life) ||
         (call.replayed() && options.error_rate("ERROR", goal.error))) {
       continue;
     }
@@ -160,35 +155,20 @@ void reserve(Call& call) {
   if (goal.capacity < std::uint64_t{2} * goal.bucket_size) return call.error(kSmallCapacity);
 
   const OpenKey key = call.open(1, Access::write);
-  if (CuckooValue* const value = key.get<CuckooValue>()) {
-    if (!tag || !life || !value->begin(*tag, *life, CuckooValue::Begun::elsewhere)) {
-      return call.error("ERR item exists");
+  CuckooValue* const value = key.get<CuckooValue>();
+  if (value != nullptr && tags.chain && tags.life) {
+    if (!value->begin(*tags.chain, *tags.life, CuckooValue::Begun::elsewhere)) {
+      return call.error(kItemExists);
     }
-  } else if (!key.empty()) {
-    return call.wrong_type();
-  } else if (create(call, key, goal, secret ? *secret : Secret::random(), tag, life) == nullptr) {
-    return;
+    return made(call);
   }
-  call.changed();
-  call.only_effects();
-  call.ok();
+  if (!is_free<CuckooValue>(call, key, kItemExists)) return;
+  const Secret own = secret ? *secret : Secret::random();
+  if (create<CuckooFamily>(call, key, goal, own, tags) != nullptr) made(call);
 }
 
-std::string text_of(Refusal refusal) {
-  switch (refusal) {
-    case Refusal::full:
-      return "Filter is full";
-    case Refusal::memory:
-      return filter_too_large();
-    case Refusal::machine:
-      return host::kNoMemory;
-    default:
-      return "Maximum expansions reached";
-  }
-}
-
-// Opens the filter, so that a client may add to it. False if that was answered with an error. Effects
-// come with the life in which they happened.
+// Opens the filter, so that a client may add to it. Returns false after an error. Effects come with
+// the life in which they happened.
 bool ensure_open(Call& call, CuckooValue& value) {
   if (call.replayed() && value.chains().own() && value.lives().own()) return true;
   return value.open() || begin_life(call, value);
@@ -196,17 +176,17 @@ bool ensure_open(Call& call, CuckooValue& value) {
 
 void add_one(Call& call, bool unless_there) {
   const OpenKey key = call.open(1, Access::write);
-  CuckooValue* const value = filter_to_write(call, key, default_goal());
+  CuckooValue* const value = filter_to_write<CuckooFamily>(call, key, default_goal());
   if (value == nullptr) return;
   const Digest digest = value->hasher()(call[2]);
   if (unless_there && value->contains(digest)) {
-    ++statistics.filter_known;
+    ++counts.filter_known;
     return call.boolean(false);
   }
   if (!ensure_open(call, *value)) return;
-  const Refusal refusal = value->add(digest, max_value_bytes(call));
-  if (refusal != Refusal::none) return call.error(text_of(refusal));
-  ++statistics.filter_added;
+  const Result<void> added = value->add(digest, max_value_bytes(call));
+  if (!added) return call.error(refusal_of<CuckooFamily>(*value, added.error()));
+  ++counts.filter_added;
   call.changed();
   call.boolean(true);
 }
@@ -215,6 +195,15 @@ void add_one(Call& call, bool unless_there) {
 void add(Call& call) { add_one(call, false); }
 // CF.ADDNX key item
 void add_new(Call& call) { add_one(call, true); }
+
+// Adds an item to a filter with items of one call before it, which stay if memory runs out.
+bool try_to_add(const Call& call, CuckooValue& value, Digest digest) {
+  try {
+    return value.add(digest, max_value_bytes(call)).has_value();
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
 
 void insert_items(Call& call, bool unless_there) {
   CuckooValue::Goal goal = default_goal();
@@ -240,7 +229,7 @@ void insert_items(Call& call, bool unless_there) {
   if (goal.capacity < std::uint64_t{2} * goal.bucket_size) return call.error(kSmallCapacity);
   const OpenKey key = call.open(1, Access::write);
   if (!create_missing && key.empty()) return call.error(kNotFound);
-  CuckooValue* const value = filter_to_write(call, key, goal);
+  CuckooValue* const value = filter_to_write<CuckooFamily>(call, key, goal);
   if (value == nullptr) return;
 
   enum class Inserted : std::uint8_t { refused, known, added };
@@ -249,12 +238,12 @@ void insert_items(Call& call, bool unless_there) {
     const auto place = static_cast<std::size_t>(&answer - answers.data());
     const Digest digest = value->hasher()(call[items + place]);
     if (unless_there && value->contains(digest)) {
-      ++statistics.filter_known;
+      ++counts.filter_known;
       answer = Inserted::known;
     } else if (!ensure_open(call, *value)) {
       return;
-    } else if (value->add(digest, max_value_bytes(call)) == Refusal::none) {
-      ++statistics.filter_added;
+    } else if (try_to_add(call, *value, digest)) {
+      ++counts.filter_added;
       call.changed(1 + place);
       call.happened(items + place + 1);
       answer = Inserted::added;
@@ -276,13 +265,6 @@ void insert(Call& call) { insert_items(call, false); }
 // CF.INSERTNX key [CAPACITY n] [NOCREATE] ITEMS item...
 void insert_new(Call& call) { insert_items(call, true); }
 
-// CF.EXISTS key item
-void exists(Call& call) {
-  const OpenKey key = call.open(1, Access::read);
-  const CuckooValue* const value = key.get<CuckooValue>();
-  call.boolean(value != nullptr && value->contains(value->hasher()(call[2])));
-}
-
 // CF.COUNT key item
 void count(Call& call) {
   const OpenKey key = call.open(1, Access::read);
@@ -298,17 +280,10 @@ void remove(Call& call) {
   if (value == nullptr) return call.error("Not found");
   const bool removed = value->remove(value->hasher()(call[2]));
   if (removed) {
-    ++statistics.filter_removed;
+    ++counts.filter_removed;
     call.changed();
   }
   call.boolean(removed);
-}
-
-// The filter of a key to be read; null if that was answered with an error.
-const CuckooValue* filter_to_read(Call& call, const OpenKey& key) {
-  const CuckooValue* const value = key.get<CuckooValue>();
-  if (value == nullptr) key.empty() ? call.error(kNotFound) : call.wrong_type();
-  return value;
 }
 
 // CF.INFO key [ALL]
@@ -316,88 +291,24 @@ void info(Call& call) {
   const bool all = call.size() == 3 && is_word(call[2], "ALL");
   if (call.size() > 2 && !all) return call.wrong_arity();
   const OpenKey key = call.open(1, Access::read);
-  const CuckooValue* const value = filter_to_read(call, key);
+  const auto* const value = existing<CuckooValue>(call, key);
   if (value == nullptr) return;
-  const auto number = [&](const char* name, std::uint64_t count) {
-    call.text(name);
-    call.integer(static_cast<std::int64_t>(count));
-  };
-  const auto real = [&](const char* name, double rate) {
-    call.text(name);
-    call.number(rate);
-  };
-  call.map(all ? 12 : 8);
-  number("Size", value->bytes());
-  number("Number of buckets", value->buckets());
-  number("Number of filters", value->filters());
-  number("Number of items inserted", value->items());
-  number("Number of items deleted", value->removed());
-  number("Bucket size", value->goal().bucket_size);
-  number("Expansion rate", value->goal().expansion);
-  number("Max iterations", value->goal().max_iterations);
-  if (!all) return;  // as in BF.INFO
-  real("Error rate", value->goal().error);
-  real("Error bound", value->error_bound());
-  real("Error rate now", value->error_now());
-  number("Chains", value->chains().size());
-}
-
-// CF.SCANDUMP key iterator
-void dump(Call& call) {
-  const std::optional<std::int64_t> position = parse_integer(call[2]);
-  if (!position || *position < 0) return call.error("Invalid position");
-  const OpenKey key = call.open(1, Access::read);
-  const CuckooValue* const value = filter_to_read(call, key);
-  if (value == nullptr) return;
-  const CuckooValue::Chunk chunk = value->dump(static_cast<std::uint64_t>(*position));
-  call.array(2);
-  call.integer(static_cast<std::int64_t>(chunk.next));
-  chunk.next == 0 ? call.null() : call.bytes(chunk.bytes);
-}
-
-// CF.LOADCHUNK key iterator bytes
-void load(Call& call) {
-  const std::optional<std::int64_t> position = parse_integer(call[2]);
-  if (!position || *position <= 0) return call.error("Invalid position");
-  const OpenKey key = call.open(1, Access::write);
-  CuckooValue* const value = key.get<CuckooValue>();
-  if (value == nullptr && !key.empty()) return call.wrong_type();
-  const ByteView bytes = bytes_of(call[3]);
-  if (*position == 1) {
-    if (value != nullptr) return call.error("ERR item exists");
-    Result<std::unique_ptr<CuckooValue>> made = CuckooValue::load_header(bytes);
-    if (!made) {
-      const bool impossible =
-          made.error().code == Errc::limit || made.error().code == Errc::invalid;
-      return call.error(impossible ? "Couldn't create filter!" : "Invalid header");
-    }
-    key.set(std::move(*made));
-    call.changed();
-    return call.ok();
+  const CuckooValue::Goal& goal = value->goal();
+  std::vector<InfoField> fields = {{"Size", value->bytes()},
+                                   {"Number of buckets", value->buckets()},
+                                   {"Number of filters", value->filters()},
+                                   {"Number of items inserted", value->items()},
+                                   {"Number of items deleted", value->removed()},
+                                   {"Bucket size", std::uint64_t{goal.bucket_size}},
+                                   {"Expansion rate", std::uint64_t{goal.expansion}},
+                                   {"Max iterations", std::uint64_t{goal.max_iterations}}};
+  if (all) {
+    fields.insert(fields.end(), {{"Error rate", goal.error},
+                                 {"Error bound", value->error_bound()},
+                                 {"Error rate now", value->error_now()},
+                                 {"Chains", value->chains().size()}});
   }
-  if (value == nullptr) return call.error(kNotFound);
-  const Result<bool> changed = value->load(bytes, max_value_bytes(call));
-  if (!changed) {
-    return changed.error().code == Errc::full ? call.error(filter_too_large())
-                                              : call.error("Couldn't load chunk!");
-  }
-  if (*changed) call.changed();
-  if (is_further_piece(call)) call.silent();
-  call.ok();
-}
-
-// Makes a filter that merges with another: of its shape, and with its secret. Null if that was
-// answered with an error.
-CuckooValue* create_like(Call& call, const OpenKey& key, const CuckooValue& source) {
-  return create(call, key, source.goal(), source.secret());
-}
-
-// CF.LIKE key source
-void like(Call& call) { make_like<CuckooValue>(call, create_like); }
-
-// CF.MERGE destination source...
-void merge(Call& call) {
-  merge_filters<CuckooValue>(call, "CF.LOADCHUNK", "cf.merge", create_like);
+  answer_info(call, fields);
 }
 
 }  // namespace
@@ -407,29 +318,30 @@ std::span<const host::Command> cuckoo_commands() {
       command<reserve>({
           .name = "CF.RESERVE",
           .syntax = "key capacity [BUCKETSIZE n] [MAXITERATIONS n] [EXPANSION n]",
-          .effect = Effect::writes,
-          .summary = "Makes a cuckoo filter for so many items; it grows if more come, unless its "
-                     "expansion is 0, and keeps its error",
+          .kind = CommandKind::writes,
+          .summary =
+              "Makes a cuckoo filter for this number of items; if more items come, it grows and "
+              "keeps its error, unless its expansion is 0",
           .reply = "OK",
       }),
       command<add>({
           .name = "CF.ADD",
           .syntax = "key item",
-          .effect = Effect::writes,
-          .summary = "Adds an item, once more if it is there",
+          .kind = CommandKind::writes,
+          .summary = "Adds an item, once more if it is there already",
           .reply = "1 or true",
       }),
       command<add_new>({
           .name = "CF.ADDNX",
           .syntax = "key item",
-          .effect = Effect::writes,
-          .summary = "Adds an item unless it is there, or seems to be",
+          .kind = CommandKind::writes,
+          .summary = "Adds an item unless it is there; a false positive is possible",
           .reply = "1 or true if it was added, 0 or false if not",
       }),
       command<insert>({
           .name = "CF.INSERT",
           .syntax = "key [CAPACITY n] [NOCREATE] ITEMS item ...",
-          .effect = Effect::writes,
+          .kind = CommandKind::writes,
           .summary = "Adds many items to a filter, which is made if it is missing",
           .complexity = "O(N) with the number of items",
           .reply = "array of 1, or -1 where there is no room; true and false in RESP3",
@@ -437,89 +349,52 @@ std::span<const host::Command> cuckoo_commands() {
       command<insert_new>({
           .name = "CF.INSERTNX",
           .syntax = "key [CAPACITY n] [NOCREATE] ITEMS item ...",
-          .effect = Effect::writes,
+          .kind = CommandKind::writes,
           .summary = "Adds many items to a filter, each unless it is there",
           .complexity = "O(N) with the number of items",
           .reply = "array of 1, of 0 where it was there, or of -1 where there is no room",
       }),
-      command<exists>({
-          .name = "CF.EXISTS",
-          .syntax = "key item",
-          .effect = Effect::reads,
-          .summary = "Whether an item is there, or seems to be",
-          .reply = "1 or true, 0 or false",
-      }),
-      command<exist_many<CuckooValue>>({
-          .name = "CF.MEXISTS",
-          .syntax = "key item ...",
-          .effect = Effect::reads,
-          .summary = "Whether each of many items is there, or seems to be",
-          .complexity = "O(N) with the number of items",
-          .reply = "array with an answer of CF.EXISTS for each",
-      }),
+      exists_row<CuckooFamily>("CF.EXISTS"),
+      exist_many_row<CuckooFamily>("CF.MEXISTS"),
       command<count>({
           .name = "CF.COUNT",
           .syntax = "key item",
-          .effect = Effect::reads,
-          .summary = "How many times an item is there, or seems to be",
+          .kind = CommandKind::reads,
+          .summary = "Returns how many times an item is there; false positives are possible",
           .reply = "integer",
       }),
       command<remove>({
           .name = "CF.DEL",
           .syntax = "key item",
-          .effect = Effect::frees,
+          .kind = CommandKind::frees,
           .summary = "Removes an item that was added, once",
           .reply = "1 or true if it was there, 0 or false if not",
       }),
       command<info>({
           .name = "CF.INFO",
           .syntax = "key [ALL]",
-          .effect = Effect::reads,
-          .summary = "What a filter was made for, and how it stands: size and items; with ALL also "
-                     "its error, the bound of that, and the error now",
+          .kind = CommandKind::reads,
+          .summary =
+              "Returns what a filter was made for, its size and its items; with ALL also its "
+              "error rate, the bound of the error, and the error now",
           .reply = "map",
       }),
-      command<dump>({
+      command<dump<CuckooFamily>>({
           .name = "CF.SCANDUMP",
           .syntax = "key iterator",
-          .effect = Effect::reads,
+          .kind = CommandKind::reads,
           .pace = Pace::slow,
-          .summary = "A chunk of the filter, to be loaded elsewhere; the iterator begins with 0",
+          .summary = "Returns a chunk of the filter, to be loaded elsewhere; begin with iterator 0",
           .complexity = "O(N) with the items of a link of the filter",
           .reply = "array of the next iterator and the chunk; 0 and null at the end",
       }),
-      command<load>({
-          .name = "CF.LOADCHUNK",
-          .syntax = "key iterator chunk",
-          .effect = Effect::writes,
-          .pace = Pace::slow,
-          .secret = true,
-          .summary = "Loads a chunk of a dump, with the iterator that came with it, in order",
-          .complexity = "O(N) with the size of the chunk",
-          .reply = "OK",
-      }),
-      command<like>({
-          .name = "CF.LIKE",
-          .syntax = "key source",
-          .effect = Effect::writes,
-          .sources = {2, 2},
-          .summary = "Makes an empty filter that can be merged with another: it shares its error "
-                     "rate, capacity, expansion and secret",
-          .reply = "OK",
-      }),
-      command<merge>({
-          .name = "CF.MERGE",
-          .syntax = "destination source ...",
-          .effect = Effect::writes,
-          .pace = Pace::slow,
-          .sources = {2, -1},
-          .summary =
-              "Adds to a filter all that is in others; it is made if it is missing. All must share "
-              "a secret: see CF.LIKE. What was removed from a copy of one chain is removed",
-          .complexity =
-              "O(N) with the size of the sources, in steps between which others are served",
-          .reply = "OK",
-      }),
+      load_row<CuckooFamily>("CF.LOADCHUNK"),
+      like_row<CuckooFamily>("CF.LIKE"),
+      merge_row<CuckooFamily>(
+          "CF.MERGE",
+          "Adds the items of other filters to a filter, which is made if it is missing. All must "
+          "share a secret: see CF.LIKE. Items that were removed from a copy of a chain are "
+          "removed"),
   };
   return kCommands;
 }

@@ -6,8 +6,9 @@
 
 #include "module/commands/arguments.h"
 #include "module/host/value_limit.h"
-#include "semel/bits/huge_pages.h"
+#include "semel/bits/internal/huge_pages.h"
 #include "semel/core/error_rate.h"
+#include "semel/core/internal/parse.h"
 
 namespace semel::module {
 
@@ -18,25 +19,28 @@ namespace {
 using host::Setting;
 using host::SettingKind;
 
+Result<void> not_allowed(const char* allowed) {
+  return Error{Errc::invalid, "allowed", std::string(allowed)};
+}
+
 Setting duration(const char* name, TimeMs& value, const char* summary) {
   return {name, SettingKind::changeable, std::to_string(value), summary,
           [&value](std::string_view text) {
-            const std::optional<TimeMs> parsed = parse_duration(text);
+            const std::optional<TimeMs> parsed = parse_duration_ms(text);
             if (!parsed || *parsed < 1) {
-              return "allowed: milliseconds, 1 or more, or 30s, 10m, 2h, 7d";
+              return not_allowed("milliseconds, 1 or more, or 30s, 10m, 2h, 7d");
             }
             value = *parsed;
-            return static_cast<const char*>(nullptr);
+            return Result<void>();
           }};
 }
 
 Setting error_rate(const char* name, const char* written, double& value, const char* summary) {
   return {name, SettingKind::changeable, written, summary, [&value](std::string_view text) {
-            static const std::string kAllowed = std::string("allowed: ") + kErrorRatesAllowed;
             const std::optional<double> parsed = parse_number(text);
-            if (!parsed || !is_error_rate(*parsed)) return kAllowed.c_str();
+            if (!parsed || !is_error_rate(*parsed)) return not_allowed(kErrorRatesAllowed);
             value = *parsed;
-            return static_cast<const char*>(nullptr);
+            return Result<void>();
           }};
 }
 
@@ -44,10 +48,10 @@ Setting count(const char* name, std::uint64_t least, std::uint64_t most, const c
               std::uint64_t& value, const char* summary) {
   return {name, SettingKind::changeable, std::to_string(value), summary,
           [&value, least, most, allowed](std::string_view text) {
-            const std::optional<std::uint64_t> parsed = parse_count(text);
-            if (!parsed || *parsed < least || *parsed > most) return allowed;
+            const std::optional<std::uint64_t> parsed = parse_unsigned(text);
+            if (!parsed || *parsed < least || *parsed > most) return not_allowed(allowed);
             value = *parsed;
-            return static_cast<const char*>(nullptr);
+            return Result<void>();
           }};
 }
 
@@ -58,71 +62,72 @@ Setting prefix(const char* name, std::string& value, const char* summary) {
                                 return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
                                        (c >= '0' && c <= '9') || c == '_' || c == '-';
                               });
-            if (!good) return "allowed: off, or up to 32 letters, digits, - and _";
+            if (!good) return not_allowed("off, or up to 32 letters, digits, - and _");
             value = is_word(text, "OFF") ? std::string() : std::string(text);
-            return static_cast<const char*>(nullptr);
+            return Result<void>();
           }};
 }
 
 Setting max_value_bytes() {
   return {
       "max-value-bytes", SettingKind::changeable, "auto",
-      "the most memory that a client may have one key take; `auto`: half of maxmemory, or of the "
-      "machine or its container if there is none; 0: no limit",
+      "the most memory that one key may take on behalf of a client; `auto`: half of maxmemory, or "
+      "of the machine or its container without maxmemory; 0: no limit",
       [](std::string_view text) {
-        const std::optional<std::uint64_t> bytes = parse_count(text);
-        if (!bytes && !is_word(text, "AUTO")) return "allowed: auto, 0 (no limit) or bytes";
+        const std::optional<std::uint64_t> bytes = parse_unsigned(text);
+        if (!bytes && !is_word(text, "AUTO")) return not_allowed("auto, 0 (no limit) or bytes");
         host::set_value_limit(bytes);
-        return static_cast<const char*>(nullptr);
+        return Result<void>();
       }};
 }
 
-// The server hands in the default as well.
 Setting huge_pages() {
   return {
       "huge-pages", SettingKind::at_load, "no",
-      "at load alone: `yes` backs large tables with huge pages, which is faster; a table that is "
+      "only at load: `yes` backs large tables with huge pages, which is faster; a table that is "
       "nearly empty then takes up to 2 MiB of memory for each line in use, and so does a fork",
       [](std::string_view text) {
         const bool yes = is_word(text, "YES");
-        if (!yes && !is_word(text, "NO")) return "allowed: yes or no";
+        if (!yes && !is_word(text, "NO")) return not_allowed("yes or no");
         allow_huge_pages(yes);
-        return static_cast<const char*>(nullptr);
+        return Result<void>();
       }};
 }
 
 std::vector<Setting> make_settings() {
   constexpr std::uint64_t kMostIds = std::uint64_t{1} << 38;
-  constexpr const char* kIds = "allowed: 1 to 274877906944";
+  constexpr const char* kIds = "1 to 274877906944";
   Defaults& d = defaults;
   return {
       duration("tally-window", d.tally_window_ms,
                "how long a table recognises an operation, in ms"),
-      error_rate("tally-error", "1e-6", d.tally_error, "of new operations taken for retries"),
+      error_rate("tally-error", "1e-6", d.tally_error,
+                 "the share of new operations that are taken for retries"),
       count("tally-capacity", 1, kMostIds, kIds, d.tally_capacity,
-            "operations expected in a window; more may come"),
+            "operations expected in a window; there may be more"),
       duration("sift-window", d.sift_window_ms, "how long a sift recognises an id, in ms"),
-      error_rate("sift-error", "1e-6", d.sift_error, "of new ids taken for seen ones"),
+      error_rate("sift-error", "1e-6", d.sift_error,
+                 "the share of new ids that are taken for seen ones"),
       count("sift-capacity", 1, kMostIds, kIds, d.sift_capacity,
-            "ids expected in a window; more may come"),
-      error_rate("bf-error-rate", "0.01", d.bf_error_rate, "of a Bloom filter"),
+            "ids expected in a window; there may be more"),
+      error_rate("bf-error-rate", "0.01", d.bf_error_rate, "the error rate of a Bloom filter"),
       count("bf-initial-size", 1, kMostIds, kIds, d.bf_initial_size,
-            "items for which a Bloom filter has room at first"),
-      count("bf-expansion", 0, 32768, "allowed: 0 (does not scale) to 32768", d.bf_expansion,
-            "by how much a Bloom filter grows; 0: not at all"),
-      count("cf-initial-size", 2, kMostIds, "allowed: 2 to 274877906944", d.cf_initial_size,
-            "items for which a cuckoo filter has room at first"),
-      count("cf-bucket-size", 1, 255, "allowed: 1 to 255", d.cf_bucket_size,
-            "told by CF.INFO, and of no consequence"),
-      count("cf-max-iterations", 1, 65535, "allowed: 1 to 65535", d.cf_max_iterations,
-            "told by CF.INFO, and of no consequence"),
-      count("cf-expansion", 0, 32768, "allowed: 0 (does not scale) to 32768", d.cf_expansion,
-            "by how much a cuckoo filter grows; 0: not at all"),
-      error_rate("cf-error", "0.001", d.cf_error, "of a cuckoo filter"),
+            "items that a new Bloom filter has room for"),
+      count("bf-expansion", 0, 32768, "0 (does not scale) to 32768", d.bf_expansion,
+            "the factor by which a Bloom filter grows; 0: it does not grow"),
+      count("cf-initial-size", 2, kMostIds, "2 to 274877906944", d.cf_initial_size,
+            "items that a new cuckoo filter has room for"),
+      count("cf-bucket-size", 1, 255, "1 to 255", d.cf_bucket_size,
+            "shown by CF.INFO, without effect"),
+      count("cf-max-iterations", 1, 65535, "1 to 65535", d.cf_max_iterations,
+            "shown by CF.INFO, without effect"),
+      count("cf-expansion", 0, 32768, "0 (does not scale) to 32768", d.cf_expansion,
+            "the factor by which a cuckoo filter grows; 0: it does not grow"),
+      error_rate("cf-error", "0.001", d.cf_error, "the error rate of a cuckoo filter"),
       max_value_bytes(),
       huge_pages(),
-      prefix("bf-prefix", d.bf_prefix, "at load alone: the name of this family, or `off`"),
-      prefix("cf-prefix", d.cf_prefix, "at load alone: the name of this family, or `off`"),
+      prefix("bf-prefix", d.bf_prefix, "only at load: the name of this family, or `off`"),
+      prefix("cf-prefix", d.cf_prefix, "only at load: the name of this family, or `off`"),
   };
 }
 

@@ -1,4 +1,4 @@
-// What a key is made with when nothing is said: the settings of the module.
+// The settings of the module: what a key is made with unless the command says otherwise.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct Defaults {
   std::string cf_prefix = "CF";
 };
 
-// Of the one thread that runs commands.
+// Used by the one thread that runs commands.
 extern Defaults defaults;
 
 std::span<host::Setting> settings();

@@ -14,18 +14,19 @@
 
 namespace semel::module {
 
-// Arguments are taken in pieces: what is needed for one lies on the stack.
+// Arguments are hashed in pieces, so that the views of one piece fit on the stack.
 inline constexpr std::size_t kPiece = 64;
 
-// The digests of the arguments from `first` on. REQUIRES: no more than kPiece.
+// Fills `out` with the digests of the arguments from `first` on. REQUIRES: out.size() <= kPiece.
 inline void digests(const host::Call& call, const Hasher& hasher, std::size_t first,
                     std::span<Digest> out) {
-  std::array<std::string_view, kPiece> keys;
-  for (std::size_t i = 0; i < out.size(); ++i) keys[i] = call[first + i];
-  hasher(std::span(keys).first(out.size()), out);
+  std::array<std::string_view, kPiece> texts;
+  const auto keys = std::span(texts).first(out.size());
+  call.arguments(first, keys);
+  hasher(keys, out);
 }
 
-// Those of all arguments from `first` on.
+// Returns the digests of all arguments from `first` on.
 inline std::vector<Digest> all_digests(const host::Call& call, const Hasher& hasher,
                                        std::size_t first) {
   std::vector<Digest> all(call.size() - first);

@@ -1,4 +1,4 @@
-// The commands of each family, a row each.
+// The commands of each family, one row each.
 #pragma once
 
 #include <span>

@@ -1,4 +1,17 @@
-// What BF.* and CF.* have in common: fresh chains, filters like others, and the job of a merge.
+// Code that BF.* and CF.* share: it makes, tests, dumps, loads and merges filters.
+//
+// A family is a struct with
+//
+//   Value                        BloomValue or CuckooValue
+//   kLoad, kMergeEvent           "BF.LOADCHUNK", and the keyspace event of a merge
+//   kNotMade                     the error if a filter cannot be made
+//   kFull, kNoMore               the errors if a filter does not grow, or cannot grow any more
+//   kFirstDump, kBadDump         the least position of SCANDUMP, and the error for a bad one
+//   kEndsInNull                  what SCANDUMP answers after the last chunk: null, or no bytes
+//   kFirstLoad, kBadLoad         the same for LOADCHUNK
+//   kTakenLoad                   the error for a header where the key holds a filter already
+//   bad_header(), bad_chunk()    the errors for what cannot be loaded
+//   begin(), tell()              begin a chain, and tell the replicas all that a filter consists of
 #pragma once
 
 #include <algorithm>
@@ -12,19 +25,22 @@
 #include <utility>
 #include <vector>
 
-#include "module/commands/arguments.h"
+#include "module/commands/counts.h"
 #include "module/commands/creation.h"
 #include "module/commands/defaults.h"
 #include "module/commands/digests.h"
+#include "module/commands/families.h"
+#include "module/commands/keys.h"
 #include "module/host/call.h"
 #include "module/host/job.h"
 #include "module/types/chain_tags.h"
+#include "semel/core/internal/parse.h"
 
 namespace semel::module {
 
 inline std::string filter_too_large() { return too_large("the filter"); }
 
-// A tag that no chain of the filter has.
+// Returns a tag that no chain of the filter has.
 inline std::uint64_t fresh_tag(const ChainTags& chains) {
   while (true) {
     std::array<std::uint8_t, 8> bytes;
@@ -34,18 +50,64 @@ inline std::uint64_t fresh_tag(const ChainTags& chains) {
   }
 }
 
-inline constexpr const char* kTooManyChains =
-    "ERR the filter has 4096 chains, and cannot begin another";
+inline constexpr const char* kItemExists = "ERR item exists";
 
-inline constexpr const char* kTooManyLives =
-    "ERR the filter was loaded and added to 65535 times, and cannot begin another life: merge it "
-    "into a filter made by CF.LIKE";
+// The chain and the life that an effect names. Bloom filters have no lives.
+struct Tags {
+  std::optional<std::uint64_t> chain = {};
+  std::optional<std::uint64_t> life = {};
+};
+
+// Makes the filter of a key. Returns null after an error.
+template <class Family>
+typename Family::Value* create(host::Call& call, const host::OpenKey& key,
+                               const typename Family::Value::Goal& goal, const Secret& secret,
+                               const Tags& tags = {}) {
+  auto made = Family::Value::make(secret, goal);
+  if (!made) {
+    call.error(Family::kNotMade);
+    return nullptr;
+  }
+  const std::uint64_t most = max_value_bytes(call);
+  if (most != 0 && (*made)->first_bytes() > most) {
+    call.error(filter_too_large());
+    return nullptr;
+  }
+  Family::begin(call, **made, tags);
+  (*made)->reserve();
+  typename Family::Value& value = key.set(std::move(*made));
+  Family::tell(call, value);
+  return &value;
+}
+
+// Returns the filter of a key, and makes it if it is missing. Returns null after an error.
+template <class Family>
+typename Family::Value* filter_to_write(host::Call& call, const host::OpenKey& key,
+                                        const typename Family::Value::Goal& goal) {
+  return existing_or_made<typename Family::Value>(
+      call, key, [&] { return create<Family>(call, key, goal, Secret::random()); });
+}
+
+// Returns the answer to an addition that failed.
+template <class Family>
+std::string refusal_of(const typename Family::Value& value, const Error& error) {
+  if (error.code == Errc::full) return filter_too_large();
+  return value.goal().expansion == 0 ? Family::kFull : Family::kNoMore;
+}
+
+// FAMILY.EXISTS key item
+template <class Family>
+void exists(host::Call& call) {
+  const host::OpenKey key = call.open(1, host::Access::read);
+  const auto* const value = key.get<typename Family::Value>();
+  call.boolean(value != nullptr && value->contains(value->hasher()(call[2])));
+}
 
 // FAMILY.MEXISTS key item...
-template <class Value>
+template <class Family>
 void exist_many(host::Call& call) {
   const host::OpenKey key = call.open(1, host::Access::read);
-  const Value* const value = key.get<Value>();
+  const auto* const value = key.get<typename Family::Value>();
   constexpr std::size_t kFirst = 2, kAtOnce = 16;
   call.array(call.size() - kFirst);
   std::array<Digest, kPiece> keys;
@@ -53,7 +115,7 @@ void exist_many(host::Call& call) {
   for (std::size_t at = kFirst; at < call.size(); at += kPiece) {
     const std::size_t some = std::min(kPiece, call.size() - at);
     if (value != nullptr) {
-      // While others are hashed, the lines of these come.
+      // The cache lines of one group arrive while the next group is hashed.
       for (std::size_t done = 0; done < some; done += kAtOnce) {
         const auto group = std::span(keys).subspan(done, std::min(kAtOnce, some - done));
         digests(call, value->hasher(), at + done, group);
@@ -61,33 +123,75 @@ void exist_many(host::Call& call) {
       }
       value->contains(std::span(keys).first(some), std::span(found).first(some));
     }
-    for (std::size_t i = 0; i < some; ++i) call.boolean(found[i]);
+    call.booleans(std::span(found).first(some));
   }
 }
 
-// As the iterator of LOADCHUNK in effects of a merge.
+// FAMILY.SCANDUMP key iterator
+template <class Family>
+void dump(host::Call& call) {
+  const std::optional<std::int64_t> position = parse_integer(call[2]);
+  if (!position || *position < Family::kFirstDump) return call.error(Family::kBadDump);
+  const host::OpenKey key = call.open(1, host::Access::read);
+  const auto* const value = existing<typename Family::Value>(call, key);
+  if (value == nullptr) return;
+  typename Family::Value::Chunk chunk{0, {}};
+  if (*position >= 0) chunk = value->dump(static_cast<std::uint64_t>(*position));
+  call.array(2);
+  call.integer(static_cast<std::int64_t>(chunk.next));
+  chunk.next == 0 && Family::kEndsInNull ? call.null() : call.bytes(chunk.bytes);
+}
+
+// Iterators of LOADCHUNK in the effects of a merge.
 inline constexpr const char* kFirstPiece = "2";
 inline constexpr const char* kFurtherPiece = "3";
 inline bool is_further_piece(const host::Call& load) {
   return load.replayed() && load[2] == kFurtherPiece;
 }
 
-inline constexpr const char* kCannotMerge =
-    "ERR filters merge if they have the same error rate, capacity, expansion and secret, as those "
-    "have that LIKE, COPY and MERGE make";
+// FAMILY.LOADCHUNK key iterator chunk
+template <class Family>
+void load(host::Call& call) {
+  using Value = typename Family::Value;
+  const std::optional<std::int64_t> position = parse_integer(call[2]);
+  if (!position || *position < Family::kFirstLoad) return call.error(Family::kBadLoad);
+  const host::OpenKey key = call.open(1, host::Access::write);
+  Value* const value = key.get<Value>();
+  if (value == nullptr && !key.empty()) return call.wrong_type();
+  const ByteView bytes = bytes_of(call[3]);
+  if (*position == 1) {
+    if (value != nullptr) return call.error(Family::kTakenLoad);
+    Result<std::unique_ptr<Value>> made = Value::load_header(bytes);
+    if (!made) return call.error(Family::bad_header(made.error().code));
+    key.set(std::move(*made));
+    call.changed();
+    return call.ok();
+  }
+  if (value == nullptr) return call.error(kNotFound);
+  const Result<bool> changed = value->load(bytes, max_value_bytes(call));
+  if (!changed) {
+    const Errc why = changed.error().code;
+    return why == Errc::full ? call.error(filter_too_large()) : call.error(Family::bad_chunk(why));
+  }
+  if (*changed) call.changed();
+  if (is_further_piece(call)) call.silent();
+  call.ok();
+}
 
-// Loads dumps of the sources into the destination, a piece at a time. Every piece that changed
-// something is an effect of its own: FAMILY.LOADCHUNK, of which the first alone is told as an event
-// at replicas (kFurtherPiece).
-template <class Value>
+inline constexpr const char* kCannotMerge =
+    "ERR filters merge only if they have the same error rate, capacity, expansion and secret, as "
+    "those that LIKE, COPY and MERGE make";
+
+// Loads dumps of the sources into the destination, one piece at a time. Each piece that changed
+// something is an effect of its own: FAMILY.LOADCHUNK. Replicas publish an event only for the first
+// (kFurtherPiece).
+template <class Family>
 class MergeJob final : public host::Job {
  public:
-  MergeJob(std::string destination, std::vector<std::string> sources, const char* load_command,
-           const char* event, bool made, std::uint64_t max_bytes)
+  MergeJob(std::string destination, std::vector<std::string> sources, bool made,
+           std::uint64_t max_bytes)
       : destination_(std::move(destination)),
         sources_(std::move(sources)),
-        load_command_(load_command),
-        event_(event),
         changed_(made),
         max_bytes_(max_bytes) {}
 
@@ -97,10 +201,11 @@ class MergeJob final : public host::Job {
     if (source_ == sources_.size()) return false;
     const host::OpenKey from = call.open(sources_[source_], host::Access::read);
     const host::OpenKey to = call.open(destination_, host::Access::write);
-    const Value* const source = from.get<Value>();
-    Value* const destination = to.get<Value>();
+    const auto* const source = from.get<typename Family::Value>();
+    auto* const destination = to.get<typename Family::Value>();
     if (source == nullptr || destination == nullptr || !destination->matches(*source)) {
-      return fail("ERR a key was deleted or changed during the merge; what was merged stays");
+      return fail(
+          "ERR a key was deleted or changed during the merge; the part merged so far stays");
     }
     const auto chunk = source->dump(position_);
     if (chunk.next == 0) {
@@ -111,12 +216,11 @@ class MergeJob final : public host::Job {
     position_ = chunk.next;
     const Result<bool> changed = destination->load(chunk.bytes, max_bytes_);
     if (!changed) {
-      return fail(changed.error().code == Errc::full
-                      ? filter_too_large()
-                      : std::string("ERR ").append(changed.error().what));
+      return fail(changed.error().code == Errc::full ? filter_too_large()
+                                                     : "ERR " + changed.error().message());
     }
     if (*changed) {
-      call.effect({load_command_, destination_, changed_ ? kFurtherPiece : kFirstPiece,
+      call.effect({Family::kLoad, destination_, changed_ ? kFurtherPiece : kFirstPiece,
                    semel::text_of(ByteView(chunk.bytes))});
       call.signal(destination_);
       changed_ = true;
@@ -125,7 +229,7 @@ class MergeJob final : public host::Job {
   }
 
   void end(host::Call& call) override {
-    if (changed_) call.notify(destination_, event_);
+    if (changed_) call.notify(destination_, Family::kMergeEvent);
   }
 
   void answer(host::Call& call) override { error_.empty() ? call.ok() : call.error(error_); }
@@ -138,49 +242,50 @@ class MergeJob final : public host::Job {
 
   std::string destination_;
   std::vector<std::string> sources_;
-  const char* load_command_;
-  const char* event_;
-  bool changed_;  // the destination, until now
+  bool changed_;  // the destination
   std::uint64_t max_bytes_;
   std::size_t source_ = 0;
-  std::uint64_t position_ = 1;  // behind the header
+  std::uint64_t position_ = 1;  // after the header
   std::string error_;
 };
 
-// FAMILY.LIKE key source. make(key, source) makes the filter, and answers and gives null if it
-// cannot.
-template <class Value, class Make>
-void make_like(host::Call& call, Make make) {
+// Makes an empty filter with the goal and the secret of another, so that both can merge. Returns
+// null after an error.
+template <class Family>
+typename Family::Value* create_like(host::Call& call, const host::OpenKey& key,
+                                    const typename Family::Value& source) {
+  return create<Family>(call, key, source.goal(), source.secret());
+}
+
+// FAMILY.LIKE key source
+template <class Family>
+void like(host::Call& call) {
+  using Value = typename Family::Value;
   const host::OpenKey key = call.open(1, host::Access::write);
   const host::OpenKey from = call.open(2, host::Access::read);
-  const Value* const source = from.get<Value>();
-  if (source == nullptr) return from.empty() ? call.error("ERR not found") : call.wrong_type();
-  if (!key.empty()) {
-    return key.get<Value>() != nullptr ? call.error("ERR item exists") : call.wrong_type();
-  }
-  if (make(call, key, *source) == nullptr) return;
-  call.changed();
-  call.only_effects();
-  call.ok();
+  const Value* const source = existing<Value>(call, from);
+  if (source == nullptr || !is_free<Value>(call, key, kItemExists)) return;
+  if (create_like<Family>(call, key, *source) != nullptr) made(call);
 }
 
 // FAMILY.MERGE destination source...: checks all keys, makes the destination if it is missing, and
-// starts the job. make() is as above.
-template <class Value, class Make>
-void merge_filters(host::Call& call, const char* load_command, const char* event, Make make) {
+// starts the job.
+template <class Family>
+void merge(host::Call& call) {
+  using Value = typename Family::Value;
   std::vector<std::string> sources;
   const Value* first = nullptr;
   const host::OpenKey to = call.open(1, host::Access::write);
-  const Value* destination = to.get<Value>();
+  const Value* const destination = to.get<Value>();
   if (destination == nullptr && !to.empty()) return call.wrong_type();
   for (std::size_t i = 2; i < call.size(); ++i) {
     if (call[i] == call[1]) {
-      if (destination == nullptr) return call.error("ERR not found");
+      if (destination == nullptr) return call.error(kNotFound);
       continue;
     }
     const host::OpenKey from = call.open(i, host::Access::read);
-    const Value* const source = from.get<Value>();
-    if (source == nullptr) return from.empty() ? call.error("ERR not found") : call.wrong_type();
+    const Value* const source = existing<Value>(call, from);
+    if (source == nullptr) return;
     if (first == nullptr) first = source;
     if (!source->matches(destination != nullptr ? *destination : *first)) {
       return call.error(kCannotMerge);
@@ -188,9 +293,75 @@ void merge_filters(host::Call& call, const char* load_command, const char* event
     sources.emplace_back(call[i]);
   }
   const bool made = destination == nullptr;
-  if (made && make(call, to, *first) == nullptr) return;
-  call.start(std::make_unique<MergeJob<Value>>(std::string(call[1]), std::move(sources),
-                                               load_command, event, made, max_value_bytes(call)));
+  if (made && create_like<Family>(call, to, *first) == nullptr) return;
+  call.start(std::make_unique<MergeJob<Family>>(std::string(call[1]), std::move(sources), made,
+                                                max_value_bytes(call)));
+}
+
+// Rows that both families have.
+template <class Family>
+host::Command exists_row(const char* name) {
+  return host::command<exists<Family>>({
+      .name = name,
+      .syntax = "key item",
+      .kind = host::CommandKind::reads,
+      .summary = "Tells whether an item is in the filter; a false positive is possible",
+      .reply = "1 or true, 0 or false",
+  });
+}
+
+template <class Family>
+host::Command exist_many_row(const char* name) {
+  return host::command<exist_many<Family>>({
+      .name = name,
+      .syntax = "key item ...",
+      .kind = host::CommandKind::reads,
+      .summary = "Tells for each of many items whether it is in the filter",
+      .complexity = "O(N) with the number of items",
+      .reply = "array of 1 or true, 0 or false",
+  });
+}
+
+template <class Family>
+host::Command load_row(const char* name) {
+  return host::command<load<Family>>({
+      .name = name,
+      .syntax = "key iterator chunk",
+      .kind = host::CommandKind::writes,
+      .pace = host::Pace::slow,
+      .secret = true,
+      .summary = "Loads a chunk of a dump, with the iterator that came with it, in order",
+      .complexity = "O(N) with the size of the chunk",
+      .reply = "OK",
+  });
+}
+
+template <class Family>
+host::Command like_row(const char* name) {
+  return host::command<like<Family>>({
+      .name = name,
+      .syntax = "key source",
+      .kind = host::CommandKind::writes,
+      .sources = {2, 2},
+      .summary = "Makes an empty filter that can be merged with another: it has the same error "
+                 "rate, capacity, expansion and secret",
+      .reply = "OK",
+  });
+}
+
+template <class Family>
+host::Command merge_row(const char* name, const char* summary) {
+  return host::command<merge<Family>>({
+      .name = name,
+      .syntax = "destination source ...",
+      .kind = host::CommandKind::writes,
+      .pace = host::Pace::slow,
+      .sources = {2, -1},
+      .summary = summary,
+      .complexity = "O(N) with the size of the sources, in steps between which other clients are "
+                    "served",
+      .reply = "OK",
+  });
 }
 
 }  // namespace semel::module

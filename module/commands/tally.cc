@@ -8,12 +8,15 @@
 #include <vector>
 
 #include "module/commands/arguments.h"
-#include "module/commands/creation.h"
+#include "module/commands/counts.h"
 #include "module/commands/defaults.h"
 #include "module/commands/families.h"
+#include "module/commands/info.h"
 #include "module/commands/keys.h"
-#include "module/host/statistics.h"
+#include "module/commands/windows.h"
 #include "module/types/tally_value.h"
+#include "semel/core/internal/arithmetic.h"
+#include "semel/core/internal/parse.h"
 #include "semel/core/limits.h"
 
 namespace semel::module {
@@ -22,130 +25,114 @@ namespace {
 using host::Access;
 using host::Call;
 using host::command;
-using host::Effect;
+using host::CommandKind;
 using host::OpenKey;
 using host::Pace;
-using host::statistics;
 using tally::Addition;
 using tally::Answer;
 using tally::OperationId;
 using tally::Outcome;
-using tally::Recogniser;
+using tally::Recognition;
 
-constexpr const char* kDeltaRefused = "ERR value is not an integer or out of range";
-constexpr const char* kNameTooLong = "ERR a counter has a name of at most 2048 bytes";
-constexpr const char* kIdTooLong = "ERR an id has at most 1024 bytes";
+const Error kDeltaRefused{Errc::invalid, "value is not an integer or out of range"};
+const Error kNameTooLong{Errc::limit, "the name of a counter has at most 2048 bytes"};
+const Error kIdTooLong{Errc::limit, "an id has at most 1024 bytes"};
+const Error kBadSequence{Errc::invalid, "a sequence is a number, 0 or more"};
 static_assert(limits::kCounterNameBytes == 2048 && limits::kOperationIdBytes == 1024);
 
-Recogniser::Goal default_goal() {
-  Recogniser::Goal goal;
-  goal.window_ms = defaults.tally_window_ms;
-  goal.fpr = defaults.tally_error;
-  goal.ids = defaults.tally_capacity;
-  return goal;
+struct TallyFamily {
+  using Value = TallyValue;
+  using Goal = Recognition;
+  static constexpr const char* kReserve = "TALLY.RESERVE";
+  static constexpr const char* kNoun = "the table";
+  static constexpr std::uint64_t kLeastBytes = Recognition::kLeastBytes;
+  static constexpr double kExactFpr = Recognition{}.fpr;  // ignored
+  static constexpr std::array kKinds = {
+      KindWord<Recognition::Kind>{"EXACT", Recognition::Kind::exact},
+      KindWord<Recognition::Kind>{"FILTER", Recognition::Kind::filter}};
+
+  static Recognition default_goal() {
+    Recognition goal;
+    goal.window_ms = defaults.tally_window_ms;
+    goal.fpr = defaults.tally_error;
+    goal.ids = defaults.tally_capacity;
+    return goal;
+  }
+  template <class Goal>
+  static auto& kind(Goal& goal) {
+    return goal.kind;
+  }
+};
+
+const char* name_of(Recognition::Kind kind) {
+  switch (kind) {
+    case Recognition::Kind::clients:
+      return "clients";
+    case Recognition::Kind::filter:
+      return "filter";
+    case Recognition::Kind::exact:
+      break;
+  }
+  return "exact";
 }
 
-// Makes the table, and tells the replicas all that it was made of. Null if that was answered with an
-// error.
-TallyValue* create(Call& call, const OpenKey& key, Recogniser::Goal goal, const Secret& secret) {
-  if (!take_limit(call, goal.max_bytes)) return nullptr;
-  Result<std::unique_ptr<TallyValue>> made = TallyValue::make(secret, goal, call.now_ms());
-  if (!made) {
-    call.error(refusal(call, "the table", made.error()));
-    return nullptr;
+// The table that a command adds to. A missing table is made only after all arguments are checked.
+// Its secret is drawn before that, because the ids are hashed with it.
+class AddedTable {
+ public:
+  explicit AddedTable(Call& call)
+      : call_(call), key_(call.open(1, Access::write)), value_(key_.get<TallyValue>()) {
+    if (value_ != nullptr) return;
+    secret_.emplace(Secret::random());
+    hasher_.emplace(hasher_of(*secret_));
   }
-  const std::string window = std::to_string(goal.window_ms);
-  const std::string error = text_of(goal.fpr);
-  const std::string ids = std::to_string(goal.ids);
-  const std::string bytes = std::to_string(goal.max_bytes);
-  std::vector<std::string_view> words = {
-      "TALLY.CREATE", call[1],        "WINDOW", window,   "ERROR",
-      error,          "CAPACITY",     ids,      "ONFULL", text_of(goal.when_full),
-      "SECRET",       text_of(secret)};
-  if (goal.kind == Recogniser::Kind::exact) words.push_back("EXACT");
-  if (goal.max_bytes != kNoCap) words.insert(words.end(), {"MAXBYTES", bytes});
-  call.effect(words);
-  return &key.set(std::move(*made));
-}
 
-// TALLY.CREATE key [WINDOW duration] [ERROR error] [EXACT] [CAPACITY n] [MAXBYTES bytes]
-// [ONFULL refuse|forget]
-void create_table(Call& call) {
-  Recogniser::Goal goal = default_goal();
-  std::optional<Secret> secret;
-  bool error_given = false;
-  Options options(call, 2);
-  while (options.more()) {
-    if (options.duration("WINDOW", goal.window_ms) ||
-        options.count("CAPACITY", 1, std::uint64_t{1} << 38, goal.ids) ||
-        take_max_bytes(options, Recogniser::kLeastBytes, goal.max_bytes) ||
-        take_when_full(options, goal.when_full) || take_secret(options, call, secret)) {
-      continue;
-    }
-    if (options.error_rate("ERROR", goal.fpr)) {
-      error_given = true;
-    } else if (options.flag("EXACT")) {
-      goal.kind = Recogniser::Kind::exact;
-    } else {
-      options.unknown();
-    }
+  const Hasher& hasher() const { return value_ != nullptr ? value_->hasher() : *hasher_; }
+  // Returns null if the table is missing.
+  const TallyValue* value() const { return value_; }
+  // Makes the table if it is missing. Returns null after an error.
+  TallyValue* value_to_write() {
+    return existing_or_made<TallyValue>(call_, key_, [&] {
+      return create<TallyFamily>(call_, key_, TallyFamily::default_goal(), *secret_);
+    });
   }
-  if (options.refused()) return;
-  if (goal.kind == Recogniser::Kind::exact && error_given && !call.replayed()) {
-    return call.error("ERR EXACT and ERROR exclude each other");
-  }
-  const OpenKey key = call.open(1, Access::write);
-  if (!key.empty()) {
-    return key.get<TallyValue>() != nullptr ? call.error("ERR the table exists")
-                                            : call.wrong_type();
-  }
-  if (create(call, key, goal, secret ? *secret : Secret::random()) == nullptr) return;
-  call.changed();
-  call.only_effects();
-  call.ok();
-}
 
-// Makes the table of a key that has none. Null if that was answered with an error.
-TallyValue* make_missing(Call& call, const OpenKey& key, const Secret& secret) {
-  if (!key.empty()) {
-    call.wrong_type();
-    return nullptr;
-  }
-  return create(call, key, default_goal(), secret);
-}
+ private:
+  Call& call_;
+  OpenKey key_;
+  TallyValue* value_;
+  std::optional<Secret> secret_;
+  std::optional<Hasher> hasher_;
+};
 
 using ReadTable = ReadKey<TallyValue>;
 
-// ID id, OP client seq, or nothing. Null if it is good; what is wrong otherwise.
-const char* parse_id(Call& call, std::size_t at, const Hasher& hasher, OperationId& out) {
-  if (at == call.size()) return nullptr;
+// Reads ID id, OP client seq, or nothing, from argument `at` on.
+Result<OperationId> parse_id(const Call& call, std::size_t at, const Hasher& hasher) {
+  if (at == call.size()) return OperationId::none();
   const std::string_view kind = call[at];
+  Result<OperationId> id = kIdTooLong;
   if (is_word(kind, "ID") && at + 2 == call.size()) {
-    const Result<OperationId> id = tally::opaque_id(hasher, call[at + 1]);
-    if (!id) return kIdTooLong;
-    out = *id;
-    return nullptr;
+    id = tally::opaque_id(hasher, call[at + 1]);
+  } else if (is_word(kind, "OP") && at + 3 == call.size()) {
+    const std::optional<std::uint64_t> sequence = parse_unsigned(call[at + 2]);
+    if (!sequence) return kBadSequence;
+    id = tally::numbered_id(hasher, call[at + 1], *sequence);
+  } else {
+    return Error{Errc::invalid, "syntax error; allowed: ID id, or OP client seq"};
   }
-  if (is_word(kind, "OP") && at + 3 == call.size()) {
-    const std::optional<std::uint64_t> sequence = parse_count(call[at + 2]);
-    if (!sequence) return "ERR a sequence is a number, 0 or more";
-    const Result<OperationId> id = tally::numbered_id(hasher, call[at + 1], *sequence);
-    if (!id) return kIdTooLong;
-    out = *id;
-    return nullptr;
-  }
-  return "ERR syntax error; allowed: ID id, or OP client seq";
+  return id ? id : kIdTooLong;
 }
 
-// Whether it left something in the table: one for which there was no room has left its time.
+// Returns true if an operation left something in the table. One without room left its time.
 bool changes(Outcome outcome) { return outcome == Outcome::applied || outcome == Outcome::full; }
 
 void refuse(Call& call, const char* error) {
-  ++statistics.tally_refused;
+  ++counts.tally_refused;
   call.refuse(error);
 }
 
-// As a change, at its place among others.
+// Names a change at a place among others, for Call::changed.
 std::uint64_t what(const Answer& answer, std::size_t place) {
   const auto value = static_cast<std::uint64_t>(answer.value.value_or(0));
   return mix(value + place) + static_cast<std::uint64_t>(answer.outcome) + 1;
@@ -157,7 +144,7 @@ void answer_one(Call& call, const Answer& answer) {
     case Outcome::applied:
     case Outcome::duplicate: {
       const bool applied = answer.outcome == Outcome::applied;
-      ++(applied ? statistics.tally_applied : statistics.tally_duplicates);
+      ++(applied ? counts.tally_applied : counts.tally_duplicates);
       call.array(2);
       if (answer.value) {
         call.integer(*answer.value);
@@ -184,31 +171,22 @@ void increment(Call& call) {
   if (!delta) return call.error(kDeltaRefused);
   const std::string_view counter = call[2];
   if (counter.size() > limits::kCounterNameBytes) return call.error(kNameTooLong);
-  const OpenKey key = call.open(1, Access::write);
-  TallyValue* value = key.get<TallyValue>();
-  std::optional<tally::Counters::Seek> seek;
-  std::optional<DrawnSecret> drawn;
-  if (value != nullptr) {
-    seek = value->table().seek(counter);
-  } else {
-    drawn.emplace();
-  }
-  // The id before the table: what is wrong makes no table.
-  Addition addition{counter, *delta, {}};
-  const Hasher& hasher = value != nullptr ? value->hasher() : drawn->hasher;
-  if (const char* const wrong = parse_id(call, 4, hasher, addition.id)) return call.error(wrong);
-  if (value == nullptr) value = make_missing(call, key, drawn->secret);
+  AddedTable table(call);
+  if (table.value() != nullptr) table.value()->table().prefetch(counter);
+  const Result<OperationId> id = parse_id(call, 4, table.hasher());
+  if (!id) return call.error(id.error());
+  TallyValue* const value = table.value_to_write();
   if (value == nullptr) return;
 
-  if (!seek) seek = value->table().seek(counter);
-  const Result<Answer> answer = value->table().add(addition, *seek, call.now_ms());
-  if (!answer) return call.error(std::string("ERR ").append(answer.error().what));
+  const Result<Answer> answer = value->table().add({counter, *delta, *id}, call.now_ms());
+  if (!answer) return call.error(answer.error());
   if (changes(answer->outcome)) call.changed(what(*answer, 0));
   answer_one(call, *answer);
 }
 
-// What TALLY.MINCRBY is asked to add. Null if all is good; what is wrong otherwise.
-const char* parse_additions(Call& call, const Hasher& hasher, std::vector<Addition>& out) {
+// Reads the additions of TALLY.MINCRBY.
+Result<std::vector<Addition>> parse_additions(const Call& call, const Hasher& hasher) {
+  const auto syntax_error = [](const char* words) { return Error{Errc::invalid, words}; };
   enum class Ids : std::uint8_t { none, each, numbered };
   std::size_t at = 3;
   Ids ids = Ids::none;
@@ -217,24 +195,25 @@ const char* parse_additions(Call& call, const Hasher& hasher, std::vector<Additi
   if (is_word(call[2], "IDS")) {
     ids = Ids::each;
   } else if (is_word(call[2], "OP")) {
-    if (call.size() < 5) return "ERR syntax error; allowed: OP client seq counter delta ...";
-    const std::optional<std::uint64_t> first = parse_count(call[4]);
-    if (!first) return "ERR a sequence is a number, 0 or more";
+    if (call.size() < 5)
+      return syntax_error("syntax error; allowed: OP client seq counter delta ...");
+    const std::optional<std::uint64_t> first = parse_unsigned(call[4]);
+    if (!first) return kBadSequence;
     ids = Ids::numbered;
     client = call[3];
     sequence = *first;
     at = 5;
   } else if (!is_word(call[2], "NOID")) {
-    return "ERR syntax error; allowed: NOID, IDS, or OP client seq";
+    return syntax_error("syntax error; allowed: NOID, IDS, or OP client seq");
   }
   const std::size_t width = ids == Ids::each ? 3 : 2;
   if (at == call.size() || (call.size() - at) % width != 0) {
-    return ids == Ids::each ? "ERR syntax error; allowed: counter delta id ..."
-                            : "ERR syntax error; allowed: counter delta ...";
+    return syntax_error(ids == Ids::each ? "syntax error; allowed: counter delta id ..."
+                                         : "syntax error; allowed: counter delta ...");
   }
   const std::size_t count = (call.size() - at) / width;
   if (ids == Ids::numbered && sequence > std::numeric_limits<std::uint64_t>::max() - count) {
-    return "ERR a sequence beyond 64 bits";
+    return Error{Errc::limit, "a sequence has at most 64 bits"};
   }
   OperationId numbered;
   if (ids == Ids::numbered) {
@@ -242,6 +221,8 @@ const char* parse_additions(Call& call, const Hasher& hasher, std::vector<Additi
     if (!id) return kIdTooLong;
     numbered = *id;
   }
+  std::vector<Addition> out;
+  out.reserve(count);
   for (; at < call.size(); at += width) {
     const std::optional<std::int64_t> delta = parse_integer(call[at + 1]);
     if (!delta) return kDeltaRefused;
@@ -256,25 +237,23 @@ const char* parse_additions(Call& call, const Hasher& hasher, std::vector<Additi
       ++numbered.sequence;
     }
   }
-  return nullptr;
+  return out;
 }
 
-// TALLY.MINCRBY key NOID counter delta ... | IDS counter delta id ... | OP client seq counter delta ...
+// TALLY.MINCRBY key NOID counter delta ... | IDS counter delta id ... | OP client seq counter delta
+// ...
 void increment_many(Call& call) {
-  const OpenKey key = call.open(1, Access::write);
-  TallyValue* value = key.get<TallyValue>();
-  std::optional<DrawnSecret> drawn;
-  if (value == nullptr) drawn.emplace();
-  const Hasher& hasher = value != nullptr ? value->hasher() : drawn->hasher;
-  std::vector<Addition> additions;
-  if (const char* const wrong = parse_additions(call, hasher, additions)) return call.error(wrong);
-  if (value == nullptr) value = make_missing(call, key, drawn->secret);
+  AddedTable table(call);
+  const Result<std::vector<Addition>> parsed = parse_additions(call, table.hasher());
+  if (!parsed) return call.error(parsed.error());
+  const std::vector<Addition>& additions = *parsed;
+  TallyValue* const value = table.value_to_write();
   if (value == nullptr) return;
 
   std::vector<Answer> answers(additions.size());
   try {
     const Result<void> added = value->table().add(additions, answers, call.now_ms());
-    if (!added) return call.error(std::string("ERR ").append(added.error().what));
+    if (!added) return call.error(added.error());
   } catch (const std::bad_alloc&) {
     const auto end = std::find_if(answers.begin(), answers.end(), [](const Answer& answer) {
       return answer.outcome == tally::kUnanswered;
@@ -300,7 +279,7 @@ void answer_value(Call& call, const std::optional<std::int64_t>& value) {
   }
 }
 
-constexpr const char* kBeyond = "ERR the value is beyond 64 bits";
+const Error kBeyond{Errc::limit, "the value does not fit into 64 bits"};
 
 // TALLY.GET key counter
 void get(Call& call) {
@@ -320,7 +299,7 @@ void get_many(Call& call) {
   for (std::size_t i = 2; i < call.size(); ++i) counters.push_back(call[i]);
   std::vector<std::optional<std::int64_t>> values(counters.size());
   if (table.value != nullptr) {
-    Result<std::vector<std::optional<std::int64_t>>> found = table.value->table().many(counters);
+    Result<std::vector<std::optional<std::int64_t>>> found = table.value->table().get(counters);
     if (!found) return call.error(kBeyond);
     values = std::move(*found);
   }
@@ -328,10 +307,9 @@ void get_many(Call& call) {
   for (const std::optional<std::int64_t>& value : values) answer_value(call, value);
 }
 
-// A range of names as in ZRANGEBYLEX: - and + are the ends, [a is with a, (a without.
+// A range of names as in ZRANGEBYLEX: - and + are the ends, [a includes a, (a excludes it.
 class Range {
  public:
-  // Whether `min` and `max` are such.
   bool parse(std::string_view min, std::string_view max) {
     if (min == "+" || max == "-") {
       empty_ = true;
@@ -396,7 +374,7 @@ void range(Call& call) {
   call.end_map();
 }
 
-// Of [min max] at the end of a command. False if that was answered with an error.
+// Reads [min max] at the end of a command. Returns false after an error.
 bool parse_range(Call& call, Range& names) {
   if (call.size() == 2) return true;
   if (call.size() == 4 && names.parse(call[2], call[3])) return true;
@@ -449,123 +427,113 @@ void remove(Call& call) {
 void info(Call& call) {
   const ReadTable table(call);
   if (table.answered) return;
-  if (table.value == nullptr) return call.error("ERR not found");
-  const Recogniser& recogniser = table.value->table().recogniser();
-  const Recogniser::Goal& goal = recogniser.goal();
-  const Promise promise = recogniser.promise();
-  const WindowCounts counts = recogniser.counts();
-  const auto number = [&](const char* name, std::uint64_t value) {
-    call.text(name);
-    call.integer(static_cast<std::int64_t>(value));
-  };
-  const auto real = [&](const char* name, double value) {
-    call.text(name);
-    call.number(value);
-  };
-  call.map(15);
-  number("Counters", table.value->table().sum({}).count);
-  number("Window", static_cast<std::uint64_t>(goal.window_ms));
-  call.text("Recognition");
-  call.text(goal.kind == Recogniser::Kind::exact ? "exact" : "filter");
-  real("Error rate", goal.kind == Recogniser::Kind::exact ? 0 : goal.fpr);
-  real("Error rate now", recogniser.false_positive_rate());
-  real("Expected under-count", recogniser.expected_undercount());
-  number("Capacity", goal.ids);
-  call.text("Max bytes");
-  goal.max_bytes == kNoCap ? call.null() : call.integer(static_cast<std::int64_t>(goal.max_bytes));
-  call.text("On full");
-  call.text(text_of(goal.when_full));
-  number("Size", table.value->bytes());
-  number("Recogniser size", recogniser.bytes());
-  number("Last change", static_cast<std::uint64_t>(recogniser.now()));
-  number("Recognised since", static_cast<std::uint64_t>(promise.kept_from_ms));
-  number("Refused", counts.refused + counts.stale);
-  number("Forgotten early", counts.forgotten_early);
+  if (table.value == nullptr) return call.error(kNotFound);
+  const tally::TableInfo info = table.value->table().info();
+  const Recognition& goal = info.recognition;
+  const WindowCounts& counts = info.counts;
+  answer_info(call, {{"Counters", static_cast<std::uint64_t>(table.value->table().sum({}).count)},
+                     {"Window", static_cast<std::uint64_t>(goal.window_ms)},
+                     {"Recognition", name_of(goal.kind)},
+                     {"Error rate", goal.kind == Recognition::Kind::exact ? 0 : goal.fpr},
+                     {"Error rate now", info.false_positive_rate},
+                     {"Expected under-count", info.expected_undercount},
+                     {"Capacity", goal.ids},
+                     {"Max bytes", goal.max_bytes, kNoCap},
+                     {"On full", text_of(goal.on_full)},
+                     {"Size", table.value->bytes()},
+                     {"Recogniser size", info.recogniser_bytes},
+                     {"Last change", static_cast<std::uint64_t>(info.now_ms)},
+                     {"Recognised since", static_cast<std::uint64_t>(info.promise.kept_from_ms)},
+                     {"Refused", counts.refused + counts.stale},
+                     {"Forgotten early", counts.forgotten_early}});
 }
 
 }  // namespace
 
 std::span<const host::Command> tally_commands() {
   static const std::array kCommands = {
-      command<create_table>({
-          .name = "TALLY.CREATE",
-          .syntax = "key [WINDOW duration] [ERROR error] [EXACT] [CAPACITY n] [MAXBYTES bytes] "
-                    "[ONFULL <REFUSE | FORGET>]",
-          .effect = Effect::writes,
-          .summary = "Makes a table of counters, and says how it recognises retries",
+      command<reserve<TallyFamily>>({
+          .name = "TALLY.RESERVE",
+          .syntax = "key [WINDOW duration] [ERROR error] [CAPACITY n] [EXACT | FILTER] "
+                    "[MAXBYTES bytes] [ONFULL <REFUSE | FORGET>]",
+          .kind = CommandKind::writes,
+          .summary = "Makes a table of counters, and sets how it recognises retries",
           .reply = "OK",
       }),
       command<increment>({
           .name = "TALLY.INCRBY",
           .syntax = "key counter delta [ID id | OP client seq]",
-          .effect = Effect::writes,
+          .kind = CommandKind::writes,
           .summary = "Adds to a counter, once for each operation id",
-          .reply = "array of the value and `applied` or `duplicate`",
+          .reply = "array: the value, and `applied` or `duplicate`",
       }),
       command<increment_many>({
           .name = "TALLY.MINCRBY",
           .syntax = "key <NOID <counter delta> ... | IDS <counter delta id> ... | "
                     "OP client seq <counter delta> ...>",
-          .effect = Effect::writes,
-          .summary = "Adds to many counters, once for each operation id; the i-th of OP has the "
-                     "number seq + i",
+          .kind = CommandKind::writes,
+          .summary =
+              "Adds to many counters, once for each operation id; with OP the i-th addition has "
+              "the number seq + i, from i = 0",
           .complexity = "O(N) with the number of counters",
-          .reply = "array with an answer of TALLY.INCRBY for each, or an error in its place",
+          .reply = "array with the reply of TALLY.INCRBY, or an error, for each",
       }),
       command<get>({
           .name = "TALLY.GET",
           .syntax = "key counter",
-          .effect = Effect::reads,
-          .summary = "The value of a counter",
+          .kind = CommandKind::reads,
+          .summary = "Returns the value of a counter",
           .reply = "integer, or null if there is no such counter",
       }),
       command<get_many>({
           .name = "TALLY.MGET",
           .syntax = "key counter ...",
-          .effect = Effect::reads,
-          .summary = "The values of many counters",
+          .kind = CommandKind::reads,
+          .summary = "Returns the values of many counters",
           .complexity = "O(N) with the number of counters",
           .reply = "array of integers and nulls",
       }),
       command<range>({
           .name = "TALLY.RANGE",
           .syntax = "key min max [LIMIT n]",
-          .effect = Effect::reads,
+          .kind = CommandKind::reads,
           .pace = Pace::slow,
-          .summary = "Counters in the order of their names, and their values; min and max as in "
-                     "ZRANGEBYLEX",
+          .summary =
+              "Returns counters and their values in the order of their names; min and max as in "
+              "ZRANGEBYLEX",
           .complexity = "O(log N + M) with N counters in the table and M in the answer",
           .reply = "map of counters and values",
       }),
       command<sum>({
           .name = "TALLY.SUM",
           .syntax = "key [min max]",
-          .effect = Effect::reads,
-          .summary = "The sum over all counters, or those of a range",
+          .kind = CommandKind::reads,
+          .summary = "Returns the sum over all counters, or over a range",
           .complexity = "O(log N) with the number of counters",
           .reply = "integer",
       }),
       command<count>({
           .name = "TALLY.COUNT",
           .syntax = "key [min max]",
-          .effect = Effect::reads,
-          .summary = "How many counters there are, or are in a range",
+          .kind = CommandKind::reads,
+          .summary = "Returns the number of counters, of all or of a range",
           .complexity = "O(log N) with the number of counters",
           .reply = "integer",
       }),
       command<remove>({
           .name = "TALLY.DEL",
           .syntax = "key counter ...",
-          .effect = Effect::frees,
-          .summary = "Takes counters out of the table; what is remembered of ids stays",
+          .kind = CommandKind::frees,
+          .summary = "Removes counters from the table; the ids stay remembered",
           .complexity = "O(N) with the number of counters",
-          .reply = "integer: how many there were",
+          .reply = "integer: how many counters were removed",
       }),
       command<info>({
           .name = "TALLY.INFO",
           .syntax = "key",
-          .effect = Effect::reads,
-          .summary = "What a table promises, and how it stands: its error, window and memory",
+          .kind = CommandKind::reads,
+          .summary =
+              "Returns what a table promises and its present state: error, window and memory",
           .reply = "map",
       }),
   };

@@ -1,11 +1,10 @@
-// All memory of the module comes from the server's allocator: it counts in used_memory, against
-// maxmemory and in MEMORY STATS, and its allocator can defragment it. This file belongs into
-// semel.so alone.
+// All memory of the module comes from the server's allocator. So it counts in used_memory, against
+// maxmemory and in MEMORY STATS, and the server can defragment it. Only semel.so has this file.
 //
-// Before the server's functions are known (static initialisers), a small buffer stands in, which is
-// never given back. Memory that the server does not have is std::bad_alloc. So is a block that is
-// larger than the machine or its container: the system would promise it, and end the server once it is
-// used.
+// Static initialisers run before the server's functions are known. A small buffer serves them, and
+// is never freed. If the server has no memory, operator new throws std::bad_alloc. It also does so
+// for a block that is larger than the machine or its container: the system would promise it, and
+// kill the server once it is used.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -20,7 +19,7 @@
 #include "module/host/machine_memory.h"
 #include "module/host/reserve.h"
 #include "semel/core/assert.h"
-#include "semel/core/zeroed.h"
+#include "semel/core/internal/zeroed.h"
 
 namespace {
 
@@ -73,9 +72,11 @@ bool is_aligned(const void* block, std::size_t align) {
   return (reinterpret_cast<std::uintptr_t>(block) & (align - 1)) == 0;
 }
 
-// Whether blocks of whole lines begin on a line, as those of jemalloc do. The C library's do not.
+// Returns true if blocks of whole cache lines begin on a line. They do with jemalloc, and not with
+// the C library.
 bool gives_lines() {
-  constexpr std::size_t kSizes = 16, kOfEach = 8;  // side by side: one may lie on a line by chance
+  constexpr std::size_t kSizes = 16,
+                        kOfEach = 8;  // several, because one may begin on a line by chance
   std::array<void*, kSizes * kOfEach> samples{};
   bool all = true;
   for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -87,15 +88,15 @@ bool gives_lines() {
   return all;
 }
 
-// Whether such a block is handed out as it is. Otherwise a table of 2^n bytes would be a little larger
-// than that, and the allocator would round it up by a fifth.
+// Returns true if such a block can be returned as it is. With extra room for its alignment, a table
+// of 2^n bytes would become a little larger, and the allocator would round it up by a fifth.
 bool needs_no_room(std::size_t align) {
   static const bool kGivesLines = gives_lines();
   return align <= kLine && kGivesLines;
 }
 
-// The server's allocator takes no alignment. Where it does not keep it by itself, the block begins up to
-// `align` bytes before what is handed out, and its address stands in the word before that.
+// The server's allocator takes no alignment. Where it does not align by itself, the block begins up
+// to `align` bytes before the returned address, and the word before that holds the block's address.
 void* allocate_aligned(std::size_t size, std::size_t align) {
   if (TryAlloc != nullptr && needs_no_room(align)) {
     if (size > SIZE_MAX - kLine) throw std::bad_alloc();
@@ -122,10 +123,10 @@ void give_back_aligned(void* aligned, std::size_t align) noexcept {
 
 namespace semel {
 
-// What is large is given back to the system, page by page, and comes anew when it is used; the server's
-// allocators have private memory of the system's. Locked memory is not taken back: then zeros are
-// written.
-void* allocate_zeroed(std::size_t bytes, std::size_t align) {
+// The pages of a large block are returned to the system, which provides zeroed ones when they are
+// used: the server's allocators have private memory. If the system does not take the pages, because
+// they are locked, zeros are written.
+void* core_internal::allocate_zeroed(std::size_t bytes, std::size_t align) {
   auto* const memory = static_cast<std::byte*>(allocate_aligned(bytes, align));
   static const auto kPage = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   const std::size_t before = -reinterpret_cast<std::uintptr_t>(memory) & (kPage - 1);
@@ -138,7 +139,8 @@ void* allocate_zeroed(std::size_t bytes, std::size_t align) {
   return memory;
 }
 
-void release_zeroed(void* memory, std::size_t /*bytes*/, std::size_t align) noexcept {
+void core_internal::release_zeroed(void* memory, std::size_t /*bytes*/,
+                                   std::size_t align) noexcept {
   give_back_aligned(memory, align);
 }
 
@@ -152,7 +154,7 @@ void* operator new(std::size_t size, std::align_val_t align) {
 void* operator new[](std::size_t size, std::align_val_t align) {
   return allocate_aligned(size, static_cast<std::size_t>(align));
 }
-// For those who ask without exceptions, such as std::inplace_merge.
+// For callers without exceptions, such as std::inplace_merge.
 void* operator new(std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
   try {
     return allocate(size);

@@ -23,20 +23,20 @@ bool find(GetApi get_api, const char* name, Function*& function) {
 
 }  // namespace
 
-const char* resolve(Ctx* ctx) {
+bool resolve(Ctx* ctx) {
   // The first word of a context is the function that finds the others.
   GetApi get_api = nullptr;
   std::memcpy(&get_api, reinterpret_cast<const char*>(ctx), sizeof(get_api));
 
 #define SEMEL_HOST_FIND(result, name, arguments) \
-  if (!find(get_api, "RedisModule_" #name, name)) return #name;
+  if (!find(get_api, "RedisModule_" #name, name)) return false;
   SEMEL_HOST_FUNCTIONS(SEMEL_HOST_FIND)
 #undef SEMEL_HOST_FIND
 
 #define SEMEL_HOST_TRY(result, name, arguments) find(get_api, "RedisModule_" #name, name);
   SEMEL_HOST_LATER_FUNCTIONS(SEMEL_HOST_TRY)
 #undef SEMEL_HOST_TRY
-  return nullptr;
+  return true;
 }
 
 }  // namespace semel::host::api

@@ -1,20 +1,19 @@
-// The module API of Redis 7.0, Redis 7.2 and later, and Valkey: the part that Semel uses.
+// The part of the module API of Redis 7.0, Redis 7.2 and later, and Valkey that Semel uses.
 //
-// Debian ships no header of it, and none is needed: a server hands each module a function that finds
-// all others by name. Names, numbers and layouts here are the server's; it keeps them stable across
-// versions. What came after Redis 7.0 is null where the server does not have it.
+// Debian ships no header of it. None is needed: a server hands each module a function that finds
+// all others by name. Names, numbers and layouts here are the server's, which keeps them stable
+// across versions. A function that came after Redis 7.0 is null where the server does not have it.
 //
-// Only module/host calls it.
+// Only the sources of module/host, and headers that stay there, include this.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "module/host/handles.h"
+
 namespace semel::host::api {
 
-struct Ctx;
-struct String;
-struct Key;
 struct Io;
 struct Type;
 struct Digest;
@@ -28,28 +27,28 @@ struct CallReply;
 inline constexpr int kOk = 0, kErr = 1;
 inline constexpr int kApiVersion = 1;
 
-// Of OpenKey.
+// For OpenKey.
 inline constexpr int kRead = 1 << 0, kWrite = 1 << 1;
-// Of KeyType.
+// From KeyType.
 inline constexpr int kKeyEmpty = 0;
-// Of GetContextFlags.
+// From GetContextFlags.
 inline constexpr int kFlagLua = 1 << 0, kFlagMulti = 1 << 1, kFlagReplica = 1 << 3;
 inline constexpr int kFlagEvicts = 1 << 9, kFlagOutOfMemory = 1 << 10;
 inline constexpr int kFlagReplicated = 1 << 12, kFlagLoading = 1 << 13;
 inline constexpr int kFlagDenyBlocking = 1 << 21, kFlagResp3 = 1 << 22;
-// Of CallReplyType.
+// From CallReplyType.
 inline constexpr int kReplyError = 1;
-// Of NotifyKeyspaceEvent.
+// For NotifyKeyspaceEvent.
 inline constexpr int kNotifyModule = 1 << 13;
-// Of SetModuleOptions.
+// For SetModuleOptions.
 inline constexpr int kHandleIoErrors = 1 << 0, kNoImplicitSignal = 1 << 1;
-// Of the Register...Config functions.
+// For the Register...Config functions.
 inline constexpr unsigned kConfigImmutable = 1u << 0;
-// Of SubscribeToServerEvent.
+// For SubscribeToServerEvent.
 inline constexpr std::uint64_t kEventRole = 0, kEventLoading = 3, kEventReplica = 6, kEventCron = 8;
 inline constexpr std::uint64_t kEventForkChild = 13, kEventConfig = 16;
 inline constexpr std::uint64_t kLoadingEnded = 3;  // of kEventLoading
-// Of ReplyWithArray and ReplyWithMap: the length is told at the end.
+// For ReplyWithArray and ReplyWithMap: the length comes at the end.
 inline constexpr long kPostponed = -1;
 
 using CommandFn = int (*)(Ctx*, String**, int);
@@ -77,7 +76,7 @@ struct TypeMethods {
   void* copy2 = nullptr;
 };
 
-// What COMMAND DOCS tells of an argument.
+// The type of an argument in COMMAND DOCS.
 enum class ArgumentType : int {
   string = 0,
   integer = 1,
@@ -241,7 +240,7 @@ using ApplyFn = int (*)(Ctx*, void* data, String** error);
      int (*)(const char*, String*, void*, String**), ApplyFn, void*))                            \
   X(int, LoadConfigs, (Ctx*))
 
-// Of servers after Redis 7.0.
+// Functions of servers after Redis 7.0.
 #define SEMEL_HOST_LATER_FUNCTIONS(X)         \
   X(int, AddACLCategory, (Ctx*, const char*)) \
   X(int, SetCommandACLCategories, (Command*, const char*))
@@ -251,8 +250,8 @@ SEMEL_HOST_FUNCTIONS(SEMEL_HOST_DECLARE)
 SEMEL_HOST_LATER_FUNCTIONS(SEMEL_HOST_DECLARE)
 #undef SEMEL_HOST_DECLARE
 
-// Finds all functions through the context that OnLoad got. The name of the first one that the
-// server should have and has not; null if none is missing.
-const char* resolve(Ctx* ctx);
+// Finds all functions through the context that OnLoad got. Returns false if the server lacks one
+// that Redis 7.0 has.
+bool resolve(Ctx* ctx);
 
 }  // namespace semel::host::api

@@ -4,12 +4,29 @@
 #include <charconv>
 #include <ctime>
 #include <stdexcept>
+#include <vector>
 
+#include "module/host/api.h"
 #include "module/host/listeners.h"
 #include "module/host/string.h"
 #include "module/host/type.h"
 
 namespace semel::host {
+namespace {
+
+std::string_view view(const api::String* string) {
+  std::size_t length = 0;
+  const char* const text = api::StringPtrLen(string, &length);
+  return {text, length};
+}
+
+}  // namespace
+
+OpenKey::~OpenKey() {
+  if (key_ != nullptr) api::CloseKey(key_);
+}
+
+bool OpenKey::empty() const { return key_ == nullptr || api::KeyType(key_) == api::kKeyEmpty; }
 
 Value* OpenKey::any() const {
   return key_ != nullptr && is_ours(api::ModuleTypeGetType(key_))
@@ -26,11 +43,27 @@ void OpenKey::set(const TypeSpec& type, std::unique_ptr<Value> value) const {
   api::ModuleTypeSetValue(key_, handle_of(type), value.release());
 }
 
-// As of the last tick of the kernel, a few milliseconds ago at most: a twentieth of a command is saved.
+std::string_view Call::operator[](std::size_t index) const { return view(argument(index)); }
+
+void Call::arguments(std::size_t first, std::span<std::string_view> out) const {
+  for (std::string_view& text : out) text = view(argument(first++));
+}
+
+bool Call::resp3() const { return (api::GetContextFlags(ctx_) & api::kFlagResp3) != 0; }
+
+// The coarse clock is a few milliseconds late at most, and saves a twentieth of a command.
 TimeMs Call::clock_ms() {
   timespec now;
   clock_gettime(CLOCK_REALTIME_COARSE, &now);
   return TimeMs{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
+void Call::random(std::span<std::uint8_t> bytes) {
+  api::GetRandomBytes(bytes.data(), bytes.size());
+}
+
+OpenKey Call::open(api::String* key, Access access) {
+  return {api::OpenKey(ctx_, key, access == Access::write ? api::kRead | api::kWrite : api::kRead)};
 }
 
 OpenKey Call::open(std::string_view key, Access access) {
@@ -39,7 +72,7 @@ OpenKey Call::open(std::string_view key, Access access) {
 }
 
 void Call::effect(std::span<const std::string_view> command) {
-  if (replayed_) return;  // its own effect is on its way
+  if (replayed_) return;  // the primary sent this effect too
   sent_effects_ = true;
   if (!someone_listens()) {
     api::ReplicateVerbatim(ctx_);
@@ -51,7 +84,7 @@ void Call::effect(std::span<const std::string_view> command) {
     held.emplace_back(ctx_, word);
     words.push_back(held.back().get());
   }
-  constexpr long long kOneChange = 1;  // the witness of whoever says changed() once
+  constexpr long long kOneChange = 1;  // the witness of a command that calls changed() once
   api::Replicate(ctx_, "SEMEL.AT", "llv", static_cast<long long>(now_ms()), kOneChange,
                  words.data(), words.size());
 }
@@ -66,8 +99,54 @@ void Call::notify(std::string_view key, const char* event) {
   api::NotifyKeyspaceEvent(ctx_, api::kNotifyModule, event, name.get());
 }
 
+void Call::simple(const char* word) {
+  owe(0);
+  api::ReplyWithSimpleString(ctx_, word);
+}
+
+void Call::integer(std::int64_t value) {
+  owe(0);
+  api::ReplyWithLongLong(ctx_, value);
+}
+
+void Call::boolean(bool value) {
+  owe(0);
+  api::ReplyWithBool(ctx_, value ? 1 : 0);
+}
+
+void Call::booleans(std::span<const bool> values) {
+  for (const bool value : values) boolean(value);
+}
+
+void Call::text(std::string_view value) {
+  owe(0);
+  api::ReplyWithStringBuffer(ctx_, value.data(), value.size());
+}
+
+void Call::null() {
+  owe(0);
+  api::ReplyWithNull(ctx_);
+}
+
+void Call::array(std::size_t size) {
+  owe(size);
+  api::ReplyWithArray(ctx_, static_cast<long>(size));
+}
+
+void Call::map(std::size_t size) {
+  owe(2 * size);
+  api::ReplyWithMap(ctx_, static_cast<long>(size));
+}
+
+void Call::error(const char* text) {
+  owe(0);
+  api::ReplyWithError(ctx_, text);
+}
+
+void Call::error(const Error& error) { this->error("ERR " + error.message()); }
+
 void Call::number(double value) {
-  value += 0.0;  // which makes -0 a plain 0
+  value += 0.0;  // makes -0 a plain 0
   if (resp3()) {
     owe(0);
     api::ReplyWithDouble(ctx_, value);
@@ -82,8 +161,14 @@ void Call::wrong_type() {
   error("WRONGTYPE Operation against a key holding the wrong kind of value");
 }
 
+void Call::wrong_arity() {
+  owe(0);
+  api::WrongArity(ctx_);
+}
+
 void Call::begin_map() {
-  if (owed_ != 1 || map_parts_) throw std::logic_error("a map in the middle of an answer");
+  if (owed_ != 1 || map_parts_)
+    throw std::logic_error("a handler began a map in the middle of an answer");
   owed_ = 0;
   map_parts_ = 0;
   api::ReplyWithMap(ctx_, api::kPostponed);
@@ -91,19 +176,21 @@ void Call::begin_map() {
 
 void Call::end_map() {
   if (!map_parts_ || owed_ != 0 || *map_parts_ % 2 != 0) {
-    throw std::logic_error("the end of a map that is not open, or of half a pair");
+    throw std::logic_error("a handler ended a map that is not open, or that lacks a value");
   }
   api::ReplySetMapLength(ctx_, static_cast<long>(*map_parts_ / 2));
   map_parts_.reset();
 }
 
 void Call::begin_part() {
-  if (!map_parts_) throw std::logic_error("a second answer to one command");
+  if (!map_parts_) throw std::logic_error("a handler gave a second answer");
   ++*map_parts_;
   owed_ = 1;
 }
 
-void Call::no_such_argument() { throw std::logic_error("an argument that is not there"); }
+void Call::no_such_argument() {
+  throw std::logic_error("a handler read an argument that is not there");
+}
 
 void Call::settle(const char* text) {
   while (owed_ > 0) error(text);

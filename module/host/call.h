@@ -1,21 +1,20 @@
-// Call: one call of one of our commands: its arguments, its time, its keys, and its answer.
+// Call: one call of one of our commands, with its arguments, its time, its keys and its answer.
 //
 // Contract  A handler reads the arguments, looks at the keys, changes values, and answers, in this
-//           order: nothing is changed before all arguments are found good, and nothing can fail once
-//           the answer has begun. It says changed() if it changed something: then, and only then, the
-//           command goes to replicas and AOF, with its time, and watchers of the key are told. What
-//           goes there is what happened: happened() leaves out what did not.
+//           order. It changes nothing before all arguments are checked, and nothing can fail after
+//           the answer has begun. It calls changed() if it changed something. Then, and only then,
+//           the command goes to replicas and to the AOF, with its time, and clients that watch the
+//           key are told. happened() leaves out the arguments that changed nothing.
 // Memory    A handler that throws std::bad_alloc has changed nothing but the time of the value
-//           (module/host/reserve.h); replicas hear of that.
-// Time      now_ms() is the time of the call: that of this machine, or of the primary when the call
-//           is an effect that comes from a primary or an AOF file (replayed()). A replica therefore does
-//           the same as its primary did. Limits of the configuration are not checked again then.
-// Answers   One, of any shape; an array of n takes n further answers, a map of n takes 2n. In RESP2 a
-//           map is an array, a boolean 0 or 1.
-// Mistakes  A client gets one answer whatever a handler does. An argument that is not there and an
-//           answer that is not owed throw std::logic_error, and reach the server in no build;
-//           answers that are missing at the end are filled in with an error. A handler that errs
-//           fails alone.
+//           (module/host/reserve.h). Replicas hear of that time.
+// Time      now_ms() is the time of the call. If the call is an effect that comes from a primary or
+//           from an AOF file (replayed()), it is the time of the primary. So a replica does the
+//           same as its primary did. Limits of the configuration are not checked again for effects.
+// Answers   A handler gives one answer, of any shape. An array of n takes n further answers, a map
+//           of n takes 2n. In RESP2 a map is an array, and a boolean is 0 or 1.
+// Mistakes  A client gets one answer whatever a handler does. A handler that reads an argument that
+//           is not there, or gives an answer that is not owed, gets a std::logic_error. The server
+//           never sees either. Answers that are missing at the end are filled in with an error.
 #pragma once
 
 #include <concepts>
@@ -28,9 +27,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "module/host/api.h"
+#include "module/host/handles.h"
 #include "module/host/value.h"
 #include "semel/core/clock.h"
 
@@ -38,30 +36,28 @@ namespace semel::host {
 
 class Job;
 
-// The answer to a client where a handler errs.
+// The answer if a handler makes a mistake.
 inline constexpr const char* kInternal = "ERR internal error, see the log of the server";
-// And where the server has no memory for it.
+// The answer if the server has no memory for a command.
 inline constexpr const char* kNoMemory = "OOM the server has no memory for this command";
 
 enum class Access : std::uint8_t { read, write };
 
-// A key that is open for the time of a call.
+// A key that is open during a call.
 class OpenKey {
  public:
   OpenKey(api::Key* key) : key_(key) {}
   OpenKey(OpenKey&& other) noexcept : key_(std::exchange(other.key_, nullptr)) {}
   OpenKey& operator=(OpenKey&&) = delete;
-  ~OpenKey() {
-    if (key_ != nullptr) api::CloseKey(key_);
-  }
+  ~OpenKey();
 
-  bool empty() const { return key_ == nullptr || api::KeyType(key_) == api::kKeyEmpty; }
-  // Null if the key is empty or holds something else. V has static const TypeSpec kType.
+  bool empty() const;
+  // Returns null if the key is empty or holds something else. V has `static const TypeSpec kType`.
   template <std::derived_from<Value> V>
   V* get() const {
     return static_cast<V*>(get(V::kType));
   }
-  // Of whichever of our types; null if there is none.
+  // Returns the value, whichever of our types it has, or null if there is none.
   Value* any() const;
   // REQUIRES: opened to write.
   template <std::derived_from<Value> V>
@@ -82,109 +78,82 @@ class Call {
  public:
   Call(api::Ctx* ctx, std::span<api::String* const> arguments) : ctx_(ctx), args_(arguments) {}
 
-  // Arguments: 0 is the name of the command.
+  // Arguments. Argument 0 is the name of the command.
   std::size_t size() const { return args_.size(); }
-  std::string_view operator[](std::size_t index) const {
-    std::size_t length = 0;
-    const char* const text = api::StringPtrLen(argument(index), &length);
-    return {text, length};
-  }
+  std::string_view operator[](std::size_t index) const;
+  // Fills `out` with the arguments from `first` on.
+  void arguments(std::size_t first, std::span<std::string_view> out) const;
 
   TimeMs now_ms() const {
     if (!now_ms_) now_ms_ = clock_ms();
     return *now_ms_;
   }
   bool replayed() const { return replayed_; }
-  bool resp3() const { return (api::GetContextFlags(ctx_) & api::kFlagResp3) != 0; }
+  bool resp3() const;
 
   OpenKey open(std::size_t index, Access access) { return open(argument(index), access); }
-  // By name, for a job, whose call has no arguments.
+  // Opens a key by its name. For a job, whose call has no arguments.
   OpenKey open(std::string_view key, Access access);
 
-  // Something changed. The key is the first one of the command. `what` tells one change from another:
-  // a replica to which something else happens is not like its primary (SEMEL.AT).
+  // Says that the first key of the command changed. `what` tells one change from another: a replica
+  // that computes another `what` is not like its primary (SEMEL.AT).
   void changed(std::uint64_t what = 1) {
     changed_ = true;
     witness_ = witness_ * kWitnessFactor + what;
   }
   bool has_changed() const { return changed_; }
-  // An effect of its own, before that of the command: a command with its arguments, the key first.
-  // Something changed, then.
+  // Sends replicas and the AOF another command, before this one: its name and arguments, the key
+  // first. It implies a change.
   void effect(std::initializer_list<std::string_view> command) {
     effect(std::span<const std::string_view>(command.begin(), command.size()));
   }
   void effect(std::span<const std::string_view> command);
-  // Only the first so many arguments, the name included, say what happened: the others were refused
-  // for a reason that is not in the value, such as a limit or want of memory.
+  // Sends only so many arguments, the name included. The others were refused for a reason that is
+  // not in the value, such as a limit of the configuration or lack of memory.
   void happened(std::size_t arguments) { happened_ = arguments; }
-  // The command itself does not go to replicas and AOF: its effect() says it all.
+  // Does not send the command itself: its effect() says it all.
   void only_effects() { only_effects_ = true; }
-  // No keyspace event tells of this call: one of another tells of both.
+  // Publishes no keyspace event for this call: the event of another call covers both.
   void silent() { silent_ = true; }
-  // For a job, whose call has no arguments: tells those who watch or track a key that it has changed,
-  // and those who listen to events.
+  // For a job, whose call has no arguments. signal() tells clients that watch or track a key that
+  // it has changed. notify() publishes a keyspace event.
   void signal(std::string_view key);
   void notify(std::string_view key, const char* event);
 
-  // Random bytes, for what must differ between keys and servers: secrets and tags.
-  static void random(std::span<std::uint8_t> bytes) {
-    api::GetRandomBytes(bytes.data(), bytes.size());
-  }
+  // Fills `bytes` for something that must differ between keys and servers: secrets and tags.
+  static void random(std::span<std::uint8_t> bytes);
 
   // Answers.
   void ok() { simple("OK"); }
-  void simple(const char* word) {
-    owe(0);
-    api::ReplyWithSimpleString(ctx_, word);
-  }
-  void integer(std::int64_t value) {
-    owe(0);
-    api::ReplyWithLongLong(ctx_, value);
-  }
-  void boolean(bool value) {
-    owe(0);
-    api::ReplyWithBool(ctx_, value ? 1 : 0);
-  }
+  void simple(const char* word);
+  void integer(std::int64_t value);
+  void boolean(bool value);
+  void booleans(std::span<const bool> values);
   void number(double value);  // in RESP2 the shortest text that reads as the same number
-  void text(std::string_view value) {
-    owe(0);
-    api::ReplyWithStringBuffer(ctx_, value.data(), value.size());
-  }
-  void bytes(ByteView value) { text({reinterpret_cast<const char*>(value.data()), value.size()}); }
-  void null() {
-    owe(0);
-    api::ReplyWithNull(ctx_);
-  }
-  void array(std::size_t size) {
-    owe(size);
-    api::ReplyWithArray(ctx_, static_cast<long>(size));
-  }
-  void map(std::size_t size) {
-    owe(2 * size);
-    api::ReplyWithMap(ctx_, static_cast<long>(size));
-  }
-  // With its code in front: "ERR ...", "WRONGTYPE ...".
-  void error(const char* text) {
-    owe(0);
-    api::ReplyWithError(ctx_, text);
-  }
+  void text(std::string_view value);
+  void bytes(ByteView value) { text(text_of(value)); }
+  void null();
+  void array(std::size_t size);
+  void map(std::size_t size);
+  // `text` begins with its code: "ERR ...", "WRONGTYPE ...".
+  void error(const char* text);
   void error(const std::string& text) { error(text.c_str()); }
-  // An error that belongs to what happened: an effect meets it again, and a replica that answered
-  // its primary with an error would log that, or end itself (propagation-error-behavior). It gives
-  // null.
+  // Answers with the words of an error, after "ERR ".
+  void error(const Error& error);
+  // Answers with an error that is a part of what happened. An effect meets the same error again and
+  // answers null: a replica that answered its primary with an error would log that, or end itself
+  // (propagation-error-behavior).
   void refuse(const char* text) { replayed_ ? null() : error(text); }
   void wrong_type();
-  void wrong_arity() {
-    owe(0);
-    api::WrongArity(ctx_);
-  }
-  // A map whose size is not known before: all answers until end_map() belong to it. It is the whole
+  void wrong_arity();
+  // A map whose size is not known before. All answers until end_map() belong to it. It is the whole
   // answer, or the last part of it.
   void begin_map();
   void end_map();
 
-  // Work that may take long: in steps, between which the server serves others, while the client
-  // waits; at once where a client cannot wait (MULTI, scripts, effects). The job answers.
+  // Starts work that may take long. It runs in steps, between which the server serves other clients
+  // while this one waits. It runs at once where a client cannot wait: in MULTI, scripts and
+  // effects. The job answers.
   void start(std::unique_ptr<Job> job);
 
  private:
@@ -194,14 +163,11 @@ class Call {
 
   static constexpr std::uint64_t kWitnessFactor = 0x9e37'79b9'7f4a'7c15;
 
-  // The same, at a time that was handed in.
+  // Makes the call of an effect, at the time that came with it.
   Call(api::Ctx* ctx, std::span<api::String* const> arguments, TimeMs now_ms)
       : ctx_(ctx), args_(arguments), now_ms_(now_ms), replayed_(true) {}
 
-  OpenKey open(api::String* key, Access access) {
-    return {
-        api::OpenKey(ctx_, key, access == Access::write ? api::kRead | api::kWrite : api::kRead)};
-  }
+  OpenKey open(api::String* key, Access access);
   static TimeMs clock_ms();
 
   api::String* argument(std::size_t index) const {
@@ -218,7 +184,7 @@ class Call {
   bool complete() const { return owed_ == 0 && !map_parts_; }
   // Gives `error` for every answer that is still owed.
   void settle(const char* error);
-  // Another call answers this client, or there is none.
+  // Another call answers this client, or there is no client.
   void owes_nothing() { owed_ = 0; }
 
   api::Ctx* ctx_;
@@ -231,8 +197,8 @@ class Call {
   bool silent_ = false;
   std::uint64_t witness_ = 0;
   std::size_t happened_ = SIZE_MAX;
-  std::size_t owed_ = 1;  // answers, or within an open map those of its current part
-  std::optional<std::size_t> map_parts_;  // of a map that is open: keys and values so far
+  std::size_t owed_ = 1;                  // answers; within an open map those of its current part
+  std::optional<std::size_t> map_parts_;  // keys and values so far of the map that is open
 };
 
 }  // namespace semel::host

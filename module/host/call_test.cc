@@ -1,5 +1,4 @@
-// Call: whatever a handler does, its client gets one answer, and no argument is read that is not
-// there.
+// Call: whatever a handler does, its client gets one answer, and missing arguments are never read.
 #include "module/host/call.h"
 
 #include <gtest/gtest.h>
@@ -23,18 +22,18 @@ using Words = FakeHost::Words;
 std::function<void(Call&)> behaviour;
 void behave(Call& call) { behaviour(call); }
 
-// Returns what the client of a handler gets, which is loaded and called as a server does that.
+// Returns what the client of a handler gets. The handler is loaded and called as by a server.
 Words answers(std::function<void(Call&)> handler) {
   static const std::array kRows = {command<behave>({
       .name = "TEST.BEHAVE",
       .syntax = "key",
-      .effect = Effect::reads,
+      .kind = CommandKind::reads,
       .summary = "",
       .reply = "",
   })};
   FakeHost host({"TEST.BEHAVE", "key"});
-  static const std::string kWrong = CommandTable({kRows}).load(nullptr, {});
-  EXPECT_EQ(kWrong, "");
+  static const Result<void> kLoaded = CommandTable({kRows}).load(nullptr, {});
+  EXPECT_TRUE(kLoaded);
   behaviour = std::move(handler);
   std::vector<api::String*> arguments(host.arguments().begin(), host.arguments().end());
   kRows[0].entry(nullptr, arguments.data(), static_cast<int>(arguments.size()));

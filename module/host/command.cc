@@ -1,13 +1,14 @@
 #include "module/host/command.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <exception>
 #include <list>
+#include <map>
 #include <new>
 #include <optional>
 
+#include "module/host/api.h"
 #include "module/host/listeners.h"
 #include "module/host/reserve.h"
 #include "module/host/string.h"
@@ -18,14 +19,14 @@ namespace semel::host {
 
 struct LoadedCommand {
   const Command* row;
-  std::string name;   // under which the server knows it, unless its family is off
+  std::string name;   // as the server knows it, unless its family is off
   std::string event;  // of keyspace notifications
   std::size_t least;  // arguments, its name included
 };
 
 namespace {
 
-// By name in the table. Entries of a map do not move.
+// By name in the table. Entries do not move.
 std::map<std::string_view, LoadedCommand>& loaded_commands() {
   static std::map<std::string_view, LoadedCommand> commands;
   return commands;
@@ -44,17 +45,17 @@ std::string_view family_of(const Command& row) {
 
 std::string flags_of(const Command& row) {
   std::string flags;
-  switch (row.effect) {
-    case Effect::reads:
+  switch (row.kind) {
+    case CommandKind::reads:
       flags = "readonly";
       break;
-    case Effect::writes:
+    case CommandKind::writes:
       flags = "write deny-oom";
       break;
-    case Effect::frees:
+    case CommandKind::frees:
       flags = "write";
       break;
-    case Effect::server:
+    case CommandKind::server:
       flags = "write admin";
       break;
   }
@@ -62,11 +63,11 @@ std::string flags_of(const Command& row) {
   return row.pace == Pace::fast ? flags + " fast" : flags;
 }
 
-// Arguments for COMMAND DOCS. Strings and lists live as long as this does; the server copies them.
+// The arguments for COMMAND DOCS. The server copies the strings and lists, which this object owns.
 class Documentation {
  public:
   explicit Documentation(const Command& row) : row_(row), syntax_(Syntax::parse(row.syntax)) {
-    if (!row.keys.empty()) keys_[0] = key_spec(row.keys, row.effect != Effect::reads);
+    if (!row.keys.empty()) keys_[0] = key_spec(row.keys, row.kind != CommandKind::reads);
     if (!row.sources.empty()) keys_[1] = key_spec(row.sources, false);
     info_.version = &version_;
     info_.summary = row.summary;
@@ -96,7 +97,7 @@ class Documentation {
     return syntax_.varies() ? -least : least;
   }
 
-  // An argument with a token in front is one argument: WINDOW duration.
+  // A token and the word after it are one argument: WINDOW duration.
   api::CommandArgument* arguments(const std::vector<Syntax>& parts) {
     std::vector<api::CommandArgument>& out = lists_.emplace_back();
     for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -166,44 +167,53 @@ class Documentation {
   const Command& row_;
   Syntax syntax_;
   api::CommandInfoVersion version_;
-  std::array<api::CommandKeySpec, 3> keys_ = {};  // the last one of zeros
+  std::array<api::CommandKeySpec, 3> keys_ = {};  // ends with one of zeros
   std::list<std::string> texts_;
   std::list<std::vector<api::CommandArgument>> lists_;
   api::CommandInfo info_;
 };
 
-// In Redis 7.0 commands of modules are in no category but @all. Redis 7.2 takes the server's own
-// categories for them, later servers also one for each family.
+// In Redis 7.0 the commands of modules are in no category but @all. Redis 7.2 accepts the server's
+// own categories for them. Later servers also accept a new category for each family.
 std::string categories_of(const Command& row) {
-  std::string out = row.effect == Effect::reads ? "read" : "write";
-  if (row.effect == Effect::server) out += " admin dangerous";
+  std::string out = row.kind == CommandKind::reads ? "read" : "write";
+  if (row.kind == CommandKind::server) out += " admin dangerous";
   out += row.pace == Pace::fast ? " fast" : " slow";
   return api::AddACLCategory == nullptr ? out : out + ' ' + lower(family_of(row));
 }
 
-std::string load_one(api::Ctx* ctx, const LoadedCommand& loaded) {
+Error refused(const char* what, const LoadedCommand& loaded) {
+  return {Errc::unsupported, what, std::string(loaded.name)};
+}
+
+// `setting` is the load argument that renames the family of the command, if there is one.
+Result<void> load_one(api::Ctx* ctx, const LoadedCommand& loaded, std::string_view setting) {
   const Command& row = *loaded.row;
-  // For servers and clients that know no key specs: one range for all.
+  // One range for all keys, for servers and clients that know no key specs.
   const int first = row.keys.first;
   const int last = row.sources.empty() ? row.keys.last : row.sources.last;
   if (api::CreateCommand(ctx, loaded.name.c_str(), row.entry, flags_of(row).c_str(), first,
                          first == 0 ? 0 : last, first == 0 ? 0 : 1) != api::kOk) {
-    return "the command " + loaded.name +
-           " exists already; load this module with another prefix for it, such as "
-           "`bf-prefix MYBF`, or without it: `bf-prefix off`";
+    std::string why = "the command " + loaded.name + " exists already";
+    if (!setting.empty()) {
+      const std::string load_with = std::string(setting) + ' ';
+      why += "; load this module with another prefix for it, such as `" + load_with + "MY" +
+             std::string(family_of(row)) + "`, or without it: `" + load_with + "off`";
+    }
+    return Error{Errc::busy, std::move(why)};
   }
   api::Command* const command = api::GetCommand(ctx, loaded.name.c_str());
   if (command == nullptr || api::SetCommandInfo(command, Documentation(row).info()) != api::kOk) {
-    return "the server does not take the description of " + loaded.name;
+    return refused("the server rejects the description of a command", loaded);
   }
   if (api::SetCommandACLCategories != nullptr &&
       api::SetCommandACLCategories(command, categories_of(row).c_str()) != api::kOk) {
-    return "the server does not take the ACL categories of " + loaded.name;
+    return refused("the server rejects the ACL categories of a command", loaded);
   }
-  return "";
+  return {};
 }
 
-// What a call that changed something leaves to be done.
+// Finishes a call that changed something: tells clients that watch the key, and publishes an event.
 void tell(const LoadedCommand& command, api::Ctx* ctx, std::span<api::String* const> args,
           bool notifies) {
   const int first = command.row->keys.first;
@@ -219,15 +229,16 @@ void tell(const LoadedCommand& command, api::Ctx* ctx, std::span<api::String* co
 CommandTable::CommandTable(std::vector<std::span<const Command>> families)
     : families_(std::move(families)) {}
 
-std::string CommandTable::load(api::Ctx* ctx, std::span<const Renaming> renamings) {
+Result<void> CommandTable::load(api::Ctx* ctx, std::span<const Renaming> renamings) {
   for (const std::span<const Command> family : families_) {
     for (const Command& row : family) {
-      std::string_view as = family_of(row);
-      for (const Renaming& renaming : renamings) {
-        if (renaming.family == as) as = renaming.as;
-      }
-      // A family that is off has no commands, but effects of it may come all the same: from a
-      // primary that has it, or from an AOF file of the time when it was on.
+      const auto renaming =
+          std::find_if(renamings.begin(), renamings.end(),
+                       [&](const auto& known) { return known.family == family_of(row); });
+      const bool renamed = renaming != renamings.end();
+      std::string_view as = renamed ? renaming->as : family_of(row);
+      // A family that is off has no commands. Effects of it may come all the same: from a primary
+      // that has it, or from an AOF file of the time when it was on.
       const bool off = as.empty();
       if (off) as = family_of(row);
       const std::string_view verb = std::string_view(row.name).substr(family_of(row).size());
@@ -241,10 +252,10 @@ std::string CommandTable::load(api::Ctx* ctx, std::span<const Renaming> renaming
       if (api::AddACLCategory != nullptr) {
         api::AddACLCategory(ctx, lower(family_of(row)).c_str());  // fails if it is there
       }
-      if (std::string wrong = load_one(ctx, entry->second); !wrong.empty()) return wrong;
+      SEMEL_TRY(load_one(ctx, entry->second, renamed ? renaming->setting : ""));
     }
   }
-  return "";
+  return {};
 }
 
 const LoadedCommand* CommandTable::find(std::string_view name) {
@@ -252,7 +263,7 @@ const LoadedCommand* CommandTable::find(std::string_view name) {
   return found == loaded_commands().end() ? nullptr : &found->second;
 }
 
-// Nothing that a handler throws gets past here. What was answered before stands.
+// No exception of a handler gets past here. Answers that were given before it stand.
 CommandTable::Ending CommandTable::handle(const LoadedCommand& command, Call& call) {
   const auto fail = [&](const char* why, const char* error) {
     api::Log(call.ctx_, "warning", "%s: %s", command.name.c_str(), why);
@@ -260,7 +271,7 @@ CommandTable::Ending CommandTable::handle(const LoadedCommand& command, Call& ca
   };
   try {
     command.row->handler(call);
-    if (!call.complete()) fail("a handler that did not answer", kInternal);
+    if (!call.complete()) fail("the handler did not answer", kInternal);
   } catch (const std::bad_alloc&) {
     fail("no memory", kNoMemory);
     return Ending::no_memory;
@@ -270,9 +281,10 @@ CommandTable::Ending CommandTable::handle(const LoadedCommand& command, Call& ca
   return Ending::regular;
 }
 
-// A command without memory may have let time pass before it failed: so it has, here and at replicas.
+// A command that ran out of memory may have let time pass before. So time passes here and at
+// replicas.
 void CommandTable::let_time_pass(const LoadedCommand& command, Call& call) {
-  if (command.row->effect == Effect::reads || command.row->keys.first == 0) return;
+  if (command.row->kind == CommandKind::reads || command.row->keys.first == 0) return;
   const auto index = static_cast<std::size_t>(command.row->keys.first);
   Value* const value = call.open(index, Access::write).any();
   if (value == nullptr || !value->advance(call.now_ms())) return;
@@ -281,7 +293,7 @@ void CommandTable::let_time_pass(const LoadedCommand& command, Call& call) {
 
 int CommandTable::run(const LoadedCommand& command, api::Ctx* ctx,
                       std::span<api::String* const> args) {
-  if (command.row->effect == Effect::writes && !keep_reserve()) {
+  if (command.row->kind == CommandKind::writes && !keep_reserve()) {
     return api::ReplyWithError(ctx, kNoMemory);
   }
   Call call(ctx, args);
@@ -300,14 +312,14 @@ int CommandTable::run(const LoadedCommand& command, api::Ctx* ctx,
 }
 
 bool CommandTable::replays(const LoadedCommand& command, std::size_t args) {
-  return args >= command.least && command.row->effect != Effect::server;
+  return args >= command.least && command.row->kind != CommandKind::server;
 }
 
 std::optional<std::uint64_t> CommandTable::replay(const LoadedCommand& command, api::Ctx* ctx,
                                                   std::span<api::String* const> args,
                                                   TimeMs at_ms) {
   SEMEL_ASSERT(replays(command, args.size()));
-  (void)keep_reserve();  // without it an effect may fail, and is counted
+  (void)keep_reserve();  // without the reserve an effect may fail, which is counted
   Call call(ctx, args, at_ms);
   handle(command, call);
   if (!call.changed_) return std::nullopt;

@@ -1,41 +1,40 @@
-// Command: a row of the table of commands, from which the server learns all that it asks about one:
-// arity, flags, keys, ACL categories, documentation. docs/commands.md is written from it.
+// Command: one row of the table of commands. The server learns from it the arity, flags, keys, ACL
+// categories and documentation of a command. docs/commands.md is written from it.
 //
 // A command is one row and one function:
 //
-//   command<get>({.name = "TALLY.GET", .syntax = "key counter", .effect = Effect::reads,
-//                 .summary = "The value of a counter", .reply = "integer, or null"})
+//   command<get>({.name = "TALLY.GET", .syntax = "key counter", .kind = CommandKind::reads,
+//                 .summary = "Returns the value of a counter", .reply = "integer, or null"})
 //
-// `syntax` is as in Redis' documentation: words in capitals are written as they are, [ ] may be left
-// out, < > belongs together, | stands between alternatives, ... repeats what is before it. Arity and
-// COMMAND DOCS follow from it (module/host/syntax.h).
+// `syntax` is written as in Redis' documentation: words in capitals are literal, [ ] is optional,
+// < > groups, | separates alternatives, ... repeats what is before it. Arity and COMMAND DOCS
+// follow from it (module/host/syntax.h).
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "module/host/api.h"
 #include "module/host/call.h"
+#include "module/host/handles.h"
 
 namespace semel::host {
 
 using Handler = void (*)(Call& call);
 
-enum class Effect : std::uint8_t {
+enum class CommandKind : std::uint8_t {
   reads,   // changes nothing
-  writes,  // may take more memory: refused when the server is out of it
-  frees,   // writes, and never takes more
-  server,  // for the server itself and those who run it
+  writes,  // may take more memory: refused when the server is out of memory
+  frees,   // writes, and never takes more memory
+  server,  // for the server itself and its operators
 };
 
 enum class Pace : std::uint8_t { fast, slow };  // ACL category @fast or @slow
 
-// Which arguments are keys: from first to last, which counts from the end if it is negative.
+// The arguments that are keys, from first to last. A negative `last` counts from the end.
 struct KeyRange {
   int first = 1;  // 0: there are none
   int last = 1;
@@ -49,47 +48,48 @@ struct LoadedCommand;
 struct Command {
   const char* name;    // FAMILY.VERB
   const char* syntax;  // of the arguments
-  Effect effect;
+  CommandKind kind;
   Pace pace = Pace::fast;
-  KeyRange keys = {};               // read or written, as `effect` says
-  KeyRange sources = {.first = 0};  // read alone, behind the others; in `syntax`: source
-  bool secret = false;              // arguments may hold a secret: not for MONITOR, nor for SLOWLOG
+  KeyRange keys = {};               // read or written, as `kind` says
+  KeyRange sources = {.first = 0};  // only read, after the others; `source` in `syntax`
+  bool secret = false;  // an argument may hold a secret: hide the call from MONITOR and SLOWLOG
   const char* summary;
   const char* complexity = "O(1)";
-  const char* reply;  // for docs/commands.md: what it answers
-  // These are filled in by command<>().
+  const char* reply;  // for docs/commands.md
+  // command<>() fills these in.
   Handler handler = nullptr;
-  api::CommandFn entry = nullptr;
+  int (*entry)(api::Ctx* ctx, api::String** argv, int argc) = nullptr;
   const LoadedCommand** slot = nullptr;
 };
 
 class CommandTable {
  public:
-  // A family is loaded under another name, or has no commands at all.
+  // A family that is loaded under another name, or without its commands.
   struct Renaming {
-    std::string_view family;  // as in the table: "BF"
-    std::string_view as;      // empty: no commands; effects of them are still run
+    std::string_view family;   // as in the table: "BF"
+    std::string_view as;       // empty: no commands; effects of them still run
+    std::string_view setting;  // the load argument that chooses `as`: "bf-prefix"
   };
 
   // REQUIRES: the rows live as long as the process; loaded once.
   explicit CommandTable(std::vector<std::span<const Command>> families);
 
-  // What went wrong; empty if nothing.
-  std::string load(api::Ctx* ctx, std::span<const Renaming> renamings);
+  Result<void> load(api::Ctx* ctx, std::span<const Renaming> renamings);
 
   std::span<const std::span<const Command>> families() const { return families_; }
 
-  // Runs a command the way that the server calls it.
+  // Runs a command as the server calls it.
   static int run(const LoadedCommand& command, api::Ctx* ctx, std::span<api::String* const> args);
-  // Returns whether so many arguments can be the effect of this command. The server does not hold
-  // an AOF file that was damaged to that.
+  // Returns true if an effect of this command can have so many arguments. The server does not check
+  // that for commands in a damaged AOF file.
   static bool replays(const LoadedCommand& command, std::size_t args);
-  // Runs the effect of a command at a primary: `args` are its name in the table and its arguments.
-  // Returns what it changed, as a number (Call::changed); nothing if it changed nothing.
+  // Runs the effect of a command at a primary. `args` are its name in the table and its arguments.
+  // Returns what it changed, as a number (Call::changed), or nothing if it changed nothing.
   // REQUIRES: replays(command, args.size()).
   static std::optional<std::uint64_t> replay(const LoadedCommand& command, api::Ctx* ctx,
                                              std::span<api::String* const> args, TimeMs at_ms);
-  // By its name in the table, whether the server has it or not; null if there is none.
+  // Returns the command of this name in the table, whether the server has it or not. Returns null
+  // if the table has none.
   static const LoadedCommand* find(std::string_view name);
 
  private:
@@ -100,8 +100,8 @@ class CommandTable {
   std::vector<std::span<const Command>> families_;
 };
 
-// The server hands a command nothing by which it could tell which one it is: so there is an entry,
-// and a place for what is known of it, for each handler.
+// The server does not tell a command function which command it calls. So each handler has a
+// function of its own, and a place for what is known of its command.
 template <Handler kHandler>
 inline const LoadedCommand* loaded_as = nullptr;
 
@@ -118,12 +118,13 @@ Command command(Command row) {
   return row;
 }
 
-// By which the module asks the server whether a write to a key would be allowed.
+// The module calls this command to ask the server whether it would allow a write to a key.
 inline constexpr const char* kWritable = "SEMEL.WRITABLE";
 // An effect: time has passed for a key, and nothing else has happened.
 inline constexpr const char* kTick = "SEMEL.TICK";
 
-// SEMEL.AT, which carries effects; SEMEL.LOAD, which carries values in an AOF file; and these two.
+// Returns SEMEL.AT, which carries effects, SEMEL.LOAD, which carries values in an AOF file, and the
+// two above.
 std::span<const Command> effect_commands();
 // Ends the server, with a reason in its log, if the file that it has loaded lacks part of a value.
 void loading_ended(api::Ctx* ctx);

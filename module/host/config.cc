@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "module/host/api.h"
 #include "module/host/string.h"
 
 namespace semel::host {
@@ -13,7 +14,7 @@ std::string_view text_of(const api::String* string) {
   return {text, size};
 }
 
-// The server takes no share in the string that it is shown: it lives until the next one is.
+// The server does not own the string that it gets. The string lives until the next call.
 api::String* show(const char* /*name*/, void* data) noexcept {
   static api::String* shown = nullptr;
   if (shown != nullptr) api::FreeString(nullptr, shown);
@@ -25,9 +26,8 @@ api::String* show(const char* /*name*/, void* data) noexcept {
 int change(const char* name, api::String* to, void* data, api::String** error) noexcept {
   Setting& setting = *static_cast<Setting*>(data);
   const std::string_view value = text_of(to);
-  const char* const wrong = setting.take(value);
-  if (wrong != nullptr) {
-    const std::string text = std::string("semel.").append(name).append(": ").append(wrong);
+  if (const Result<void> taken = setting.take(value); !taken) {
+    const std::string text = taken.error().about(std::string("semel.") + name).message();
     *error = api::CreateString(nullptr, text.data(), text.size());
     return api::kErr;
   }
@@ -47,12 +47,17 @@ unsigned flags_of(SettingKind kind) {
 
 }  // namespace
 
-std::string load_settings(api::Ctx* ctx, std::span<Setting> settings,
-                          std::span<const std::string_view> arguments) {
-  if (arguments.size() % 2 != 0) return "load arguments are pairs: name value [name value ...]";
+Result<void> load_settings(api::Ctx* ctx, std::span<Setting> settings,
+                           std::span<const std::string_view> arguments) {
+  const auto invalid = [](std::string words) { return Error{Errc::invalid, std::move(words)}; };
+  if (arguments.size() % 2 != 0) {
+    return invalid("load arguments are pairs: name value [name value ...]");
+  }
   for (std::size_t i = 0; i < arguments.size(); i += 2) {
     for (std::size_t j = 0; j < i; j += 2) {
-      if (arguments[j] == arguments[i]) return std::string(arguments[i]).append(" is given twice");
+      if (arguments[j] == arguments[i]) {
+        return invalid(std::string(arguments[i]) + " is given twice");
+      }
     }
     const auto setting = std::find_if(settings.begin(), settings.end(), [&](const Setting& known) {
       return known.name == arguments[i];
@@ -60,22 +65,24 @@ std::string load_settings(api::Ctx* ctx, std::span<Setting> settings,
     if (setting == settings.end()) {
       std::string all;
       for (const Setting& known : settings) all.append(all.empty() ? "" : ", ").append(known.name);
-      return std::string("no setting '").append(arguments[i]).append("'; there are: ").append(all);
+      return invalid("no setting '" + std::string(arguments[i]) + "'; there are: " + all);
     }
-    if (const char* const wrong = setting->take(arguments[i + 1]); wrong != nullptr) {
-      return std::string(setting->name).append(": ").append(wrong);
+    if (const Result<void> taken = setting->take(arguments[i + 1]); !taken) {
+      return taken.error().about(setting->name);
     }
     setting->value = arguments[i + 1];
   }
-  // The default that the server hears of is what the load arguments made of it.
+  // The server takes as default what the load arguments made of it.
   for (Setting& setting : settings) {
     if (api::RegisterStringConfig(ctx, setting.name, setting.value.c_str(), flags_of(setting.kind),
                                   show, change, nullptr, &setting) != api::kOk) {
-      return std::string("the server does not take the setting ").append(setting.name);
+      return Error{Errc::unsupported, "the server rejects a setting", std::string(setting.name)};
     }
   }
-  if (api::LoadConfigs(ctx) != api::kOk) return "a setting in the server's configuration is wrong";
-  return "";
+  if (api::LoadConfigs(ctx) != api::kOk) {
+    return invalid("a setting in the server's configuration is wrong");
+  }
+  return {};
 }
 
 }  // namespace semel::host

@@ -1,4 +1,4 @@
-// Settings: what users configure, by CONFIG SET semel.NAME, in the file of the server, and by the
+// Settings: what users configure by CONFIG SET semel.NAME, in the file of the server, and by the
 // arguments of MODULE LOAD: NAME VALUE NAME VALUE ...
 #pragma once
 
@@ -7,28 +7,28 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "module/host/api.h"
+#include "module/host/handles.h"
+#include "semel/core/result.h"
 
 namespace semel::host {
 
 enum class SettingKind : std::uint8_t {
   changeable,
-  at_load,  // by MODULE LOAD or the file of the server alone
+  at_load,  // only by MODULE LOAD or in the file of the server
 };
 
 struct Setting {
   const char* name;
   SettingKind kind;
-  std::string value;  // the default, and then what it is
+  std::string value;  // the default at first, then the current value
   const char* summary;
-  // What is wrong with a value; null if nothing. Takes what is right.
-  std::function<const char*(std::string_view)> take;
+  // Takes a value, or says what is wrong with it.
+  std::function<Result<void>(std::string_view)> take;
 };
 
-// What went wrong; empty if nothing. REQUIRES: the settings live as long as the process.
-std::string load_settings(api::Ctx* ctx, std::span<Setting> settings,
-                          std::span<const std::string_view> arguments);
+// REQUIRES: the settings live as long as the process.
+Result<void> load_settings(api::Ctx* ctx, std::span<Setting> settings,
+                           std::span<const std::string_view> arguments);
 
 }  // namespace semel::host

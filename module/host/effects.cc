@@ -1,29 +1,19 @@
-// The two commands that carry what happened at a primary, or before a restart; and one that asks
-// whether anything may happen now.
+// The commands that carry what happened at a primary or before a restart, and one that asks whether
+// a write is allowed now.
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <exception>
 #include <optional>
 #include <string>
 
+#include "module/host/api.h"
 #include "module/host/command.h"
-#include "module/host/statistics.h"
+#include "module/host/counters.h"
 #include "module/host/type.h"
+#include "semel/core/internal/parse.h"
 
 namespace semel::host {
-namespace {
-
-std::optional<std::int64_t> number_of(std::string_view text) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-}  // namespace
-
-// A friend of Call, to take it apart.
+// A friend of Call, whose parts it uses.
 class EffectCommands {
  public:
   // SEMEL.AT ms witness command argument...
@@ -33,15 +23,15 @@ class EffectCommands {
       call.error("ERR SEMEL.AT is for replication and AOF files");
       return;
     }
-    const std::optional<std::int64_t> at_ms = number_of(call[1]);
-    const std::optional<std::int64_t> witness = number_of(call[2]);
+    const std::optional<std::int64_t> at_ms = parse_integer(call[1]);
+    const std::optional<std::int64_t> witness = parse_integer(call[2]);
     const std::string_view name = call[3];
     const LoadedCommand* const command = CommandTable::find(name);
     const std::span<api::String* const> effect = call.args_.subspan(3);
     if (!at_ms || !witness || command == nullptr ||
         !CommandTable::replays(*command, effect.size())) {
-      ++statistics.effects_failed;
-      api::Log(call.ctx_, "warning", "an effect that no command of this module has: %.*s",
+      ++counters.effects_failed;
+      api::Log(call.ctx_, "warning", "an effect of a command that this module does not have: %.*s",
                static_cast<int>(name.size()), name.data());
       call.error("ERR SEMEL.AT ms witness command [argument ...]");
       return;
@@ -51,17 +41,16 @@ class EffectCommands {
     call.owes_nothing();  // the command has answered
     if (changed) {
       api::ReplicateVerbatim(call.ctx_);
-      ++statistics.effects_applied;
+      ++counters.effects_applied;
     }
     if (changed == static_cast<std::uint64_t>(*witness)) return;
-    // Only what changed something is sent, with what it changed. So here is another state than there.
-    if (statistics.effects_failed++ == 0) {
-      api::Log(
-          call.ctx_, "warning",
-          "an effect of %.*s did something else here: this copy of the data is not the same as "
-          "that of its origin. Resynchronise this replica. Further ones are counted in INFO, "
-          "semel_effects_failed",
-          static_cast<int>(name.size()), name.data());
+    // Only commands that changed something are sent, with what they changed. So the states differ.
+    if (counters.effects_failed++ == 0) {
+      api::Log(call.ctx_, "warning",
+               "an effect of %.*s did something else here: this copy of the data differs from its "
+               "origin. Resynchronise this replica. Further cases are counted in INFO, "
+               "semel_effects_failed",
+               static_cast<int>(name.size()), name.data());
     }
   }
 
@@ -71,24 +60,24 @@ class EffectCommands {
       call.error("ERR SEMEL.LOAD is for AOF files");
       return;
     }
-    const char* wrong = nullptr;
     try {
-      wrong = take_piece(call);
+      if (const Result<void> taken = take_piece(call); !taken) {
+        end_server(call.ctx_, taken.error().message());
+      }
     } catch (const std::exception&) {  // bad_alloc or length_error
-      wrong = "there is no memory for a value";
+      end_server(call.ctx_, "there is no memory for a value");
     }
-    if (wrong != nullptr) end_server(call.ctx_, wrong);
     call.ok();
   }
 
-  // SEMEL.WRITABLE key: the server has let it through.
+  // SEMEL.WRITABLE key. The server refuses it if a write is not allowed.
   static void writable(Call& call) { call.ok(); }
 
-  // SEMEL.TICK key, as an effect.
+  // SEMEL.TICK key
   static void tick(Call& call) {
     if (!call.replayed()) return call.error("ERR SEMEL.TICK is for replication and AOF files");
     Value* const value = call.open(1, Access::write).any();
-    // The primary may have been at that time before: so no change is none either.
+    // The primary may have been at that time before, so it may be that nothing changes.
     if (value != nullptr && value->advance(call.now_ms())) call.changed();
     call.ok();
   }
@@ -98,7 +87,7 @@ class EffectCommands {
   }
 
  private:
-  // The value that is being put together, and where it belongs.
+  // The value that is being put together, with its place.
   struct Staged {
     int database;
     std::string key;
@@ -106,7 +95,7 @@ class EffectCommands {
     std::uint64_t length;
     Bytes bytes;
 
-    bool goes_on_with(const Piece& piece) const {
+    bool continues_with(const Piece& piece) const {
       return piece.database == database && piece.key == key && piece.type == type &&
              piece.length == length && piece.offset == bytes.size();
     }
@@ -116,15 +105,16 @@ class EffectCommands {
     return value;
   }
 
-  // Returns what is wrong with a piece; null if nothing. The server does not count the arguments of
-  // what it finds in an AOF file.
-  static const char* take_piece(Call& call) {
-    if (call.size() != 7) return "a part of a value has 6 arguments";
+  // The server does not check the number of arguments in an AOF file.
+  static Result<void> take_piece(Call& call) {
+    const auto damaged = [](const char* why) { return Error{Errc::corrupt, why}; };
+    if (call.size() != 7) return damaged("a part of a value has 6 arguments");
     const TypeSpec* const type = type_named(call[2]);
-    const std::optional<std::int64_t> offset = number_of(call[3]);
-    const std::optional<std::int64_t> length = number_of(call[4]);
-    const std::optional<std::int64_t> checksum = number_of(call[6]);
-    if (!offset || !length || !checksum) return "a number of a part of a value is none";
+    const std::optional<std::int64_t> offset = parse_integer(call[3]);
+    const std::optional<std::int64_t> length = parse_integer(call[4]);
+    const std::optional<std::int64_t> checksum = parse_integer(call[6]);
+    if (!offset || !length || !checksum)
+      return damaged("a part of a value has a number that is none");
     const Piece piece{api::GetSelectedDb(call.ctx_),
                       call[1],
                       call[2],
@@ -132,35 +122,34 @@ class EffectCommands {
                       static_cast<std::uint64_t>(*length),
                       bytes_of(call[5])};
     if (static_cast<std::uint64_t>(*checksum) != piece.checksum()) {
-      return "a part of a value has another checksum than it should";
+      return damaged("a part of a value has a wrong checksum");
     }
-    if (type == nullptr) return "a value is of a type that this module does not have";
+    if (type == nullptr) return damaged("a value has a type that this module does not know");
     if (!staged() && piece.offset == 0) {
       staged() = {
           piece.database, std::string(piece.key), std::string(piece.type), piece.length, {}};
     }
-    if (!staged() || !staged()->goes_on_with(piece) ||
+    if (!staged() || !staged()->continues_with(piece) ||
         piece.bytes.size() > piece.length - piece.offset) {
-      return "a part of a value does not follow the one before";
+      return damaged("a part of a value does not follow the one before");
     }
     Bytes& all = staged()->bytes;
     all.insert(all.end(), piece.bytes.begin(), piece.bytes.end());
-    if (all.size() < piece.length) return nullptr;
-    Result<std::unique_ptr<Value>> value = decode(*type, all, 0);
-    if (!value) return value.error().what;
+    if (all.size() < piece.length) return {};
+    std::unique_ptr<Value> value = SEMEL_TRY(decode(*type, all, 0));
     staged().reset();
-    call.open(1, Access::write).set(*type, std::move(*value));
-    return nullptr;
+    call.open(1, Access::write).set(*type, std::move(value));
+    return {};
   }
 
-  // An error would be ignored by the server, which would start without the value, and write the
-  // loss into its next file.
-  [[noreturn]] static void end_server(api::Ctx* ctx, const char* why) {
-    api::Log(ctx, "warning",
-             "the AOF file cannot be loaded: %s. The server ends, so that no data are lost. Start "
-             "it with "
-             "a copy of the file from a backup, or as a replica of a server that has the data",
-             why);
+  // The server would ignore an error, start without the value, and write the loss into its next
+  // file.
+  [[noreturn]] static void end_server(api::Ctx* ctx, const std::string& why) {
+    api::Log(
+        ctx, "warning",
+        "the AOF file cannot be loaded: %s. The server ends, so that no data are lost. Start it "
+        "with a copy of the file from a backup, or as a replica of a server that has the data",
+        why.c_str());
     std::_Exit(1);
   }
 };
@@ -172,34 +161,36 @@ std::span<const Command> effect_commands() {
       command<EffectCommands::at>({
           .name = "SEMEL.AT",
           .syntax = "ms witness command key [argument ...]",
-          .effect = Effect::server,
+          .kind = CommandKind::server,
           .keys = {4, 4},
           .secret = true,
-          .summary = "What a command did at a primary, at its time; for replication and AOF files",
-          .reply = "that of the command",
+          .summary =
+              "Repeats what a command did at a primary, at its time; for replication and AOF files",
+          .reply = "the reply of the command",
       }),
       command<EffectCommands::load>({
           .name = "SEMEL.LOAD",
           .syntax = "key type offset length bytes checksum",
-          .effect = Effect::server,
+          .kind = CommandKind::server,
           .pace = Pace::slow,
           .secret = true,
-          .summary = "A part of a value; for AOF files",
+          .summary = "Loads a part of a value; for AOF files",
           .complexity = "O(N) with the length of the value, for its last part",
           .reply = "OK",
       }),
       command<EffectCommands::tick>({
           .name = kTick,
           .syntax = "key",
-          .effect = Effect::frees,
-          .summary = "Time has passed for a key; for replication and AOF files",
+          .kind = CommandKind::frees,
+          .summary = "Lets time pass for a key; for replication and AOF files",
           .reply = "OK",
       }),
       command<EffectCommands::writable>({
           .name = kWritable,
           .syntax = "key",
-          .effect = Effect::writes,
-          .summary = "Whether a write would be allowed now; long commands ask it before each step",
+          .kind = CommandKind::writes,
+          .summary =
+              "Tells whether a write would be allowed now; long commands call it before each step",
           .reply = "OK, or the error that a write would get",
       }),
   };

@@ -7,36 +7,39 @@
 #include <string_view>
 #include <utility>
 
+#include "module/host/api.h"
 #include "module/host/command.h"
-#include "module/host/statistics.h"
+#include "module/host/counters.h"
 
 namespace semel::host {
 
 namespace {
 
-constexpr long long kPauseMs = 10;  // between two looks whether writes are allowed again
+constexpr long long kPauseMs = 10;  // the job asks so often whether writes are allowed again
 
-// Why the server would not let a client write to a key now; nothing if it would. A step is a write,
-// but none that the server sees come.
-std::string denied(api::Ctx* ctx, std::string_view key) {
+// Fails with the server's own error if a client could not write to a key now. A step is a write
+// that the server does not check itself.
+Result<void> may_write(api::Ctx* ctx, std::string_view key) {
   const int flags = api::GetContextFlags(ctx);
-  if ((flags & api::kFlagReplica) != 0) return "READONLY this server became a replica";
+  const auto denied = [](std::string why) { return Error{Errc::busy, std::move(why)}; };
+  if ((flags & api::kFlagReplica) != 0) return denied("READONLY this server became a replica");
   if ((flags & api::kFlagOutOfMemory) != 0 && (flags & api::kFlagEvicts) == 0) {
-    return "OOM command not allowed when used memory > 'maxmemory'.";
+    return denied("OOM command not allowed when used memory > 'maxmemory'.");
   }
-  // S, M: what a script would be denied, for errors of the disk, too few replicas, or memory that
-  // the last command could not free by eviction. E: the answer says it.
+  // S and M deny what a script would be denied: after an error of the disk, with too few replicas,
+  // or without memory that eviction could free. E puts the error into the reply.
   api::CallReply* const reply = api::Call(ctx, kWritable, "SMEb", key.data(), key.size());
-  if (reply == nullptr) return "ERR the server does not say whether it can be written to";
-  std::string why;
+  if (reply == nullptr) return denied("ERR the server does not say whether it accepts writes");
+  Result<void> allowed;
   if (api::CallReplyType(reply) == api::kReplyError) {
     std::size_t size = 0;
     const char* const text = api::CallReplyStringPtr(reply, &size);
-    why.assign(text, size);
+    std::string why(text, size);
     why.erase(why.find_last_not_of("\r\n") + 1);
+    allowed = denied(std::move(why));
   }
   api::FreeCallReply(reply);
-  return why;
+  return allowed;
 }
 
 }  // namespace
@@ -59,8 +62,8 @@ class JobRunner {
   }
 
  private:
-  // While writes are paused, another server may be about to take over: nothing may change here, and
-  // the job waits.
+  // The job waits while writes are paused: another server may be about to take over, and nothing
+  // may change here.
   static void tick(api::Ctx* ctx, void* data) noexcept {
     auto* const runner = static_cast<JobRunner*>(data);
     if (api::AvoidReplicaTraffic() != 0) {
@@ -74,11 +77,11 @@ class JobRunner {
     }
   }
 
-  // What a step throws ends the job: its client hears of it, nobody else.
+  // An exception of a step ends the job. Its client gets an error.
   bool step(api::Ctx* ctx) noexcept {
     try {
-      if (std::string why = denied(ctx, job_->key()); !why.empty()) {
-        failed_ = std::move(why).append(" What was done stays.");
+      if (const Result<void> allowed = may_write(ctx, job_->key()); !allowed) {
+        failed_ = allowed.error().message() + " The steps done so far stay.";
         return false;
       }
       Call call(ctx, {});
@@ -125,9 +128,9 @@ void Call::start(std::unique_ptr<Job> job) {
     JobRunner::run_at_once(*this, *job);
     return;
   }
-  ++statistics.jobs;
+  ++counters.jobs_started;
   JobRunner::start(*this, std::move(job));
-  owes_nothing();  // the job answers by a call of its own
+  owes_nothing();  // the job answers in a call of its own
 }
 
 }  // namespace semel::host

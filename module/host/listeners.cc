@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 
+#include "module/host/api.h"
 #include "module/host/command.h"
 
 namespace semel::host {
@@ -9,7 +10,7 @@ namespace {
 
 constinit bool listening = true;
 
-// True if the server does not say.
+// Returns true if one of the fields is not 0, or if the server does not have it.
 bool field_is_set(api::Ctx* ctx, const char* section, std::initializer_list<const char*> fields) {
   api::ServerInfo* const info = api::GetServerInfo(ctx, section);
   bool set = false;
@@ -33,13 +34,13 @@ void begin(api::Ctx* /*ctx*/, api::Event /*event*/, std::uint64_t /*subevent*/, 
   listening = true;
 }
 
-// A module has one function for an event: this one is for two.
+// A module has one function for an event. This one serves two purposes.
 void load(api::Ctx* ctx, api::Event event, std::uint64_t subevent, void* data) {
   begin(ctx, event, subevent, data);
   if (subevent == api::kLoadingEnded) loading_ended(ctx);
 }
 
-// Ten times a second, as a rule.
+// The server calls this ten times a second by default.
 void tick(api::Ctx* ctx, api::Event /*event*/, std::uint64_t /*subevent*/, void* /*data*/) {
   constexpr unsigned kTicks = 10;
   static unsigned ticks = 0;

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 
-// A small file of the system's, as far as it fits. Without streams: these allocate inside of the C++
-// library, whose memory in builds with sanitizers is not the server's.
+// Returns the begin of a small file of the system. It uses no streams: they allocate inside the C++
+// library, whose memory is not the server's in builds with sanitizers.
 class SmallFile {
  public:
   explicit SmallFile(const std::string& path) {
@@ -34,7 +34,7 @@ class SmallFile {
   std::size_t size_ = 0;
 };
 
-// The number in a file. kNone if there is no file, or it says `max`.
+// Returns the number in a file, or kNone if there is no file or it says `max`.
 std::uint64_t number_in(const std::string& path) {
   const SmallFile file(path);
   const std::string_view text = file.text();
@@ -43,8 +43,8 @@ std::uint64_t number_in(const std::string& path) {
   return error == std::errc() ? number : kNone;
 }
 
-// The least limit of a group and of all above it, up to the one that is mounted at `folder`. A
-// container sees its own group there, and may be told a path that is not below it.
+// Returns the least limit of a group and of all groups above it, up to the one that is mounted at
+// `folder`. A container sees its own group there, and may get a path that is not below it.
 std::uint64_t least_limit(const std::string& folder, std::string group, const char* file) {
   std::uint64_t least = kNone;
   while (true) {

@@ -7,8 +7,8 @@
 namespace semel::host {
 
 // Returns the bytes of memory that the process may use: those of the machine, or fewer if a control
-// group of version 1 or 2 says so: its own, or one above it. Reads the files of the system below
-// `root`, which is another folder in tests.
+// group (version 1 or 2) limits the process or a group above it. Reads the files of the system
+// below `root`, which is another folder in tests.
 std::uint64_t machine_memory(const std::string& root = "");
 
 }  // namespace semel::host

@@ -1,59 +1,62 @@
 #include "module/host/module.h"
 
 #include <exception>
+#include <string>
+#include <string_view>
 
+#include "module/host/api.h"
 #include "module/host/listeners.h"
 #include "module/host/reserve.h"
-#include "module/host/statistics.h"
 #include "module/host/type.h"
 #include "module/host/value_limit.h"
 
 namespace semel::host {
 namespace {
 
+// The server calls tell_info() without any data of ours.
+std::vector<Counter> info_counters;
+
 void tell_info(api::InfoCtx* ctx, int /*for_crash_report*/) noexcept {
   if (api::InfoAddSection(ctx, "statistics") != api::kOk) return;
-  const Statistics& s = statistics;
-  const std::pair<const char*, std::uint64_t> fields[] = {
-      {"tally_applied", s.tally_applied},     {"tally_duplicates", s.tally_duplicates},
-      {"tally_refused", s.tally_refused},     {"sift_fresh", s.sift_fresh},
-      {"sift_duplicates", s.sift_duplicates}, {"sift_refused", s.sift_refused},
-      {"filter_added", s.filter_added},       {"filter_known", s.filter_known},
-      {"filter_removed", s.filter_removed},   {"jobs_started", s.jobs},
-      {"effects_applied", s.effects_applied}, {"effects_failed", s.effects_failed},
-  };
-  for (const auto& [name, value] : fields) api::InfoAddFieldULongLong(ctx, name, value);
+  for (const Counter& counter : info_counters) {
+    api::InfoAddFieldULongLong(ctx, counter.name, *counter.value);
+  }
   if (api::InfoAddSection(ctx, "memory") != api::kOk) return;
   api::InfoAddFieldULongLong(ctx, "max_value_bytes", value_limit());
 }
 
-std::string load_all(api::Ctx* ctx, std::span<const std::string_view> arguments,
-                     const ModuleSpec& spec) {
-  // Every read of an RDB is checked, and watchers are told of what did change, by us.
+Result<void> load_all(api::Ctx* ctx, std::span<const std::string_view> arguments,
+                      const ModuleSpec& spec) {
+  // We check every read of an RDB, and tell watchers what did change.
   api::SetModuleOptions(ctx, api::kHandleIoErrors | api::kNoImplicitSignal);
-  if (std::string wrong = load_settings(ctx, spec.settings, arguments); !wrong.empty()) {
-    return wrong;
-  }
-  if (std::string wrong = load_types(ctx, spec.types); !wrong.empty()) return wrong;
-  CommandTable table(spec.families);
-  if (std::string wrong = table.load(ctx, spec.renamings()); !wrong.empty()) return wrong;
+  SEMEL_TRY(load_settings(ctx, spec.settings, arguments));
+  SEMEL_TRY(load_types(ctx, spec.types));
+  SEMEL_TRY(CommandTable(spec.families).load(ctx, spec.renamings()));
   if (api::SetCommandACLCategories == nullptr) {
-    api::Log(ctx, "notice",
-             "commands of modules are in no ACL category of this server but @all: a rule such as "
-             "-@write does not cover them. Give rights by keys, such as %%R~*, or by command");
+    api::Log(
+        ctx, "notice",
+        "in this server the commands of modules are in no ACL category but @all: a rule such as "
+        "-@write does not cover them. Grant rights by keys, such as %%R~*, or by command");
   }
-  if (!keep_reserve()) return "there is no memory for the reserve";
-  if (!watch_listeners(ctx) || !watch_memory(ctx)) return "the server does not tell its events";
-  if (api::RegisterInfoFunc(ctx, tell_info) != api::kOk) return "no INFO section";
-  return "";
+  if (!keep_reserve()) return Error{Errc::full, "there is no memory for the reserve"};
+  if (!watch_listeners(ctx) || !watch_memory(ctx)) {
+    return Error{Errc::unsupported, "the server does not report its events"};
+  }
+  info_counters = spec.counters;
+  info_counters.insert(info_counters.end(), {{"jobs_started", &counters.jobs_started},
+                                             {"effects_applied", &counters.effects_applied},
+                                             {"effects_failed", &counters.effects_failed}});
+  if (api::RegisterInfoFunc(ctx, tell_info) != api::kOk) {
+    return Error{Errc::unsupported, "the server has no INFO section for modules"};
+  }
+  return {};
 }
 
 }  // namespace
 
 int load(void* server, void** argv, int argc, const ModuleSpec& spec) noexcept {
   auto* const ctx = static_cast<api::Ctx*>(server);
-  if (api::resolve(ctx) != nullptr)
-    return api::kErr;  // a server before Redis 7.0: it can log nothing
+  if (!api::resolve(ctx)) return api::kErr;  // before Redis 7.0, whose log cannot be reached
   if (api::IsModuleNameBusy(spec.name) != 0) return api::kErr;
   api::SetModuleAttribs(ctx, spec.name, SEMEL_VERSION_NUMBER, api::kApiVersion);
   try {
@@ -63,9 +66,9 @@ int load(void* server, void** argv, int argc, const ModuleSpec& spec) noexcept {
       const char* const text = api::StringPtrLen(static_cast<api::String*>(argv[i]), &size);
       arguments.emplace_back(text, size);
     }
-    const std::string wrong = load_all(ctx, arguments, spec);
-    if (wrong.empty()) return api::kOk;
-    api::Log(ctx, "warning", "%s", wrong.c_str());
+    const Result<void> loaded = load_all(ctx, arguments, spec);
+    if (loaded) return api::kOk;
+    api::Log(ctx, "warning", "%s", loaded.error().message().c_str());
   } catch (const std::exception& error) {
     api::Log(ctx, "warning", "%s", error.what());
   }

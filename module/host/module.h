@@ -1,14 +1,13 @@
-// A module: what it brings, and how it is loaded. What it brings does not call the server's API.
+// A module: what it consists of, and how it is loaded.
 #pragma once
 
 #include <functional>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "module/host/command.h"
 #include "module/host/config.h"
+#include "module/host/counters.h"
 #include "module/host/value.h"
 
 namespace semel::host {
@@ -18,12 +17,13 @@ struct ModuleSpec {
   std::vector<const TypeSpec*> types;
   std::vector<std::span<const Command>> families;
   std::span<Setting> settings;
-  // Asked when the settings are known.
+  std::vector<Counter> counters;  // for INFO, before those of the host
+  // Called when the settings are known.
   std::function<std::vector<CommandTable::Renaming>()> renamings;
 };
 
-// Called from the function that the server looks for. What went wrong is in the server's log, and in
-// the answer: 0 if nothing.
+// Loads a module: call it from the function that the server looks for. Returns 0 for success. The
+// server's log says what went wrong.
 int load(void* ctx, void** argv, int argc, const ModuleSpec& spec) noexcept;
 
 }  // namespace semel::host

@@ -1,10 +1,10 @@
-// A reserve of memory, so that a command which has begun to change something can end it.
+// A reserve of memory, so that a command that has begun to change something can finish.
 //
-// Contract  What a command asks for in blocks larger than limits::kSmallBlock (tables, links of
-//           filters) may fail: it is asked for before anything is changed. Small blocks are asked for
-//           everywhere, and there the reserve is spent, once, before one fails
+// Contract  A command asks for blocks larger than limits::kSmallBlock (tables, links of filters)
+//           before it changes anything, because such a request may fail. Small requests happen
+//           everywhere. The reserve is spent, once, before one of them fails
 //           (module/host/allocator.cc). A command that may take memory does not begin without it.
-// Threads   The one that runs commands.
+// Threads   The thread that runs commands.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ namespace semel::host {
 
 inline constexpr std::size_t kReserve = std::size_t{2} << 20;
 
-// Makes it, if it is not there. Returns whether it is.
+// Allocates the reserve if it is missing. Returns true if it is there.
 bool keep_reserve();
-// Gives it back to the server. Returns whether there was one.
+// Gives the reserve back to the server. Returns true if there was one.
 bool spend_reserve();
 
 }  // namespace semel::host

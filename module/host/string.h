@@ -1,4 +1,4 @@
-// A string of the server, held as long as this lives.
+// HeldString: a string of the server that this object owns.
 #pragma once
 
 #include <string_view>
@@ -20,7 +20,7 @@ class HeldString {
   }
 
   api::String* get() const { return string_; }
-  // Hands it over.
+  // Gives up the string, which the caller now owns.
   api::String* release() { return std::exchange(string_, nullptr); }
 
  private:

@@ -13,7 +13,7 @@ class Parser {
  public:
   explicit Parser(std::string_view line) : line_(line) { next(); }
 
-  // Up to the bracket that closes it.
+  // Parses up to the bracket that closes the alternatives.
   Syntax alternatives(std::string_view end) {
     std::vector<Syntax> choices = {sequence()};
     while (token_ == "|") {

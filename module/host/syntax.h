@@ -1,9 +1,9 @@
-// Syntax: the arguments of a command, read from a line such as
+// Syntax: the arguments of a command, parsed from a line such as
 //
 //   key counter delta [ID id | OP client seq]
 //
-// Words in capitals are written as they are; others stand for what the caller chooses. [ ] may be left
-// out, < > belongs together, | stands between alternatives, ... repeats what is before it.
+// Words in capitals are literal; others stand for what the caller chooses. [ ] is optional, < >
+// groups, | separates alternatives, ... repeats what is before it.
 #pragma once
 
 #include <string>
@@ -21,12 +21,12 @@ struct Syntax {
   bool multiple = false;
   std::vector<Syntax> parts = {};
 
-  // REQUIRES: `line` is well formed: lines are constants of the table.
+  // REQUIRES: `line` is well formed. Lines are constants of the table.
   static Syntax parse(std::string_view line);
 
-  // The least number of arguments.
+  // Returns the least number of arguments.
   int least() const;
-  // Whether there may be more.
+  // Returns true if there may be more arguments than the least.
   bool varies() const;
 };
 

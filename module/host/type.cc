@@ -10,6 +10,7 @@
 #include "semel/core/assert.h"
 #include "semel/core/sink.h"
 #include "semel/hash/digest.h"
+#include "semel/hash/internal/checksum.h"
 
 namespace semel::host {
 namespace {
@@ -18,8 +19,8 @@ constexpr std::size_t kMostTypes = 8;
 
 constinit std::array<const TypeSpec*, kMostTypes> loaded_types{};
 constinit std::size_t loaded_count = 0;
-// Of the piece of an encoding that is under way: there from the beginning, so that a server that
-// has no memory left can still save. The server asks one thing at a time.
+// Room for the piece of an encoding that is under way. It is allocated when the module is loaded,
+// so that a server without memory can still save. The server saves one value at a time.
 constinit Bytes piece_room;
 
 const Value& value_at(const void* value) { return *static_cast<const Value*>(value); }
@@ -40,28 +41,29 @@ class ServerBuffer {
   char* data_;
 };
 
-constexpr Error kTooLarge{Errc::limit, "more memory than semel.max-value-bytes allows"};
+const Error kTooLarge{Errc::limit, "more memory than semel.max-value-bytes allows"};
 
-// The pieces of an encoding, put together again.
+// Puts the pieces of an encoding together again.
 Result<Bytes> read_pieces(api::Io* io, std::uint64_t limit) {
   Bytes all;
   for (;;) {
     const std::uint64_t size = api::LoadUnsigned(io);
-    if (api::IsIOError(io) != 0) return Error{Errc::truncated, "no length of a piece"};
+    if (api::IsIOError(io) != 0) return Error{Errc::truncated, "a piece without a length"};
     if (size == 0) return all;
     if (limit != 0 && (size > limit || all.size() > limit - size)) return kTooLarge;
     const ServerBuffer piece(io);
-    if (api::IsIOError(io) != 0) return Error{Errc::truncated, "an end before its time"};
+    if (api::IsIOError(io) != 0) return Error{Errc::truncated, "the input ends too early"};
     const ByteView bytes = piece.bytes();
-    if (bytes.size() != size) return Error{Errc::corrupt, "a piece of another length"};
+    if (bytes.size() != size)
+      return Error{Errc::corrupt, "a piece with another length than announced"};
     all.insert(all.end(), bytes.begin(), bytes.end());
   }
 }
 
-// 0 as the limit: none.
 Result<std::unique_ptr<Value>> read_value(api::Io* io, const TypeSpec& spec, int version,
                                           std::uint64_t limit) {
-  if (version > spec.version) return Error{Errc::unsupported, "a version from the future"};
+  if (version > spec.version)
+    return Error{Errc::unsupported, "its version is newer than this module"};
   Result<Bytes> bytes = read_pieces(io, limit);
   if (!bytes) return bytes.error();
   return decode(spec, *bytes, limit);
@@ -74,14 +76,15 @@ void* load(api::Io* io, const TypeSpec& spec, int version) {
     Result<std::unique_ptr<Value>> value =
         read_value(io, spec, version, from_a_client ? value_limit() : 0);
     if (value) return value->release();
-    api::LogIOError(io, "warning", "semel: a value of type %s: %s", spec.name, value.error().what);
+    api::LogIOError(io, "warning", "semel: a value of type %s: %s", spec.name,
+                    value.error().message().c_str());
   } catch (const std::exception& error) {
     api::LogIOError(io, "warning", "semel: a value of type %s: %s", spec.name, error.what());
   }
   return nullptr;
 }
 
-// Calls take(piece) for the pieces of the encoding, as they come into being.
+// Calls take(piece) for each piece of the encoding, in order.
 template <class Take>
 void encode_in_pieces(const Value& value, Take take) {
   class Taken final : public Pieces {
@@ -99,8 +102,8 @@ void encode_in_pieces(const Value& value, Take take) {
 
 const char* text(ByteView bytes) { return reinterpret_cast<const char*>(bytes.data()); }
 
-// In all that follow: a server that has not even the memory for a few kilobytes ends, as it does
-// wherever it has none. Half an RDB file would be worse.
+// These functions are noexcept: a server that lacks the memory for a few kilobytes ends, as it does
+// elsewhere. Half an RDB file would be worse.
 void save(api::Io* io, void* value) noexcept {
   encode_in_pieces(value_at(value), [&](ByteView piece) {
     api::SaveUnsigned(io, piece.size());
@@ -123,7 +126,7 @@ void rewrite(api::Io* io, api::String* key, const TypeSpec& spec, void* value) n
   });
 }
 
-// Pieces are of one size, so that equal encodings have equal digests.
+// All pieces have one size, so that equal encodings have equal digests.
 void digest(api::Digest* out, void* value) noexcept {
   encode_in_pieces(value_at(value), [&](ByteView piece) {
     api::DigestAddStringBuffer(out, text(piece), piece.size());
@@ -143,12 +146,12 @@ void* copy(api::String* /*from*/, api::String* /*to*/, const void* value) noexce
   try {
     return value_at(value).copy().release();
   } catch (const std::exception&) {
-    return nullptr;  // the server tells the client that it could not
+    return nullptr;  // the server tells the client that the copy failed
   }
 }
 
-// A small value is decoded anew, into memory next to that of others; by its contract it goes on as it
-// was. A large one is made of large blocks, which fragment nothing.
+// A small value is decoded anew, into memory next to that of others. By its contract it continues
+// as before. A large value consists of large blocks, which fragment nothing.
 int defragment(const TypeSpec& spec, void** value) noexcept {
   constexpr std::uint64_t kMoved = std::uint64_t{256} << 10;
   if (value_at(*value).bytes() > kMoved) return 0;
@@ -159,12 +162,12 @@ int defragment(const TypeSpec& spec, void** value) noexcept {
     SEMEL_ASSERT(moved.has_value());
     give_back(std::exchange(*value, moved->release()));
   } catch (const std::exception&) {
-    // It stays where it is.
+    // The value stays where it is.
   }
   return 0;
 }
 
-// The server says which type it means by which function it calls.
+// The server tells us the type only by the function that it calls.
 template <std::size_t kIndex>
 api::TypeMethods methods() {
   api::TypeMethods out;
@@ -212,12 +215,12 @@ Result<std::unique_ptr<Value>> decode(const TypeSpec& spec, ByteView in, std::ui
   try {
     (*value)->reserve();
   } catch (const std::bad_alloc&) {
-    return value;  // what is in it is there, and must not be lost
+    return value;  // its content is there, and must not be lost
   }
   return value;
 }
 
-std::string load_types(api::Ctx* ctx, std::span<const TypeSpec* const> types) {
+Result<void> load_types(api::Ctx* ctx, std::span<const TypeSpec* const> types) {
   piece_room.resize(kPieceBytes);
   for (const TypeSpec* const spec : types) {
     SEMEL_ASSERT(loaded_count < kMostTypes);
@@ -225,11 +228,11 @@ std::string load_types(api::Ctx* ctx, std::span<const TypeSpec* const> types) {
     api::TypeMethods methods = methods_of(loaded_count, std::make_index_sequence<kMostTypes>());
     spec->handle = api::CreateDataType(ctx, spec->name, spec->version, &methods);
     if (spec->handle == nullptr) {
-      return std::string("the server does not take the type ").append(spec->name);
+      return Error{Errc::unsupported, "the server rejects a type", std::string(spec->name)};
     }
     ++loaded_count;
   }
-  return "";
+  return {};
 }
 
 bool is_ours(const api::Type* type) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "module/host/api.h"
 #include "module/host/machine_memory.h"
 
 namespace semel::host {

@@ -1,9 +1,5 @@
 #include "module/types/chain_tags.h"
 
-#include <bit>
-
-#include "semel/hash/digest.h"
-
 namespace semel::module {
 namespace {
 
@@ -19,21 +15,18 @@ std::optional<SiteId> ChainTags::find(std::uint64_t tag) const {
 
 Result<SiteId> ChainTags::admit(std::uint64_t tag) {
   if (const std::optional<SiteId> known = find(tag)) return *known;
-  if (tags_.size() >= most_) return Error{Errc::limit, "a filter has too many chains, or lives"};
+  if (tags_.size() >= most_) return Error{Errc::limit, "a filter has too many chains or lives"};
   tags_.push_back(tag);
   return static_cast<SiteId>(tags_.size() - 1);
 }
 
 Result<void> ChainTags::begin(std::uint64_t tag) {
-  if (find(tag)) return Error{Errc::invalid, "a tag of a chain that the filter has"};
-  const Result<SiteId> alias = admit(tag);
-  if (!alias) return alias.error();
-  own_ = *alias;
+  if (find(tag)) return Error{Errc::invalid, "the filter has a chain of this tag"};
+  own_ = SEMEL_TRY(admit(tag));
   return {};
 }
 
-void ChainTags::encode(Sink out) const {
-  Writer w(out);
+void ChainTags::encode(Writer& w) const {
   w.u16(own_.value_or(kNone));
   w.u16(static_cast<std::uint16_t>(tags_.size()));
   for (const std::uint64_t tag : tags_) w.u64(tag);
@@ -43,29 +36,19 @@ Result<ChainTags> ChainTags::decode(Reader& in, std::size_t most) {
   const std::uint16_t own = in.u16();
   const std::uint16_t count = in.u16();
   if (!in.ok() || in.rest() / 8 < count) return Error{Errc::corrupt, "tags of chains: size"};
-  if (count > most) return Error{Errc::limit, "a filter has too many chains, or lives"};
+  if (count > most) return Error{Errc::limit, "a filter has too many chains or lives"};
   ChainTags chains(most);
   for (std::uint16_t i = 0; i < count; ++i) chains.tags_.push_back(in.u64());
   std::vector<std::uint64_t> sorted = chains.tags_;
   std::sort(sorted.begin(), sorted.end());
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
-    return Error{Errc::corrupt, "tags of chains: one tag of two chains"};
+    return Error{Errc::corrupt, "tags of chains: two chains have one tag"};
   }
   if (own != kNone) {
     if (own >= count) return Error{Errc::corrupt, "tags of chains: own chain"};
     chains.own_ = own;
   }
   return chains;
-}
-
-std::uint64_t name_of(const SeriesGoal& goal) {
-  Bytes bytes;
-  Writer w(bytes);
-  w.u64(std::bit_cast<std::uint64_t>(goal.fpr));
-  w.u64(goal.first_keys);
-  w.u32(goal.growth);
-  w.u64(goal.hash.seed);
-  return checksum(bytes);
 }
 
 }  // namespace semel::module

@@ -1,45 +1,47 @@
 #include "module/types/sift_value.h"
 
-#include "module/types/secret_frame.h"
+#include "module/types/secret.h"
+#include "semel/hash/internal/sealed.h"
 
 namespace semel::module {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x3153564d;  // "MVS1"
+constexpr Format kFormat{"MSF", 1, "sift of a key"};  // docs/formats/module_sift_v1.md
 
 }  // namespace
 
 const host::TypeSpec SiftValue::kType = {"SMLsift--", 1, &SiftValue::decode};
 
-Result<std::unique_ptr<SiftValue>> SiftValue::make(const Secret& secret, SiftGoal goal,
+Result<std::unique_ptr<SiftValue>> SiftValue::make(const Secret& secret, Sifter::Goal goal,
                                                    TimeMs now_ms) {
   const Hasher hasher = hasher_of(secret);
   goal.hash = hasher.id();
   goal.keep_ms = goal.window_ms;
-  Result<AnySifter> sifter = AnySifter::make(goal, now_ms);
-  if (!sifter) return sifter.error();
-  return std::make_unique<SiftValue>(secret, hasher, *std::move(sifter));
+  Sifter sifter = SEMEL_TRY(Sifter::make(goal, now_ms));
+  return std::make_unique<SiftValue>(secret, hasher, std::move(sifter));
 }
 
 void SiftValue::encode(Sink out) const {
-  encode_frame(out, kMagic, secret_, [&](Sink body) { sifter_.encode(body); });
+  seal(out, kFormat, [&](Writer& w) {
+    write(w, secret_);
+    sifter_.encode(w.sink());
+  });
 }
 
 Result<std::unique_ptr<host::Value>> SiftValue::decode(ByteView in) {
-  const Result<Frame> frame = decode_frame(in, kMagic, "a sift: header or checksum");
-  if (!frame) return frame.error();
-  Result<AnySifter> sifter = AnySifter::decode(frame->body);
-  // Behind a sound checksum, a part that ends too early is as corrupt as any other.
-  if (!sifter) return Error{Errc::corrupt, sifter.error().what};
-  const Hasher hasher = hasher_of(frame->secret);
-  if (sifter->goal().hash != hasher.id()) {
-    return Error{Errc::corrupt, "a sift with the secret of another"};
-  }
+  Reader r = SEMEL_TRY(open_sealed(in, kFormat));
+  const Secret secret = read_secret(r);
+  if (!r.ok()) return corrupt(kFormat, "size");
+  Result<Sifter> sifter = Sifter::decode(r.view(r.rest()));
+  // The checksum is right, so a part that ends too early is as corrupt as any other.
+  if (!sifter) return Error{Errc::corrupt, sifter.error().message()};
+  const Hasher hasher = hasher_of(secret);
+  if (sifter->goal().hash != hasher.id()) return corrupt(kFormat, "the secret of another sift");
   if (sifter->goal().keep_ms != sifter->goal().window_ms) {
-    return Error{Errc::corrupt, "a sift that keeps claims for another time"};
+    return corrupt(kFormat, "it keeps claims for another time");
   }
   return std::unique_ptr<host::Value>(
-      std::make_unique<SiftValue>(frame->secret, hasher, *std::move(sifter)));
+      std::make_unique<SiftValue>(secret, hasher, *std::move(sifter)));
 }
 
 std::unique_ptr<host::Value> SiftValue::copy() const {

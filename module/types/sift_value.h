@@ -1,8 +1,8 @@
 // SiftValue: the ids that were seen, behind a key.
 //
-// Contract  semel/sift/any_sifter.h. Ids and owners are hashed here, with the secret of the key. A claim
-//           that nobody took over can be committed for a window after its deadline.
-// Reads     change nothing, not even the time of the sifter; nor do duplicates.
+// Contract  As in semel/sift/sifter.h. Ids and owners are hashed here, with the secret of the
+//           key. A claim that nobody took over can be committed for a window after its deadline.
+//           Reads and duplicates change nothing, not even the time of the sifter.
 // Format    docs/formats/module_sift_v1.md.
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "module/host/value.h"
 #include "semel/hash/hasher.h"
 #include "semel/hash/keyed_digest.h"
-#include "semel/sift/any_sifter.h"
+#include "semel/sift/sifter.h"
 
 namespace semel::module {
 
@@ -22,9 +22,9 @@ class SiftValue final : public host::Value {
  public:
   static const host::TypeSpec kType;
 
-  // `goal.hash` and `goal.keep_ms` are what they are above, whatever they say. Errors as those of
-  // AnySifter::make.
-  static Result<std::unique_ptr<SiftValue>> make(const Secret& secret, SiftGoal goal,
+  // Sets goal.hash to the hash of the secret, and goal.keep_ms to the window. Errors are those of
+  // Sifter::make.
+  static Result<std::unique_ptr<SiftValue>> make(const Secret& secret, Sifter::Goal goal,
                                                  TimeMs now_ms);
   static Result<std::unique_ptr<host::Value>> decode(ByteView in);
 
@@ -32,8 +32,8 @@ class SiftValue final : public host::Value {
   Digest id_of(std::string_view id) const { return hasher_(id); }
   std::uint64_t owner_of(std::string_view owner) const { return hasher_(owner).lo; }
 
-  AnySifter& sifter() { return sifter_; }
-  const AnySifter& sifter() const { return sifter_; }
+  Sifter& sifter() { return sifter_; }
+  const Sifter& sifter() const { return sifter_; }
 
   bool advance(TimeMs now_ms) override {
     sifter_.advance(now_ms);
@@ -44,13 +44,13 @@ class SiftValue final : public host::Value {
   std::unique_ptr<host::Value> copy() const override;
   std::size_t parts() const override { return 16 + static_cast<std::size_t>(sifter_.claims()); }
 
-  SiftValue(const Secret& secret, const Hasher& hasher, AnySifter sifter)
+  SiftValue(const Secret& secret, const Hasher& hasher, Sifter sifter)
       : secret_(secret), hasher_(hasher), sifter_(std::move(sifter)) {}
 
  private:
   Secret secret_;
   Hasher hasher_;
-  AnySifter sifter_;  // whose hash is hasher_
+  Sifter sifter_;
 };
 
 }  // namespace semel::module

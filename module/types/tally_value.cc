@@ -2,43 +2,46 @@
 
 #include <utility>
 
-#include "module/types/secret_frame.h"
+#include "module/types/secret.h"
 #include "semel/core/assert.h"
+#include "semel/hash/internal/sealed.h"
 
 namespace semel::module {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x3154564d;  // "MVT1"
+constexpr Format kFormat{"MTL", 1, "table of a key"};  // docs/formats/module_tally_v1.md
 
 }  // namespace
 
 const host::TypeSpec TallyValue::kType = {"SMLtally-", 1, &TallyValue::decode};
 
 Result<std::unique_ptr<TallyValue>> TallyValue::make(const Secret& secret,
-                                                     tally::Recogniser::Goal recogniser,
-                                                     TimeMs now_ms) {
+                                                     tally::Recognition recogniser, TimeMs now_ms) {
   const Hasher hasher = hasher_of(secret);
   recogniser.hash = hasher.id();
-  Result<tally::Table> table = tally::Table::make({.recogniser = recogniser}, now_ms);
-  if (!table) return table.error();
-  return std::make_unique<TallyValue>(secret, hasher, std::move(*table));
+  tally::Table table = SEMEL_TRY(tally::Table::make({.recognition = recogniser}, now_ms));
+  return std::make_unique<TallyValue>(secret, hasher, std::move(table));
 }
 
 void TallyValue::encode(Sink out) const {
-  encode_frame(out, kMagic, secret_, [&](Sink body) { table_.encode(body); });
+  seal(out, kFormat, [&](Writer& w) {
+    write(w, secret_);
+    table_.encode(w.sink());
+  });
 }
 
 Result<std::unique_ptr<host::Value>> TallyValue::decode(ByteView in) {
-  const Result<Frame> frame = decode_frame(in, kMagic, "a table of counters");
-  if (!frame) return frame.error();
-  Result<tally::Table> table = tally::Table::decode(frame->body);
-  if (!table) return table.error();
-  const Hasher hasher = hasher_of(frame->secret);
-  if (table->recogniser().goal().hash != hasher.id()) {
-    return Error{Errc::corrupt, "a table of counters with the secret of another"};
+  Reader r = SEMEL_TRY(open_sealed(in, kFormat));
+  const Secret secret = read_secret(r);
+  if (!r.ok()) return corrupt(kFormat, "size");
+  Result<tally::Table> table = tally::Table::decode(r.view(r.rest()));
+  if (!table) return Error{Errc::corrupt, table.error().message()};
+  const Hasher hasher = hasher_of(secret);
+  if (table->info().recognition.hash != hasher.id()) {
+    return corrupt(kFormat, "the secret of another table");
   }
   return std::unique_ptr<host::Value>(
-      std::make_unique<TallyValue>(frame->secret, hasher, std::move(*table)));
+      std::make_unique<TallyValue>(secret, hasher, std::move(*table)));
 }
 
 std::unique_ptr<host::Value> TallyValue::copy() const {
@@ -49,7 +52,7 @@ std::unique_ptr<host::Value> TallyValue::copy() const {
   return std::move(*copied);
 }
 
-// Counters lie in blocks, a few hundred in each.
+// Counters lie in blocks of a few hundred.
 std::size_t TallyValue::parts() const {
   return 16 + static_cast<std::size_t>(table_.sum({}).count / 256);
 }

@@ -1,7 +1,7 @@
 // TallyValue: the table of counters behind a key.
 //
-// Contract  semel/tally/table.h, at one site. Ids are hashed here, with the secret of the key.
-// Reads     change nothing, not even the time of the table; nor do retries.
+// Contract  As in semel/tally/table.h, at one site. Ids are hashed here, with the secret of the
+//           key. Reads and retries change nothing, not even the time of the table.
 // Format    docs/formats/module_tally_v1.md.
 #pragma once
 
@@ -19,10 +19,9 @@ class TallyValue final : public host::Value {
  public:
   static const host::TypeSpec kType;
 
-  // `recogniser.hash` is that of the secret, whatever it says. Errors as those of Table::make.
+  // Sets recogniser.hash to the hash of the secret. Errors are those of Table::make.
   static Result<std::unique_ptr<TallyValue>> make(const Secret& secret,
-                                                  tally::Recogniser::Goal recogniser,
-                                                  TimeMs now_ms);
+                                                  tally::Recognition recogniser, TimeMs now_ms);
   static Result<std::unique_ptr<host::Value>> decode(ByteView in);
 
   tally::Table& table() { return table_; }

@@ -1,11 +1,12 @@
-// TallyValue: ids by the secret of the key, copies, and bytes from friend and foe. What a table does is
-// tested in semel/tally.
+// TallyValue: ids by the secret of the key, copies, and untrusted bytes. The table has its tests in
+// semel/tally.
 #include "module/types/tally_value.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 
+#include "semel/hash/internal/sealed.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/support/encoded.h"
@@ -22,10 +23,10 @@ Secret secret_of(std::uint8_t first) {
   return Secret(bytes);
 }
 
-std::unique_ptr<TallyValue> value_of(tally::Recogniser::Kind kind, std::uint8_t secret = 1) {
+std::unique_ptr<TallyValue> value_of(tally::Recognition::Kind kind, std::uint8_t secret = 1) {
   Result<std::unique_ptr<TallyValue>> value = TallyValue::make(
       secret_of(secret), {.kind = kind, .window_ms = 1000, .fpr = 1e-3, .ids = 8}, kNow);
-  EXPECT_TRUE(value) << value.error().what;
+  EXPECT_TRUE(value) << value.error().message();
   return *std::move(value);
 }
 
@@ -37,26 +38,27 @@ void count_some(TallyValue& value) {
   EXPECT_TRUE(value.table().add({"clicks", -1, {}}, kNow + 2));
 }
 
-template <tally::Recogniser::Kind kKind>
+template <tally::Recognition::Kind kKind>
 struct ValueBytes {
   using Type = HeldValue<TallyValue>;
-  static constexpr std::size_t kHeaderSize = 36;
+  static constexpr std::size_t kHeaderSize = kSealedHeader + Secret::kSize;
   static constexpr std::size_t kMostGrowth = 48;  // the first block of names
-  static constexpr const char* kFile =
-      kKind == tally::Recogniser::Kind::exact ? "module_tally_v1_exact.bin" : "module_tally_v1.bin";
+  static constexpr const char* kFile = kKind == tally::Recognition::Kind::exact
+                                           ? "module_tally_v1_exact.bin"
+                                           : "module_tally_v1.bin";
   static Type make() {
     std::unique_ptr<TallyValue> value = value_of(kKind);
     count_some(*value);
     return Type(std::move(value));
   }
 };
-using Exact = ValueBytes<tally::Recogniser::Kind::exact>;
-using GoldenCases = ::testing::Types<Exact, ValueBytes<tally::Recogniser::Kind::clients>>;
+using Exact = ValueBytes<tally::Recognition::Kind::exact>;
+using GoldenCases = ::testing::Types<Exact, ValueBytes<tally::Recognition::Kind::clients>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(TallyValue, HostileBytes, Exact);
 INSTANTIATE_TYPED_TEST_SUITE_P(TallyValue, Golden, GoldenCases);
 
 TEST(TallyValue, ACopyIsEqualAndGoesItsOwnWay) {
-  const auto value = value_of(tally::Recogniser::Kind::clients);
+  const auto value = value_of(tally::Recognition::Kind::clients);
   count_some(*value);
   const std::unique_ptr<host::Value> copy = value->copy();
   EXPECT_EQ(encoded(*copy), encoded(*value));
@@ -64,10 +66,10 @@ TEST(TallyValue, ACopyIsEqualAndGoesItsOwnWay) {
   EXPECT_NE(encoded(*copy), encoded(*value));
 }
 
-// The hash is part of the shape: a table whose ids went through another secret would recognise none.
+// The hash is part of the shape: a table with ids of another secret would recognise none of them.
 TEST(TallyValue, ASecretThatIsNotThatOfTheTableIsRefused) {
-  Bytes bytes = encoded(*value_of(tally::Recogniser::Kind::clients));
-  bytes[4] ^= 1;
+  Bytes bytes = encoded(*value_of(tally::Recognition::Kind::clients));
+  bytes[kSealedHeader] ^= 1;
   store_u64(bytes.data() + bytes.size() - 8, checksum(ByteView(bytes).first(bytes.size() - 8)));
   const auto decoded = TallyValue::decode(bytes);
   ASSERT_FALSE(decoded);

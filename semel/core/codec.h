@@ -11,7 +11,7 @@
 #include <span>
 #include <string_view>
 
-#include "semel/core/arithmetic.h"
+#include "semel/core/int128.h"
 #include "semel/core/sink.h"
 
 namespace semel {
@@ -46,6 +46,15 @@ class Reader {
   std::uint16_t u16() { return static_cast<std::uint16_t>(take(2)); }
   std::uint32_t u32() { return static_cast<std::uint32_t>(take(4)); }
   std::uint64_t u64() { return take(8); }
+  std::int64_t i64() { return static_cast<std::int64_t>(take(8)); }
+  double f64() { return std::bit_cast<double>(take(8)); }
+  // Reads one byte. Fails unless it is 0 or 1.
+  bool boolean() { return in_range(u8(), 1) != 0; }
+  // Reads one byte that stands for an enumerator. Fails if it is above `last`.
+  template <class Enum>
+  Enum enumeration(Enum last) {
+    return static_cast<Enum>(in_range(u8(), static_cast<std::uint8_t>(last)));
+  }
   // Reads seven bits from each byte, the lowest first. The highest bit of a byte says that another
   // byte follows. Fails on bytes that no Writer writes: longer than needed, or more than 64 bits.
   std::uint64_t varint() { return take_varint<std::uint64_t>(); }
@@ -76,7 +85,11 @@ class Reader {
   }
   // Returns a view of what Writer::text() wrote.
   std::string_view text() { return text_of(view(varint())); }
+  // Makes this and every later read fail, for a value that no Writer writes.
+  void fail() { ok_ = false; }
   bool ok() const { return ok_; }
+  // Returns true if every read succeeded and nothing is left.
+  bool at_end() const { return ok_ && rest_.empty(); }
   std::size_t rest() const { return rest_.size(); }
 
  private:
@@ -87,6 +100,10 @@ class Reader {
     for (std::size_t i = 0; i < width; ++i) value |= std::uint64_t{rest_[i]} << (8 * i);
     rest_ = rest_.subspan(width);
     return value;
+  }
+  std::uint8_t in_range(std::uint8_t value, std::uint8_t last) {
+    if (value > last) ok_ = false;
+    return ok_ ? value : 0;
   }
   template <class Number>
   Number take_varint() {
@@ -114,6 +131,13 @@ class Writer {
   void u16(std::uint16_t value) { put(value, 2); }
   void u32(std::uint32_t value) { put(value, 4); }
   void u64(std::uint64_t value) { put(value, 8); }
+  void i64(std::int64_t value) { u64(static_cast<std::uint64_t>(value)); }
+  void f64(double value) { u64(std::bit_cast<std::uint64_t>(value)); }
+  void boolean(bool value) { u8(value ? 1 : 0); }
+  template <class Enum>
+  void enumeration(Enum value) {
+    u8(static_cast<std::uint8_t>(value));
+  }
   void varint(std::uint64_t value) { put_varint(value); }
   void signed_varint(int128 value) {
     put_varint(static_cast<uint128>(value) << 1 ^ static_cast<uint128>(value >> 127));
@@ -134,6 +158,7 @@ class Writer {
     varint(value.size());
     bytes(bytes_of(value));
   }
+  Sink sink() const { return out_; }
 
  private:
   [[gnu::always_inline]] void put(std::uint64_t value, std::size_t width) {

@@ -6,10 +6,10 @@
 #include <set>
 #include <string>
 
-#include "semel/core/arithmetic.h"
 #include "semel/core/clock.h"
 #include "semel/core/codec.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/arithmetic.h"
+#include "semel/core/internal/random.h"
 #include "semel/core/result.h"
 
 namespace semel {
@@ -39,6 +39,40 @@ TEST(ResultDeathTest, StopsWhoeverReadsWhatIsNotThere) {
   EXPECT_DEATH((void)*bad, "has_value");
   const Result<int> good = 3;
   EXPECT_DEATH((void)good.error(), "has_value");
+}
+
+TEST(Error, HasWordsOfItsOwn) {
+  EXPECT_EQ(Error(Errc::io, "cannot open").message(), "cannot open");
+  EXPECT_EQ(Error(Errc::io, "cannot open", std::string("a/b")).message(), "cannot open: a/b");
+  EXPECT_EQ(Error(Errc::io, std::string("no such file")).message(), "no such file");
+  const Error about = Error(Errc::forked, "two histories", 7).about("table");
+  EXPECT_EQ(about.message(), "table: two histories");
+  EXPECT_EQ(about.code, Errc::forked);
+  EXPECT_EQ(about.site, 7u);
+}
+
+Result<int> half_of(int number) {
+  if (number % 2 != 0) return Error{Errc::invalid, "odd"};
+  return number / 2;
+}
+
+Result<void> must_be_even(int number) {
+  SEMEL_TRY(half_of(number));
+  return {};
+}
+
+Result<std::unique_ptr<int>> quarter_of(int number) {
+  SEMEL_TRY(must_be_even(number));
+  const int half = SEMEL_TRY(half_of(number));
+  return std::make_unique<int>(SEMEL_TRY(half_of(half)));
+}
+
+TEST(Try, GivesTheValueOrPassesTheErrorOn) {
+  const auto quarter = quarter_of(12);
+  ASSERT_TRUE(quarter);
+  EXPECT_EQ(**quarter, 3);
+  EXPECT_STREQ(quarter_of(7).error().what, "odd");
+  EXPECT_STREQ(quarter_of(6).error().what, "odd");
 }
 
 RC_GTEST_PROP(Codec, ReadsBackWhatItWrote,

@@ -2,8 +2,8 @@
 //
 // Every structure of the command and the module can keep the lowest rate while it grows. The parts
 // of a growing cuckoo filter get shares down to a thousandth of it, and their longest fingerprints,
-// of 56 bits, err at a rate of 1e-16. Filters that serve as parts (BloomShape, CuckooShape,
-// BloomSeries) take every rate above 0 and below 1, and refuse a rate that they cannot keep.
+// of 56 bits, err at a rate of 1e-16. Filters that serve as parts (BloomShape, CuckooShape)
+// take every rate above 0 and below 1, and refuse a rate that they cannot keep.
 #pragma once
 
 #include "semel/core/result.h"
@@ -19,6 +19,8 @@ constexpr bool is_error_rate(double rate) {
 }
 
 inline constexpr const char* kErrorRatesAllowed = "1e-12 or more, below 1";
-inline constexpr Error kErrorRateRefused{Errc::invalid, "an error rate is 1e-12 or more, below 1"};
+inline Error error_rate_refused() {
+  return {Errc::invalid, "an error rate is 1e-12 or more, below 1"};
+}
 
 }  // namespace semel

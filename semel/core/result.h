@@ -10,6 +10,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 
@@ -32,17 +35,50 @@ enum class Errc : std::uint8_t {
   forked,       // one site has two histories: it was restored from a backup, or two use its id
 };
 
+// Why something failed: a code for programs, words for people.
+//
+//   return Error{Errc::full, "the table is full"};            // allocates nothing
+//   return Error{Errc::io, "cannot open", path + ": " + why};  // 'cannot open: PATH: WHY'
+//   return opened.error().about(path);                        // 'PATH: ' and the words so far
 struct Error {
-  Errc code;
-  const char* what;         // a string literal: building an Error never allocates
-  std::uint64_t about = 0;  // Errc::forked: the site
+  Errc code = Errc::invalid;
+  const char* what = "";   // a string literal
+  std::uint64_t site = 0;  // Errc::forked: the site
+
+  constexpr Error() = default;
+  constexpr Error(Errc why, const char* words, std::uint64_t of_site = 0)
+      : code(why), what(words), site(of_site) {}
+  Error(Errc why, const char* words, std::string more)
+      : code(why), what(words), detail_(std::make_shared<const std::string>(std::move(more))) {}
+  Error(Errc why, std::string words) : Error(why, "", std::move(words)) {}
+
+  // Returns what this case adds to `what`, for example a path. Often empty.
+  std::string_view detail() const { return detail_ ? std::string_view(*detail_) : ""; }
+
+  // Returns all the words: `what: detail`.
+  std::string message() const {
+    const std::string_view more = detail();
+    std::string words = what;
+    if (!words.empty() && !more.empty()) words += ": ";
+    return words.append(more);
+  }
+
+  // Returns the same error with `subject: ` before its words.
+  Error about(std::string_view subject) const {
+    Error error(code, std::string(subject) + ": " + message());
+    error.site = site;
+    return error;
+  }
+
+ private:
+  std::shared_ptr<const std::string> detail_;
 };
 
 template <class T>
 class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error error) : state_(std::in_place_index<1>, error) {}
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
   bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }
@@ -53,6 +89,8 @@ class [[nodiscard]] Result {
   T&& operator*() && { return std::move(*checked(*this)); }
   const T* operator->() const { return checked(*this); }
   T* operator->() { return checked(*this); }
+
+  T take() && { return std::move(*checked(*this)); }
 
   // REQUIRES: !has_value().
   const Error& error() const {
@@ -74,10 +112,11 @@ template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
-  Result(Error error) : error_(error), ok_(false) {}
+  Result(Error error) : error_(std::move(error)), ok_(false) {}
 
   bool has_value() const { return ok_; }
   explicit operator bool() const { return ok_; }
+  void take() && { SEMEL_ASSERT(ok_); }
   const Error& error() const {
     SEMEL_ASSERT(!ok_);
     return error_;
@@ -89,3 +128,17 @@ class [[nodiscard]] Result<void> {
 };
 
 }  // namespace semel
+
+// Passes an error on to the caller, or gives the value:
+//
+//   SEMEL_TRY(check(in));
+//   const Header header = SEMEL_TRY(read_header(in));
+//
+// Use it as a whole statement or a whole initializer: g++ 12 does not destroy the other temporaries
+// of an expression that returns in the middle.
+#define SEMEL_TRY(expression)                                   \
+  __extension__({                                               \
+    auto semel_result = (expression);                           \
+    if (!semel_result.has_value()) return semel_result.error(); \
+    std::move(semel_result).take();                             \
+  })

@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "semel/core/api.h"
 #include "semel/core/assert.h"
 
 namespace semel {
@@ -25,7 +26,7 @@ namespace semel {
 using Bytes = std::vector<std::uint8_t>;
 using ByteView = std::span<const std::uint8_t>;
 
-class Pieces {
+class SEMEL_API Pieces {
  public:
   // Sees all the bytes that are written during its lifetime, in pieces. The newest Watch sees them
   // first.

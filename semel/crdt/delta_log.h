@@ -58,7 +58,7 @@ class DeltaLog {
     LogNumber upto;              // the number to acknowledge once this is merged
   };
 
-  DeltaLog(std::uint64_t epoch, std::uint64_t most_bytes, Start start)
+  DeltaLog(std::uint64_t epoch, std::uint64_t most_bytes, Start start = Start::empty)
       : epoch_(epoch), most_bytes_(most_bytes), last_(start == Start::empty ? 0 : 1), cut_(last_) {}
 
   // Records a change that the state has just taken: one made here, or one that was merged and is
@@ -74,6 +74,18 @@ class DeltaLog {
 
   // Returns what to send to this peer now.
   Interval interval_for(PeerId peer);
+
+  // Merges what the peer lacks into its state, for a peer in the same process, and acknowledges it.
+  // `state` is the state of this log. Returns true if anything changed there.
+  template <class State>
+  Result<bool> send(PeerId peer, const State& state, State& to) {
+    const Interval interval = interval_for(peer);
+    bool changed = false;
+    if (interval.kind == Interval::Kind::delta) changed = SEMEL_TRY(to.merge(*interval.delta));
+    if (interval.kind == Interval::Kind::state) changed = SEMEL_TRY(to.merge(state));
+    acknowledge(peer, interval.upto);
+    return changed;
+  }
 
   // Says that the peer has merged everything up to this number. Numbers that were not sent to it,
   // or that belong to another log, are ignored.

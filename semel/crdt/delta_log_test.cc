@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/crdt/series.h"
 #include "tests/support/keys.h"
 #include "tests/support/site_life.h"
@@ -159,12 +159,12 @@ class Network {
     typename Type::Delta delta(goal_);
     if constexpr (Type::kRemoves) {
       if (random_.below(3) == 0) {
-        (void)site.state.remove(key(random_.below(100)), delta);
+        (void)site.state.remove(key(random_.below(100)), &delta);
       } else {
-        ASSERT_TRUE(site.state.add(key(random_.below(100)), semel::at(at), delta));
+        ASSERT_TRUE(site.state.add(key(random_.below(100)), semel::at(at), &delta));
       }
     } else {
-      ASSERT_TRUE(site.state.add(key(random_.below(2000)), at, delta));
+      ASSERT_TRUE(site.state.add(key(random_.below(2000)), at, &delta));
     }
     if (!delta.empty()) site.log.record(delta);
   }
@@ -334,6 +334,27 @@ TYPED_TEST(DeltaLogNetwork, ConvergesWhateverIsLostDoubledLateOrForgotten) {
   }
   EXPECT_GT(states, 100u);
   EXPECT_GT(deltas, 100u);
+}
+
+TEST(DeltaLog, SendsToAStateOfTheSameProcess) {
+  const SeriesGoal goal{.fpr = 0.01, .first_keys = 10, .sites = 2, .hash = kTestHash};
+  GrowBloomSeries here = *GrowBloomSeries::make(goal), there = here, late = here;
+  DeltaLog<GrowBloomSeries::Delta> log(1, 1 << 20);
+  EXPECT_FALSE(*log.send(7, here, there));
+  GrowBloomSeries::Delta delta(goal);
+  ASSERT_TRUE(*here.add(key(1), 0, &delta));
+  log.record(delta);
+  EXPECT_TRUE(*log.send(7, here, there));
+  EXPECT_EQ(there, here);
+  EXPECT_FALSE(*log.send(7, here, there));
+  log.cut();
+  EXPECT_TRUE(*log.send(8, here, late));  // the state
+  EXPECT_EQ(late, here);
+  SeriesGoal wrong = goal;
+  wrong.fpr = 0.02;
+  GrowBloomSeries other = *GrowBloomSeries::make(wrong);
+  EXPECT_EQ(log.send(9, here, other).error().code, Errc::mismatch);
+  EXPECT_FALSE(*log.send(8, here, late));
 }
 
 }  // namespace

@@ -3,32 +3,25 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <string_view>
 
-#include "semel/bits/elias_fano.h"
+#include "semel/bits/internal/elias_fano.h"
+#include "semel/bits/internal/line_array.h"
 #include "semel/core/assert.h"
 #include "semel/filter/bloom_math.h"
-#include "semel/hash/seal.h"
+#include "semel/hash/internal/sealed.h"
 
 namespace semel {
 namespace {
 
-// docs/formats/bloom_delta_v1.md. All integers are little-endian.
+// docs/formats/bloom_delta_v1.md.
 //
-//    OFFSET     SIZE  FIELD
-//         0        4  magic, the bytes "SBD1"
-//         4       20  shape, as in bloom_v1
-//        24        8  number of bits
-//        32           the bits, ascending: bits/elias_fano.h
-//   end - 8        8  checksum of all the bytes before it
-constexpr std::uint32_t kMagic = 0x31444253;
-constexpr std::size_t kTrailerSize = 8;
+//    OFFSET     SIZE  FIELD OF THE BODY
+//         0       20  shape, as in bloom_v1
+//        20        8  number of bits
+//        28           the bits, ascending: bits/elias_fano.h
+constexpr Format kDeltaFormat{"SBD", 1, "delta of a Bloom filter"};
 
-constexpr Error kOtherShape{Errc::mismatch, "Bloom filters of different shapes"};
-
-std::string_view as_text(ByteView bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
+const Error kOtherShape{Errc::mismatch, "Bloom filters of different shapes"};
 
 }  // namespace
 
@@ -66,38 +59,28 @@ Result<void> BloomDelta::merge(const BloomDelta& other) {
 
 void BloomDelta::encode(Sink out) const {
   const std::vector<std::uint64_t> bits = bits_in_order();
-  Seal seal(out);
-  Writer w(out);
-  w.u32(kMagic);
-  shape_.encode(out);
-  w.u64(bits.size());
-  elias_fano::encode(out, bits, shape_.bits - 1);
-  seal.close();
+  seal(out, kDeltaFormat, [&](Writer& w) {
+    shape_.encode(w.sink());
+    w.u64(bits.size());
+    elias_fano::encode(w.sink(), bits, shape_.bits - 1);
+  });
 }
 
 Result<BloomDelta> BloomDelta::decode(ByteView in) {
-  Reader r(in);
-  const std::uint32_t magic = r.u32();
-  const BloomShape shape = BloomShape::decode(r);
+  Reader r = SEMEL_TRY(open_sealed(in, kDeltaFormat));
+  const Result<BloomShape> shape = BloomShape::decode(r);
+  if (!shape) return shape.error().about(kDeltaFormat.what);
   const std::uint64_t bits = r.u64();
-  if (!r.ok()) return Error{Errc::truncated, "Bloom delta: header"};
-  if (magic != kMagic) return Error{Errc::unsupported, "Bloom delta: magic"};
-  if (!shape.valid()) return Error{Errc::corrupt, "Bloom delta: shape"};
-  if (r.rest() < kTrailerSize) return Error{Errc::truncated, "Bloom delta: bits"};
-  // Check the length before allocating: `bits` is only a claim until then.
-  const std::uint64_t last = shape.bits - 1;
-  if (bits > shape.bits || r.rest() - kTrailerSize != elias_fano::byte_size(bits, last)) {
-    return Error{Errc::corrupt, "Bloom delta: size"};
+  const std::uint64_t last = shape->bits - 1;
+  if (!r.ok() || bits > shape->bits || r.rest() != elias_fano::byte_size(bits, last)) {
+    return corrupt(kDeltaFormat, "size");
   }
-  const ByteView body = in.first(in.size() - kTrailerSize);
-  if (load_u64(in.data() + body.size()) != checksum(body)) {
-    return Error{Errc::corrupt, "Bloom delta: checksum"};
-  }
-
-  BloomDelta delta(shape);
-  const bool ascend = elias_fano::decode(r, bits, last, delta.bits_);
-  if (!ascend || std::adjacent_find(delta.bits_.begin(), delta.bits_.end()) != delta.bits_.end()) {
-    return Error{Errc::corrupt, "Bloom delta: bits"};
+  BloomDelta delta(*shape);
+  Result<std::vector<std::uint64_t>> ascending = elias_fano::decode(r, bits, last);
+  if (!ascending) return corrupt(kDeltaFormat, "bits");
+  delta.bits_ = *std::move(ascending);
+  if (std::ranges::adjacent_find(delta.bits_) != delta.bits_.end()) {
+    return corrupt(kDeltaFormat, "bits");
   }
   delta.settled_ = bits;
   return delta;
@@ -113,33 +96,32 @@ Result<GrowBloom::Shape> GrowBloom::shape_for(std::uint64_t keys, double fpr, Ha
   return BloomShape::for_goal({keys, fpr, layout, hash});
 }
 
-bool GrowBloom::add(Digest key) {
-  const bool added = filter_.add(key);
-  keys_ += added;
-  return added;
-}
-
-bool GrowBloom::add(Digest key, Delta& delta) {
-  SEMEL_ASSERT(delta.shape_ == shape());
-  BloomFilter::KeyBits room;
+bool GrowBloom::add(Digest key, Delta* delta) {
   bool added = false;
-  for (const std::uint64_t bit : filter_.bits_of(key, room)) {
-    if (!filter_.set(bit)) continue;
-    delta.add(bit);
-    added = true;
+  if (delta == nullptr) {
+    added = filter_.add(key);
+  } else {
+    SEMEL_ASSERT(delta->shape_ == shape());
+    BloomFilter::KeyBits room;
+    for (const std::uint64_t bit : filter_.bits_of(key, room)) {
+      if (!filter_.set(bit)) continue;
+      delta->add(bit);
+      added = true;
+    }
   }
   keys_ += added;
   return added;
 }
 
-void GrowBloom::add(std::span<const Digest> keys, std::span<bool> added) {
-  filter_.add(keys, added);
-  keys_ += static_cast<std::uint64_t>(std::count(added.begin(), added.end(), true));
-}
-
-void GrowBloom::add(std::span<const Digest> keys, std::span<bool> added, Delta& delta) {
+std::size_t GrowBloom::add(std::span<const Digest> keys, std::span<bool> added, Delta* delta) {
   SEMEL_ASSERT(keys.size() == added.size());
-  for (std::size_t i = 0; i < keys.size(); ++i) added[i] = add(keys[i], delta);
+  if (delta == nullptr) {
+    filter_.add(keys, added);
+    keys_ += static_cast<std::uint64_t>(std::count(added.begin(), added.end(), true));
+  } else {
+    for (std::size_t i = 0; i < keys.size(); ++i) added[i] = add(keys[i], delta);
+  }
+  return keys.size();
 }
 
 Result<bool> GrowBloom::merge(const GrowBloom& other) {
@@ -156,10 +138,17 @@ Result<bool> GrowBloom::merge(const Delta& delta) {
   return changed;
 }
 
-bool GrowBloom::merge(std::uint64_t first, std::span<const std::uint64_t> words) {
-  const bool changed = filter_.unite(first, words);
-  if (changed) counted_ = false;
-  return changed;
+bool GrowBloom::merge(const BloomPart& part) {
+  SEMEL_ASSERT(can_have(shape(), part.keys));
+  const std::uint64_t before = keys();
+  const bool changed = filter_.unite(part.first, part.words);
+  if (!changed && before == 0) return false;  // still empty
+  if (part.keys > before) {
+    keys_ = part.keys;
+  } else if (changed && part.keys == 0) {
+    counted_ = false;
+  }
+  return changed || part.keys > before;
 }
 
 Result<void> GrowBloom::admits(const Delta& delta) const {
@@ -201,11 +190,19 @@ std::uint64_t GrowBloom::keys() {
   return keys_;
 }
 
+// Each key set a bit at least, but an estimate of the keys may be larger than the number of bits.
+bool GrowBloom::set_keys(std::uint64_t keys) {
+  if (!can_have(shape(), keys)) return false;
+  keys_ = keys;
+  counted_ = true;
+  return true;
+}
+
 // XORs the digest of the shape with those of the blocks that hold something, each with its number.
 Digest GrowBloom::digest(const Hasher& hasher) const {
   Bytes encoded_shape;
   shape().encode(encoded_shape);
-  Digest sum = hasher(as_text(encoded_shape));
+  Digest sum = hasher(text_of(encoded_shape));
 
   constexpr std::size_t kBlockWords = kLineBytes / 8;
   std::array<std::uint8_t, 8 + kLineBytes> numbered{};
@@ -218,16 +215,13 @@ Digest GrowBloom::digest(const Hasher& hasher) const {
     numbered.fill(0);  // for a short last block
     store_u64(numbered.data(), start / kBlockWords);
     for (std::size_t i = 0; i < block.size(); ++i) store_u64(&numbered[8 + 8 * i], block[i]);
-    const Digest digest = hasher(as_text(numbered));
-    sum = {sum.lo ^ digest.lo, sum.hi ^ digest.hi};
+    sum ^= hasher(text_of(numbered));
   }
   return sum;
 }
 
 Result<GrowBloom> GrowBloom::decode(ByteView in) {
-  Result<BloomFilter> filter = BloomFilter::decode(in);
-  if (!filter) return filter.error();
-  return GrowBloom(*std::move(filter));
+  return GrowBloom(SEMEL_TRY(BloomFilter::decode(in)));
 }
 
 }  // namespace semel

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "semel/core/api.h"
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/filter/bloom_filter.h"
@@ -31,7 +32,7 @@
 namespace semel {
 
 // The bits that were set.
-class BloomDelta {
+class SEMEL_API BloomDelta {
  public:
   // Makes an empty delta. REQUIRES: shape.valid().
   explicit BloomDelta(const BloomShape& shape);
@@ -43,9 +44,7 @@ class BloomDelta {
   bool empty() const { return bits_.empty(); }
   std::uint64_t bytes() const { return bits_.size() * sizeof(std::uint64_t); }
 
-  // Appends the encoding. Equal deltas give equal bytes.
-  void encode(Sink out) const;
-  // Reads one delta that fills `in` exactly. `in` is untrusted.
+  void encode(Sink out) const;  // equal deltas give equal bytes
   static Result<BloomDelta> decode(ByteView in);
 
   bool operator==(const BloomDelta& other) const;
@@ -64,7 +63,15 @@ class BloomDelta {
   std::size_t settled_ = 0;
 };
 
-class GrowBloom {
+// A part of the state of a filter: some of its words. And the number of keys in all of the filter,
+// if that is known there.
+struct BloomPart {
+  std::uint64_t first = 0;  // the number of the first word
+  std::span<const std::uint64_t> words;
+  std::uint64_t keys = 0;
+};
+
+class SEMEL_API GrowBloom {
  public:
   using Shape = BloomShape;
   using Delta = BloomDelta;
@@ -78,13 +85,11 @@ class GrowBloom {
   explicit GrowBloom(const Shape& shape) : filter_(shape) {}
 
   // Returns true if the key was certainly absent. Returns false, and changes nothing, if it was
-  // present or seemed to be. Adds the change to `delta`. REQUIRES for every key: the digest was
-  // made by shape().hash. REQUIRES for every delta: it has the shape of the filter.
-  bool add(Digest key);
-  bool add(Digest key, Delta& delta);
-  // Adds many keys, in order. REQUIRES: the spans are of equal size.
-  void add(std::span<const Digest> keys, std::span<bool> added);
-  void add(std::span<const Digest> keys, std::span<bool> added, Delta& delta);
+  // present or seemed to be. Adds the change to `delta`, if given. REQUIRES for every key: the
+  // digest was made by shape().hash. REQUIRES for every delta: it has the shape of the filter.
+  bool add(Digest key, Delta* delta = nullptr);
+  // Adds many keys, in order. Returns their number. REQUIRES: the spans are of equal size.
+  std::size_t add(std::span<const Digest> keys, std::span<bool> added, Delta* delta = nullptr);
 
   bool contains(Digest key) const { return filter_.contains(key); }
   // Prefetches the line that contains(key) will need first.
@@ -99,9 +104,10 @@ class GrowBloom {
   // Returns an error if merge(delta) would fail.
   Result<void> admits(const Delta& delta) const;
 
-  // Merges a part of a state: words from number `first` on. Returns true if anything changed.
-  // REQUIRES: first + words.size() <= words().size().
-  bool merge(std::uint64_t first, std::span<const std::uint64_t> words);
+  // Merges a part of a state. keys() is then at least part.keys. Returns true if a bit or keys()
+  // changed. REQUIRES: part.first + part.words.size() <=
+  // words().size(), and set_keys(part.keys) would not fail.
+  bool merge(const BloomPart& part);
   std::span<const std::uint64_t> words() const { return filter_.words(); }
 
   // Errc::mismatch if the shapes differ.
@@ -117,18 +123,16 @@ class GrowBloom {
   // count, plus an estimate of the keys inside at that time. A merge that changes anything makes it
   // count again.
   std::uint64_t keys();
-  // Sets the number from which keys() counts on, for a caller who stored it beside the bytes or
-  // knows it better.
-  void set_keys(std::uint64_t keys) {
-    keys_ = keys;
-    counted_ = true;
-  }
+  // Sets the number from which keys() counts on, for a caller who stored it beside the bytes.
+  // Returns false, and changes nothing, if no such filter can have so many keys.
+  bool set_keys(std::uint64_t keys);
+  static bool can_have(const Shape& shape, std::uint64_t keys) { return keys / 64 <= shape.bits; }
 
   // The digest depends on the state alone. A keyed hasher makes it unforgeable.
   Digest digest(const Hasher& hasher) const;
 
   void encode(Sink out) const { filter_.encode(out); }  // equal states give equal bytes
-  static Result<GrowBloom> decode(ByteView in);         // `in` is untrusted
+  static Result<GrowBloom> decode(ByteView in);
 
   bool operator==(const GrowBloom& other) const { return filter_ == other.filter_; }
 

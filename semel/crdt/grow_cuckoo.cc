@@ -3,34 +3,44 @@
 #include <algorithm>
 #include <vector>
 
-#include "semel/bits/elias_fano.h"
-#include "semel/bits/packed_array.h"
-#include "semel/bits/packed_writer.h"
-#include "semel/core/arithmetic.h"
+#include "semel/bits/internal/elias_fano.h"
+#include "semel/bits/internal/packed_array.h"
+#include "semel/bits/internal/packed_writer.h"
+#include "semel/bits/internal/prefetch.h"
 #include "semel/core/assert.h"
-#include "semel/crdt/entry_codec.h"
 #include "semel/crdt/internal/entries_in_order.h"
+#include "semel/crdt/internal/entry_codec.h"
+#include "semel/crdt/internal/entry_store.h"
 #include "semel/crdt/internal/partial_order.h"
-#include "semel/hash/seal.h"
+#include "semel/hash/internal/sealed.h"
 
 namespace semel {
+
+using crdt_internal::ByPlace;
+using crdt_internal::CuckooEntry;
+using crdt_internal::CuckooPlaces;
+using crdt_internal::CuckooSpot;
+using crdt_internal::EntriesInOrder;
+using crdt_internal::EntryStore;
+using crdt_internal::order_of;
+using crdt_internal::pair_bits;
+using crdt_internal::read_shape;
+
 namespace {
 
-// docs/formats/grow_cuckoo_v1.md. All integers are little-endian.
+// docs/formats/grow_cuckoo_v1.md.
 //
-//    OFFSET     SIZE  FIELD
-//         0        4  magic, the bytes "SGC1"; a new layout takes a new magic
-//         4       20  shape (crdt/entry_codec.h)
-//        24        8  entries
-//        32        E  entries, ascending by pair and fingerprint: their upper bits, Elias-Fano
-//      32+E        R  the remaining bits of their fingerprints, packed; usually nothing
-//    32+E+R        8  checksum of all the bytes before it
-constexpr std::uint32_t kMagic = 0x31434753;
+//    OFFSET     SIZE  FIELD OF THE BODY
+//         0       20  shape, as in cuckoo_v1
+//        20        8  entries
+//        28        E  entries, ascending by pair and fingerprint: their upper bits, Elias-Fano
+//      28+E        R  the remaining bits of their fingerprints, packed; usually nothing
+constexpr Format kFormat{"SGC", 1, "grow-only cuckoo filter"};
 
 // The number of an entry: its pair, and as many bits of its fingerprint as fit in 64 bits.
 struct Numbering {
-  explicit Numbering(const CuckooShape& shape)
-      : shared(std::min(shape.fingerprint_bits, 64 - entry_codec::pair_bits(shape))),
+  explicit Numbering(const CuckooPlaces& shape)
+      : shared(std::min(shape.fingerprint_bits, 64 - pair_bits(shape))),
         left(shape.fingerprint_bits - shared),
         last((shape.pairs() << shared) - 1) {}  // wraps to 2^64 - 1 where it should
 
@@ -56,23 +66,20 @@ struct Numbering {
 // three times.
 template <class ForEach>
 void encode_entries(Sink out, const CuckooShape& shape, std::uint64_t entries, ForEach for_each) {
-  Seal seal(out);
-  Writer w(out);
-  w.u32(kMagic);
-  entry_codec::write_shape(w, shape);
-  w.u64(entries);
   const Numbering numbering(shape);
-  if (!out.only_measures(numbering.byte_size(entries))) {
-    elias_fano::encode(out, entries, numbering.last, [&](auto visit) {
+  seal(out, kFormat, [&](Writer& w) {
+    shape.encode(w.sink());
+    w.u64(entries);
+    if (w.sink().only_measures(numbering.byte_size(entries))) return;
+    elias_fano::encode(w.sink(), entries, numbering.last, [&](auto visit) {
       for_each([&](const CuckooEntry& entry) { visit(numbering.number(entry)); });
     });
-    PackedWriter rests(out);
+    PackedWriter rests(w.sink());
     if (numbering.left > 0) {
       for_each([&](const CuckooEntry& entry) { rests.put(numbering.rest(entry), numbering.left); });
     }
     rests.finish();
-  }
-  seal.close();
+  });
 }
 
 struct Decoded {
@@ -81,38 +88,27 @@ struct Decoded {
 };
 
 Result<Decoded> decode_entries(ByteView in) {
-  Reader r(in);
-  const std::uint32_t magic = r.u32();
-  Decoded decoded{entry_codec::read_shape(r, 0), {}};
-  const CuckooShape& shape = decoded.shape;
+  Reader r = SEMEL_TRY(open_sealed(in, kFormat));
+  const Result<CuckooShape> shape = read_shape(r, 0);
+  if (!shape) return shape.error().about(kFormat.what);
   const std::uint64_t count = r.u64();
-  if (!r.ok() || r.rest() < entry_codec::kTrailerSize) {
-    return Error{Errc::truncated, "grow-only cuckoo filter: header"};
-  }
-  if (magic != kMagic) return Error{Errc::unsupported, "grow-only cuckoo filter: magic"};
-  if (!shape.valid()) return Error{Errc::corrupt, "grow-only cuckoo filter: shape"};
-  const Numbering numbering(shape);
-  const std::size_t body = r.rest() - entry_codec::kTrailerSize;
+  const CuckooPlaces places(*shape);
+  const Numbering numbering(*shape);
   // An entry takes more than a bit, so the sizes below do not overflow.
-  if (count / 8 > body || numbering.byte_size(count) != body) {
-    return Error{Errc::corrupt, "grow-only cuckoo filter: size"};
+  if (!r.ok() || count / 8 > r.rest() || numbering.byte_size(count) != r.rest()) {
+    return corrupt(kFormat, "size");
   }
-  if (checksum(in.first(in.size() - entry_codec::kTrailerSize)) !=
-      load_u64(in.data() + in.size() - entry_codec::kTrailerSize)) {
-    return Error{Errc::corrupt, "grow-only cuckoo filter: checksum"};
-  }
-  std::vector<std::uint64_t> numbers;
-  if (!elias_fano::decode(r, count, numbering.last, numbers)) {
-    return Error{Errc::corrupt, "grow-only cuckoo filter: entries"};
-  }
-  PackedArray rests(count, numbering.left);
-  if (!rests.decode(r)) return Error{Errc::corrupt, "grow-only cuckoo filter: fingerprints"};
+  const auto numbers = elias_fano::decode(r, count, numbering.last);
+  if (!numbers) return corrupt(kFormat, "entries");
+  const auto rests = PackedArray::decode(r, count, numbering.left);
+  if (!rests) return corrupt(kFormat, "fingerprints");
+  Decoded decoded{*shape, {}};
   decoded.entries.reserve(count);
   for (std::uint64_t i = 0; i < count; ++i) {
-    const CuckooEntry entry = numbering.entry(numbers[i], rests.get(i));
-    if (entry.fingerprint == 0 || !shape.is_pair(entry.pair, entry.fingerprint) ||
+    const CuckooEntry entry = numbering.entry((*numbers)[i], rests->get(i));
+    if (entry.fingerprint == 0 || !places.is_pair(entry.pair, entry.fingerprint) ||
         (i > 0 && entry <= decoded.entries.back())) {
-      return Error{Errc::corrupt, "grow-only cuckoo filter: an entry that cannot be"};
+      return corrupt(kFormat, "an entry that cannot be");
     }
     decoded.entries.push_back(entry);
   }
@@ -138,10 +134,9 @@ void CuckooDelta::encode(Sink out) const {
 }
 
 Result<CuckooDelta> CuckooDelta::decode(ByteView in) {
-  const Result<Decoded> decoded = decode_entries(in);
-  if (!decoded) return decoded.error();
-  CuckooDelta delta(decoded->shape);
-  for (const CuckooEntry& entry : decoded->entries)
+  const Decoded decoded = SEMEL_TRY(decode_entries(in));
+  CuckooDelta delta(decoded.shape);
+  for (const CuckooEntry& entry : decoded.entries)
     delta.entries_.insert(delta.entries_.end(), entry);
   return delta;
 }
@@ -150,39 +145,38 @@ Result<CuckooShape> GrowCuckoo::shape_for(std::uint64_t keys, double fpr, HashId
   return CuckooShape::for_goal({.keys = keys, .fpr = fpr, .hash = hash});
 }
 
-GrowCuckoo::GrowCuckoo(const Shape& shape) : entries_(shape) {
+GrowCuckoo::GrowCuckoo(const Shape& shape) : entries_(std::in_place, shape) {
   SEMEL_ASSERT(shape.payload_bits == 0);
 }
 
-Result<bool> GrowCuckoo::add(Digest key) { return add_to(key, nullptr); }
-Result<bool> GrowCuckoo::add(Digest key, Delta& delta) { return add_to(key, &delta); }
+void GrowCuckoo::reserve() { entries_->reserve(); }
+bool GrowCuckoo::contains(Digest key) const { return entries_->contains(key); }
+void GrowCuckoo::prefetch(Digest key) const { entries_->prefetch(key); }
+const CuckooShape& GrowCuckoo::shape() const { return entries_->shape(); }
+std::uint64_t GrowCuckoo::cardinality() const { return entries_->size(); }
+std::uint64_t GrowCuckoo::overflow() const { return entries_->overflow(); }
+std::uint64_t GrowCuckoo::bytes() const { return entries_->bytes(); }
 
-Result<bool> GrowCuckoo::add_to(Digest key, Delta* delta) {
+Result<bool> GrowCuckoo::add(Digest key, Delta* delta) {
   SEMEL_ASSERT(delta == nullptr || delta->shape_ == shape());
-  if (entries_.contains(key)) return false;
-  const CuckooSpot spot = shape().spot_of(key);
-  if (!entries_.add(spot, 0)) {
+  if (entries_->contains(key)) return false;
+  const CuckooSpot spot = entries_->shape().spot_of(key);
+  if (!entries_->add(spot, 0)) {
     return Error{Errc::full, "the grow-only cuckoo filter has no room for this key"};
   }
-  if (delta != nullptr) delta->entries_.insert({shape().pair_of(spot), spot.fingerprint, 0});
+  if (delta != nullptr)
+    delta->entries_.insert({entries_->shape().pair_of(spot), spot.fingerprint, 0});
   return true;
 }
 
-std::size_t GrowCuckoo::add(std::span<const Digest> keys, std::span<bool> added) {
-  return add_to(keys, added, nullptr);
-}
-std::size_t GrowCuckoo::add(std::span<const Digest> keys, std::span<bool> added, Delta& delta) {
-  return add_to(keys, added, &delta);
-}
-
-std::size_t GrowCuckoo::add_to(std::span<const Digest> keys, std::span<bool> added, Delta* delta) {
+std::size_t GrowCuckoo::add(std::span<const Digest> keys, std::span<bool> added, Delta* delta) {
   SEMEL_ASSERT(keys.size() == added.size());
   std::size_t done = 0;
   for_each_ahead(
-      keys.size(), [&](std::size_t i) { entries_.prefetch(shape().spot_of(keys[i])); },
+      keys.size(), [&](std::size_t i) { entries_->prefetch(entries_->shape().spot_of(keys[i])); },
       [&](std::size_t i) {
         if (done != i) return;  // an earlier one found no room
-        const Result<bool> result = add_to(keys[i], delta);
+        const Result<bool> result = add(keys[i], delta);
         added[i] = result && *result;
         done += result.has_value();
       });
@@ -190,7 +184,7 @@ std::size_t GrowCuckoo::add_to(std::span<const Digest> keys, std::span<bool> add
 }
 
 void GrowCuckoo::contains(std::span<const Digest> keys, std::span<bool> found) const {
-  entries_.contains(keys, found);
+  entries_->contains(keys, found);
 }
 
 Result<bool> GrowCuckoo::merge(const GrowCuckoo& other) {
@@ -198,7 +192,7 @@ Result<bool> GrowCuckoo::merge(const GrowCuckoo& other) {
     return Error{Errc::mismatch, "grow-only cuckoo filters of different shapes"};
   }
   if (this == &other) return false;
-  return entries_.unite(other.entries_) != 0;
+  return entries_->unite(*other.entries_) != 0;
 }
 
 Result<void> GrowCuckoo::admits(const Delta& delta) const {
@@ -209,42 +203,41 @@ Result<void> GrowCuckoo::admits(const Delta& delta) const {
 }
 
 Result<bool> GrowCuckoo::merge(const Delta& delta) {
-  if (Result<void> sound = admits(delta); !sound) return sound.error();
-  const std::uint64_t before = entries_.size();
+  SEMEL_TRY(admits(delta));
+  const std::uint64_t before = entries_->size();
   std::uint64_t quota = EntryStore::quota_for(delta.entries_.size());
   for (const CuckooEntry& entry : delta.entries_) {
-    const CuckooSpot spot = shape().spot_of(entry.pair, entry.fingerprint);
-    if (!entries_.contains(spot)) entries_.put(spot, 0, quota);
+    const CuckooSpot spot = entries_->shape().spot_of(entry.pair, entry.fingerprint);
+    if (!entries_->contains(spot)) entries_->put(spot, 0, quota);
   }
-  return entries_.size() != before;
+  return entries_->size() != before;
 }
 
 Result<std::partial_ordering> GrowCuckoo::compare(const GrowCuckoo& other) const {
   if (shape() != other.shape()) {
     return Error{Errc::mismatch, "grow-only cuckoo filters of different shapes"};
   }
-  return order_of(other.entries_.holds_all(entries_), entries_.holds_all(other.entries_));
+  return order_of(other.entries_->holds_all(*entries_), entries_->holds_all(*other.entries_));
 }
 
 double GrowCuckoo::load() const {
-  return static_cast<double>(entries_.size()) / static_cast<double>(shape().slots());
+  return static_cast<double>(entries_->size()) / static_cast<double>(shape().slots());
 }
 
-Digest GrowCuckoo::digest(const Hasher& hasher) const { return entries_.digest(hasher); }
+Digest GrowCuckoo::digest(const Hasher& hasher) const { return entries_->digest(hasher); }
 
 void GrowCuckoo::encode(Sink out) const {
   constexpr std::uint64_t kLast = ~std::uint64_t{0};
-  EntriesInOrder<ByPlace> ordered(entries_);
-  encode_entries(out, shape(), entries_.size(), [&](auto visit) {
+  EntriesInOrder<ByPlace> ordered(*entries_);
+  encode_entries(out, shape(), entries_->size(), [&](auto visit) {
     ordered.for_each({0, 0}, {kLast, kLast}, [&](const auto& item) { visit(ordered.entry(item)); });
   });
 }
 
 Result<GrowCuckoo> GrowCuckoo::decode(ByteView in) {
-  const Result<Decoded> decoded = decode_entries(in);
-  if (!decoded) return decoded.error();
-  GrowCuckoo filter(decoded->shape);
-  filter.entries_.fill(decoded->entries);
+  const Decoded decoded = SEMEL_TRY(decode_entries(in));
+  GrowCuckoo filter(decoded.shape);
+  filter.entries_->fill(decoded.entries);
   return filter;
 }
 

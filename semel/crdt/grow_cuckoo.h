@@ -7,8 +7,8 @@
 // Merge     Union of entries: a join. An entry is a fingerprint and its pair of buckets. compare()
 //           is its order: less if every entry here is there.
 //           A merge never fails for lack of room: entries that do not fit overflow
-//           (crdt/internal/entry_store.h). An add that finds no room fails. The add that turns few entries
-//           into a table may leave some of them outside the table.
+//           (crdt/internal/entry_store.h). An add that finds no room fails. The add that turns few
+//           entries into a table may leave some of them outside the table.
 //           An add yields its entry as a delta. A delta merges into deltas and into states.
 // Cost      As CuckooFilter. Merging a state: its entries, in the order of the buckets. Merging a
 //           delta: its entries.
@@ -23,17 +23,22 @@
 #include <set>
 #include <span>
 
+#include "semel/core/api.h"
 #include "semel/core/codec.h"
+#include "semel/core/hidden.h"
 #include "semel/core/result.h"
-#include "semel/crdt/internal/entry_store.h"
 #include "semel/filter/cuckoo_filter.h"
 #include "semel/hash/digest.h"
 #include "semel/hash/hasher.h"
 
 namespace semel {
 
+namespace crdt_internal {
+class EntryStore;
+}  // namespace crdt_internal
+
 // The entries that were added.
-class CuckooDelta {
+class SEMEL_API CuckooDelta {
  public:
   // Makes an empty delta. REQUIRES: shape.valid() and shape.payload_bits == 0.
   explicit CuckooDelta(const CuckooShape& shape);
@@ -44,10 +49,12 @@ class CuckooDelta {
   const CuckooShape& shape() const { return shape_; }
   bool empty() const { return entries_.empty(); }
   // Counts 32 bytes for the node of each entry.
-  std::uint64_t bytes() const { return entries_.size() * (sizeof(CuckooEntry) + 32); }
+  std::uint64_t bytes() const {
+    return entries_.size() * (sizeof(filter_internal::CuckooEntry) + 32);
+  }
 
-  void encode(Sink out) const;                     // equal deltas give equal bytes
-  static Result<CuckooDelta> decode(ByteView in);  // `in` is untrusted
+  void encode(Sink out) const;  // equal deltas give equal bytes
+  static Result<CuckooDelta> decode(ByteView in);
 
   bool operator==(const CuckooDelta&) const = default;
 
@@ -55,10 +62,10 @@ class CuckooDelta {
   friend class GrowCuckoo;
 
   CuckooShape shape_;
-  std::set<CuckooEntry> entries_;
+  std::set<filter_internal::CuckooEntry> entries_;
 };
 
-class GrowCuckoo {
+class SEMEL_API GrowCuckoo {
  public:
   using Shape = CuckooShape;
   using Delta = CuckooDelta;
@@ -72,20 +79,18 @@ class GrowCuckoo {
 
   // Returns true if the key was certainly absent. Returns false, and changes nothing, if it was
   // present or seemed to be. Errc::full, and no change, if there is no room. Adds the change to
-  // `delta`. REQUIRES for every key: the digest was made by shape().hash. REQUIRES for every delta:
-  // it has the shape of the filter.
-  Result<bool> add(Digest key);
-  Result<bool> add(Digest key, Delta& delta);
+  // `delta`, if given. REQUIRES for every key: the digest was made by shape().hash. REQUIRES for
+  // every delta: it has the shape of the filter.
+  Result<bool> add(Digest key, Delta* delta = nullptr);
   // Adds many keys, in order, up to the first for which there is no room. Returns the number of
   // keys before that one. REQUIRES: the spans are of equal size.
-  std::size_t add(std::span<const Digest> keys, std::span<bool> added);
-  std::size_t add(std::span<const Digest> keys, std::span<bool> added, Delta& delta);
+  std::size_t add(std::span<const Digest> keys, std::span<bool> added, Delta* delta = nullptr);
 
   // Allocates the memory of a full filter now, and keeps it. The state stays the same.
-  void reserve() { entries_.reserve(); }
-  bool contains(Digest key) const { return entries_.contains(key); }
+  void reserve();
+  bool contains(Digest key) const;
   // Prefetches the lines that contains(key) will need first.
-  [[gnu::always_inline]] void prefetch(Digest key) const { entries_.prefetch(key); }
+  void prefetch(Digest key) const;
   void contains(std::span<const Digest> keys, std::span<bool> found) const;
 
   // Returns true if anything changed. Errc::mismatch, and no change, if the shapes differ.
@@ -97,28 +102,25 @@ class GrowCuckoo {
   // Errc::mismatch if the shapes differ.
   Result<std::partial_ordering> compare(const GrowCuckoo& other) const;
 
-  const Shape& shape() const { return entries_.shape(); }
-  std::uint64_t cardinality() const { return entries_.size(); }
-  std::uint64_t keys() const { return entries_.size(); }
+  const Shape& shape() const;
+  std::uint64_t cardinality() const;
+  std::uint64_t keys() const { return cardinality(); }
   std::uint64_t capacity() const { return shape().capacity(); }
-  double live_fpr() const { return shape().expected_fpr(entries_.size()); }
-  double load() const;                                            // may exceed 1
-  std::uint64_t overflow() const { return entries_.overflow(); }  // entries outside the table
-  std::uint64_t bytes() const { return entries_.bytes(); }
+  double live_fpr() const { return shape().expected_fpr(cardinality()); }
+  double load() const;             // may exceed 1
+  std::uint64_t overflow() const;  // entries outside the table
+  std::uint64_t bytes() const;
 
   // The digest depends on the state alone. A keyed hasher makes it unforgeable.
   Digest digest(const Hasher& hasher) const;
 
-  void encode(Sink out) const;                    // equal states give equal bytes
-  static Result<GrowCuckoo> decode(ByteView in);  // `in` is untrusted
+  void encode(Sink out) const;  // equal states give equal bytes
+  static Result<GrowCuckoo> decode(ByteView in);
 
   bool operator==(const GrowCuckoo& other) const;
 
  private:
-  Result<bool> add_to(Digest key, Delta* delta);
-  std::size_t add_to(std::span<const Digest> keys, std::span<bool> added, Delta* delta);
-
-  EntryStore entries_;
+  Hidden<crdt_internal::EntryStore> entries_;
 };
 
 }  // namespace semel

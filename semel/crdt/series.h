@@ -5,60 +5,64 @@
 //           the mean over random digests.
 //           With Chains::own the bound holds however seldom the sites merge and however unevenly
 //           they add, because no site fills another's links and each has its share of the error.
-//           With Chains::shared it holds only while sites merge often: merged links hold more keys
-//           than they were made for. With Chains::apart each chain adds the fpr of the goal, and
-//           the sum is the bound. live_fpr() is computed from the links as they are now.
+//           With Chains::apart each chain adds the fpr of the goal, and the sum is the bound.
+//           live_fpr() is computed from the links as they are now.
 //           Deltas that arrive out of order can fill a link of an observed series beyond its
 //           capacity for a while, because a removal that made room may come last. In the order of a
 //           DeltaLog they do not.
 // Links     A series is a product: a map from (chain, link) to a sub-filter, where an absent link
-//           is in its initial state. A site adds to its own chain, or all sites add to chain 0. Any
-//           site removes from any chain. Capacities and errors follow from the goal
-//           (crdt/series_goal.h), so sites create the same link in the same shape without
-//           coordination. Grow-only: a key goes to the last link of the chain, or to a new link if
-//           that is full. Observed: a key goes to the first link with room, so that the last links
-//           empty under churn.
+//           is in its initial state. A site adds to its own chain. Any site removes from any
+//           chain. Capacities and errors follow from the goal (crdt/series_goal.h), so sites create
+//           the same link in the same shape without coordination. Grow-only: a key goes to the last
+//           link of the chain, or to a new link if that is full. Observed: a key goes to the first
+//           link with room, so that the last links empty under churn.
 // Removal   A removal by key and place (LinkDot, as add() returned it) is exact. A removal by key
 //           alone may take another key's entry in a later link instead of the key's own, because
 //           keys that collide in one link need not collide in another. That other key is then lost.
 //           The probability is at most live_fpr(), a bound on the mean. It is usually far less,
 //           because later links have the longest fingerprints and are searched first.
 // Merge     Link by link: a join. compare() is its order. A merge that fails changes nothing. Every
-//           update yields a delta, the changes of its links (crdt/series_delta.h).
+//           update yields a delta, the changes of its links.
 // Cost      Every link is searched: sites * log2(keys / first_keys) lookups for an absent key. The
 //           batch forms ask link by link, prefetch, and drop the keys that are found. bytes,
 //           live_fpr, cardinality: those of every link.
 // Memory    As the filters. A quarter of the room of a chain is unused on average. An emptied link
-//           frees its table (crdt/internal/entry_store.h). It keeps what it has seen, some bytes for each
-//           site. Without that, merging an older state would bring back removed entries. A link
-//           that was never used does not exist.
+//           frees its table. It keeps what it has seen, some bytes for each site. Without that,
+//           merging an older state would bring back removed entries. A link that was never used
+//           does not exist.
 // Threads   const members may run at once; any other call needs the object to itself.
-// Format    docs/formats/filter_series_v1.md.
+// Format    docs/formats/series_v1.md; a delta: docs/formats/series_delta_v1.md.
 // Source    Specifications 5 to 8 of the thesis (docs/papers.md), with an error budget for each
-//           site.
+//           site. With one site it is a scalable Bloom filter (Almeida, Baquero, Preguiça &
+//           Hutchison, IPL 101(6), 2007), whose error budget falls as 1/i^2 instead of
+//           geometrically.
 #pragma once
 
 #include <compare>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <span>
 #include <type_traits>
 
+#include "semel/core/api.h"
 #include "semel/core/codec.h"
+#include "semel/core/hidden.h"
 #include "semel/core/result.h"
 #include "semel/crdt/dot.h"
 #include "semel/crdt/grow_bloom.h"
 #include "semel/crdt/grow_cuckoo.h"
-#include "semel/crdt/internal/link_map.h"
 #include "semel/crdt/observed_cuckoo.h"
-#include "semel/crdt/series_delta.h"
 #include "semel/crdt/series_goal.h"
 #include "semel/hash/digest.h"
 #include "semel/hash/hasher.h"
 
 namespace semel {
+
+namespace crdt_internal {
+template <class Filter>
+struct Links;
+}  // namespace crdt_internal
 
 // The place of an entry in an observed series. Dots are numbered within a link.
 struct LinkDot {
@@ -70,9 +74,42 @@ struct LinkDot {
   bool operator==(const LinkDot&) const = default;
 };
 
+// The changes of a series, link by link. Deltas merge in any order, any number of times.
+template <class Filter>
+class SEMEL_API SeriesDelta {
+ public:
+  using Part = typename Filter::Delta;
+
+  // Makes an empty delta. REQUIRES: goal.check().
+  explicit SeriesDelta(const SeriesGoal& goal);
+
+  // Errc::mismatch if the goals differ or the two contradict each other about a link. Errc::limit
+  // if both together come from more sites than the goal allows. Nothing changes then.
+  Result<void> merge(const SeriesDelta& other);
+
+  const SeriesGoal& goal() const { return goal_; }
+  bool empty() const { return parts_.empty(); }
+  std::uint64_t bytes() const;
+  const std::map<LinkId, Part>& parts() const { return parts_; }
+
+  void encode(Sink out) const;  // equal deltas give equal bytes
+  // Errc::mismatch if a part does not have the shape that the goal gives it here. Errc::limit for
+  // too many sites.
+  static Result<SeriesDelta> decode(ByteView in);
+
+  bool operator==(const SeriesDelta&) const = default;
+
+ private:
+  template <class>
+  friend class SeriesBase;
+
+  SeriesGoal goal_;
+  std::map<LinkId, Part> parts_;  // none is empty
+};
+
 // The common part of series of all filters.
 template <class Filter>
-class SeriesBase {
+class SEMEL_API SeriesBase {
  public:
   using Goal = SeriesGoal;
   using Delta = SeriesDelta<Filter>;
@@ -104,12 +141,15 @@ class SeriesBase {
   double cardinality() const;      // the sum over the links
   std::uint64_t capacity() const;  // of all existing links
   std::uint64_t bytes() const;
+  // Returns bytes() of a series with one chain of full links that has room for so many keys. Fails
+  // like make(), and with Errc::limit or Errc::full if a chain cannot become so large.
+  static Result<std::uint64_t> bytes_for(const Goal& goal, std::uint64_t keys);
   // Allocates the first link of a site's chain before a key comes, and keeps it until keys come
   // from elsewhere. The state stays the same: the reserved link is neither encoded nor copied.
   // REQUIRES: the series is empty.
   void reserve(SiteId site);
-  std::uint64_t reserved_bytes() const { return spare_.bytes(); }  // part of bytes()
-  const std::map<LinkId, Filter>& links() const { return links_.map(); }
+  std::uint64_t reserved_bytes() const;  // part of bytes()
+  const std::map<LinkId, Filter>& links() const;
 
   // Merges a part of a link of another state. The arguments are those of Filter::merge for a part.
   // Returns true if anything changed. Fails with Errc::limit like a merge of states, with the
@@ -117,7 +157,7 @@ class SeriesBase {
   // Nothing changes then. REQUIRES: as for Filter::merge, with the shape that the goal gives to the
   // link.
   template <class... Part>
-  Result<bool> merge_part(LinkId id, const Part&... part);
+  SEMEL_LOCAL Result<bool> merge_part(LinkId id, const Part&... part);
   // Returns the shape of any link that the goal admits.
   Result<typename Filter::Shape> shape_of(std::uint8_t link) const;
   // room() returns how many more keys a site usually adds before it opens a link. next_shape()
@@ -133,13 +173,12 @@ class SeriesBase {
   bool operator==(const SeriesBase&) const = default;
 
  protected:
-  explicit SeriesBase(const Goal& goal) : goal_(goal) {}
+  explicit SeriesBase(const Goal& goal);
 
   static Result<SeriesBase> make_base(const Goal& goal);
-  static Result<SeriesBase> decode_base(ByteView in);
-
-  using Links = LinkMap<Filter>;
-  using Entry = typename Links::Entry;
+  // Reads the keys of each link too, if they were written.
+  static Result<SeriesBase> decode_base(ByteView in, bool counted);
+  void encode_base(Sink out, bool counted) const;
 
   // Errc::limit if the site would exceed the number that the goal allows.
   Result<void> admits_site(SiteId site) const;
@@ -148,20 +187,16 @@ class SeriesBase {
   // Makes the next link of the chain, which is not in the map yet.
   Result<std::map<LinkId, Filter>> next_link(SiteId chain);
 
-  // Calls `update` with the part of `delta` for this link, or without arguments if there is no
-  // delta.
+  // Calls `update` with the part of `delta` for this link, or with nullptr if there is no delta.
   template <class Update>
-  static auto record(Delta* delta, LinkId id, const typename Filter::Shape& shape, Update update) {
-    return delta == nullptr ? update() : delta->change(id, shape, update);
-  }
+  static auto record(Delta* delta, LinkId id, const Filter& filter, Update update);
 
-  Goal goal_;    // check() holds
-  Links links_;  // none is in its initial state
-  SpareLink<Filter> spare_;
+  Goal goal_;  // check() holds
+  Hidden<crdt_internal::Links<Filter>> body_;
 };
 
 template <class Filter>
-class GrowSeries : public SeriesBase<Filter> {
+class SEMEL_API GrowSeries : public SeriesBase<Filter> {
  public:
   using typename SeriesBase<Filter>::Goal;
   using typename SeriesBase<Filter>::Delta;
@@ -172,45 +207,38 @@ class GrowSeries : public SeriesBase<Filter> {
 
   // Returns true if the key was certainly absent. Returns false, and changes nothing, if it was
   // present or seemed to be. Errc::limit, and no change, if the site would exceed the number that
-  // the goal allows, or if no further link is possible. Adds the change to `delta`.
-  Result<bool> add(Digest key, SiteId site) { return add_one(key, site, nullptr); }
-  Result<bool> add(Digest key, SiteId site, Delta& delta) { return add_one(key, site, &delta); }
+  // the goal allows, or if no further link is possible. Adds the change to `delta`, if given.
+  Result<bool> add(Digest key, SiteId site, Delta* delta = nullptr);
   // Adds many keys, in order, up to the first new one for which there is no room. Returns the
   // number of keys before that one, usually all.
-  std::size_t add(std::span<const Digest> keys, SiteId site, std::span<bool> added) {
-    return add_all(keys, site, added, nullptr);
-  }
-  std::size_t add(std::span<const Digest> keys, SiteId site, std::span<bool> added, Delta& delta) {
-    return add_all(keys, site, added, &delta);
-  }
+  std::size_t add(std::span<const Digest> keys, SiteId site, std::span<bool> added,
+                  Delta* delta = nullptr);
 
-  // Returns how many keys were added to each existing link. A Bloom filter that was merged or
-  // decoded no longer knows this number and estimates it. A caller who stored the numbers beside
-  // the bytes sets them, so that the next link opens at the same key as at the origin.
+  // Returns how many keys were added to each existing link, and to all. A Bloom filter that was
+  // merged or decoded no longer knows this number and estimates it.
   std::map<LinkId, std::uint64_t> link_keys() const;
-  // A cuckoo filter knows its number and ignores this. REQUIRES: there is such a link.
-  void set_link_keys(LinkId id, std::uint64_t keys);
+  std::uint64_t keys() const;
 
-  // Reads one series that fills `in` exactly. `in` is untrusted. Errc::mismatch if a link does not
-  // have the shape that the goal gives it here. Errc::limit for too many sites.
+  // Errc::mismatch if a link does not have the shape that the goal gives it here. Errc::limit for
+  // too many sites.
   static Result<GrowSeries> decode(ByteView in);
+
+  // Encodes and decodes the state and link_keys(). So the copy opens its next link at the same key
+  // as the original. Equal states that were reached in other ways may give different bytes.
+  void encode_counted(Sink out) const { this->encode_base(out, true); }
+  static Result<GrowSeries> decode_counted(ByteView in);
 
  private:
   using Base = SeriesBase<Filter>;
-  using Base::links_;
 
   explicit GrowSeries(Base&& base) : Base(std::move(base)) {}
 
-  Result<bool> add_one(Digest key, SiteId site, Delta* delta);
-  std::size_t add_all(std::span<const Digest> keys, SiteId site, std::span<bool> added,
-                      Delta* delta);
-  const typename Base::Entry* last_link(SiteId chain) const;  // null if there is none
   // Opens the next link for a key that no link contains.
   Result<bool> extend(Digest key, SiteId site, Delta* delta);
 };
 
 template <class Filter>
-class ObservedSeries : public SeriesBase<Filter> {
+class SEMEL_API ObservedSeries : public SeriesBase<Filter> {
  public:
   using typename SeriesBase<Filter>::Goal;
   using typename SeriesBase<Filter>::Delta;
@@ -221,51 +249,29 @@ class ObservedSeries : public SeriesBase<Filter> {
 
   // Adds the key once more, as an event of this site, and returns its place. Errc::limit, and no
   // change, if the site would exceed the number that the goal allows, or if no further link is
-  // possible. Adds the change to `delta`. REQUIRES: a life adds to one object only, never to a copy
-  // or a decoded one (docs/replicas.md).
-  Result<LinkDot> add(Digest key, SiteLife site) {
-    return add_one(key, this->goal_.chain_of(site.site), site, nullptr);
-  }
-  Result<LinkDot> add(Digest key, SiteLife site, Delta& delta) {
-    return add_one(key, this->goal_.chain_of(site.site), site, &delta);
-  }
+  // possible. Adds the change to `delta`, if given. REQUIRES: a life adds to one object only, never
+  // to a copy or a decoded one (docs/replicas.md).
+  Result<LinkDot> add(Digest key, SiteLife site, Delta* delta = nullptr);
   // Adds to the chain of another site. Sites that add to one chain without merging fill its links
   // beyond their capacity. REQUIRES: the goal has Chains::apart.
-  Result<LinkDot> add(Digest key, SiteLife site, SiteId chain) {
-    SEMEL_ASSERT(this->goal_.chains == Chains::apart);
-    return add_one(key, chain, site, nullptr);
-  }
+  Result<LinkDot> add_to(SiteId chain, Digest key, SiteLife site);
   // Adds many keys, in order, up to the first that fails. Returns the number of keys before that
   // one.
-  std::size_t add(std::span<const Digest> keys, SiteLife site, std::span<LinkDot> dots) {
-    return add_all(keys, site, dots, nullptr);
-  }
   std::size_t add(std::span<const Digest> keys, SiteLife site, std::span<LinkDot> dots,
-                  Delta& delta) {
-    return add_all(keys, site, dots, &delta);
-  }
+                  Delta* delta = nullptr);
 
   // Returns how many entries may belong to this key.
   std::uint64_t count(Digest key) const;
 
   // Removes one of the entries that may belong to this key: one in the latest link, among these the
   // least dot, then the least chain. Returns its place, or nothing if there is no entry.
-  std::optional<LinkDot> remove(Digest key) { return remove_one(key, nullptr); }
-  std::optional<LinkDot> remove(Digest key, Delta& delta) { return remove_one(key, &delta); }
+  std::optional<LinkDot> remove(Digest key, Delta* delta = nullptr);
   // Removes the entry at this place. Returns false, and changes nothing, if it is not an entry of
   // this key or was already removed. Errc::gap if it has not been seen here. Errc::invalid if there
   // is no such place.
-  Result<bool> remove(Digest key, const LinkDot& at) { return remove_at(key, at, nullptr); }
-  Result<bool> remove(Digest key, const LinkDot& at, Delta& delta) {
-    return remove_at(key, at, &delta);
-  }
+  Result<bool> remove(Digest key, const LinkDot& at, Delta* delta = nullptr);
   // Removes one entry for each key, in order, chosen in the same way.
-  void remove(std::span<const Digest> keys, std::span<bool> removed) {
-    remove_all(keys, removed, nullptr);
-  }
-  void remove(std::span<const Digest> keys, std::span<bool> removed, Delta& delta) {
-    remove_all(keys, removed, &delta);
-  }
+  void remove(std::span<const Digest> keys, std::span<bool> removed, Delta* delta = nullptr);
 
   // Returns this state, but the dots that `from` made since it left `trunk` become dots of `to`.
   // The result merges with `trunk`. Links that already merge stay as they are. Places that add()
@@ -273,24 +279,18 @@ class ObservedSeries : public SeriesBase<Filter> {
   // if `to` has dots here.
   Result<ObservedSeries> renamed(const ObservedSeries& trunk, SiteId from, SiteId to) const;
 
-  // Reads one series that fills `in` exactly. `in` is untrusted. Errc::mismatch if a link does not
-  // have the shape that the goal gives it here. Errc::limit for too many sites.
+  // Errc::mismatch if a link does not have the shape that the goal gives it here. Errc::limit for
+  // too many sites.
   static Result<ObservedSeries> decode(ByteView in);
 
  private:
   using Base = SeriesBase<Filter>;
-  using Base::links_;
 
   explicit ObservedSeries(Base&& base) : Base(std::move(base)) {}
 
   Result<LinkDot> add_one(Digest key, SiteId chain, SiteLife site, Delta* delta);
-  std::size_t add_all(std::span<const Digest> keys, SiteLife site, std::span<LinkDot> dots,
-                      Delta* delta);
   // Opens the next link of a chain for a key.
   Result<LinkDot> extend(Digest key, SiteId chain, SiteLife site, Delta* delta);
-  std::optional<LinkDot> remove_one(Digest key, Delta* delta);
-  Result<bool> remove_at(Digest key, const LinkDot& at, Delta* delta);
-  void remove_all(std::span<const Digest> keys, std::span<bool> removed, Delta* delta);
 };
 
 template <class Filter>
@@ -300,6 +300,9 @@ using GrowBloomSeries = Series<GrowBloom>;
 using GrowCuckooSeries = Series<GrowCuckoo>;
 using ObservedCuckooSeries = Series<ObservedCuckoo>;
 
+extern template class SeriesDelta<GrowBloom>;
+extern template class SeriesDelta<GrowCuckoo>;
+extern template class SeriesDelta<ObservedCuckoo>;
 extern template class SeriesBase<GrowBloom>;
 extern template class SeriesBase<GrowCuckoo>;
 extern template class SeriesBase<ObservedCuckoo>;

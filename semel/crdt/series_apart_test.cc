@@ -6,7 +6,8 @@
 #include <map>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
+#include "semel/crdt/internal/observed_part.h"
 #include "semel/crdt/series.h"
 #include "tests/support/allocation.h"
 #include "tests/support/encoded.h"
@@ -15,6 +16,9 @@
 #include "tests/support/site_life.h"
 
 namespace semel {
+
+using crdt_internal::ObservedPart;
+
 namespace {
 
 SeriesGoal apart(double fpr, std::uint64_t first_keys, std::uint32_t growth = 2) {
@@ -139,9 +143,9 @@ TEST(SeriesApart, BloomGoesOnFromTheMiddleOfItsHistory) {
       const Digest key = semel::key(random.below(3000));
       ASSERT_EQ(*series.add(key, 2), *copy.add(key, 2));
       if (random.below(50) != 0) continue;
-      const std::map<LinkId, std::uint64_t> counts = copy.link_keys();
-      copy = *GrowBloomSeries::decode(encoded(copy));
-      for (const auto& [id, count] : counts) copy.set_link_keys(id, count);
+      Bytes bytes;
+      copy.encode_counted(bytes);
+      copy = *GrowBloomSeries::decode_counted(bytes);
     }
     ASSERT_EQ(encoded(series), encoded(copy)) << seed;
     ASSERT_EQ(series.link_keys(), copy.link_keys()) << seed;
@@ -217,19 +221,25 @@ TEST(SeriesApart, ComesInPartsOfWordsInAnyOrder) {
   for (const std::size_t odd : {1u, 0u}) {
     for (const auto& [id, filter] : series.links()) {
       for (std::uint64_t word = odd; word < filter.words().size(); word += 2) {
-        ASSERT_TRUE(parts.merge_part(id, word, filter.words().subspan(word, 1)));
+        ASSERT_TRUE(parts.merge_part(id, BloomPart{word, filter.words().subspan(word, 1)}));
       }
     }
   }
   EXPECT_EQ(parts, series);
   const auto& [id, filter] = *series.links().begin();
-  EXPECT_FALSE(*parts.merge_part(id, std::uint64_t{0}, filter.words()));
+  EXPECT_FALSE(*parts.merge_part(id, BloomPart{0, filter.words()}));
   const std::vector<std::uint64_t> nothing(4);
-  EXPECT_FALSE(
-      *parts.merge_part(LinkId{9, 1}, std::uint64_t{0}, std::span<const std::uint64_t>(nothing)));
+  EXPECT_FALSE(*parts.merge_part({9, 1}, BloomPart{0, nothing}));
+  EXPECT_FALSE(*parts.merge_part({9, 1}, BloomPart{0, nothing, 17}));
   EXPECT_EQ(parts, series);  // a link in its initial state is absent
-  EXPECT_FALSE(
-      parts.merge_part(LinkId{9, 200}, std::uint64_t{0}, std::span<const std::uint64_t>(nothing)));
+  EXPECT_FALSE(parts.merge_part({9, 200}, BloomPart{0, nothing}));
+
+  // A part brings the number of keys of its origin.
+  const std::uint64_t keys = parts.keys();
+  EXPECT_TRUE(*parts.merge_part(id, BloomPart{0, {}, 1000}));
+  EXPECT_FALSE(*parts.merge_part(id, BloomPart{0, filter.words(), 999}));
+  EXPECT_EQ(parts.link_keys().at(id), 1000u);
+  EXPECT_EQ(parts.keys(), keys + 1000 - series.link_keys().at(id));
 }
 
 // Parts of dots arrive under another id than at home. Entries that were removed at home go here

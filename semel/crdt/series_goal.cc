@@ -13,7 +13,7 @@
 namespace semel {
 namespace {
 
-constexpr Error kTooMany{Errc::limit, "a link for more than 2^64 keys"};
+const Error kTooMany{Errc::limit, "a link for more than 2^64 keys"};
 
 constexpr int kCentre = 18;             // in doublings
 constexpr double kSlack = 1 - 0x1p-40;  // keeps the rounded sum of all shares below fpr
@@ -58,10 +58,10 @@ class Walk {
 }  // namespace
 
 Result<void> SeriesGoal::check() const {
-  if (!is_error_rate(fpr)) return kErrorRateRefused;
+  if (!is_error_rate(fpr)) return error_rate_refused();
   if (first_keys == 0) return Error{Errc::invalid, "a series begins with room for one key"};
   if (sites == 0 || sites > kMostSites) return Error{Errc::invalid, "1 to 65,536 sites"};
-  if (chains > Chains::apart) return Error{Errc::invalid, "chains are own, shared or apart"};
+  if (chains > Chains::apart) return Error{Errc::invalid, "chains are own or apart"};
   if (growth == 0 && chains != Chains::apart)
     return Error{Errc::invalid, "links do not shrink to nothing"};
   if (!hash.valid()) return Error{Errc::invalid, "a series of unknown hash"};
@@ -70,7 +70,6 @@ Result<void> SeriesGoal::check() const {
 
 double SeriesGoal::share(std::uint8_t link) const {
   SEMEL_ASSERT(link > 0);
-  if (chains == Chains::shared) return std::ldexp(fpr, -int{link});
   if (chains == Chains::apart) {
     Walk walk(*this);
     double all = 0, wanted = 0;

@@ -1,12 +1,15 @@
 // SeriesGoal: what a series of sub-filters promises, and what follows for each sub-filter.
 //
-// A sub-filter is named by its chain and its link in the chain: 1, 2, 3, ... Its capacity and its
-// share of the error follow from the goal alone, so sites agree on its shape before they meet:
+// Each site adds to a chain of its own. A sub-filter is named by its chain and its link in the
+// chain: 1, 2, 3, ... Its capacity and its share of the error follow from the goal alone, so sites
+// agree on its shape before they meet:
 //
 //             capacity of link i         share of link i in each chain      sum over all links
 //    own      first_keys * growth^(i-1)  fpr * 6 / (sites * pi^2 * i^2)     fpr, for `sites` chains
-//    shared   first_keys * growth^(i-1)  fpr / 2^i                          fpr
-//    apart    as below                   fpr * w(i) / (w(1) + w(2) + ...)   fpr, for each chain
+//    apart    see below                  fpr * w(i) / (w(1) + w(2) + ...)   fpr, for each chain
+//
+// Take `own` where the sites are known: the bound is that of all chains together. Take `apart`
+// where most series are never merged: a site costs nothing until it comes.
 //
 // With 1/i^2 a share falls slowly: link 20 takes 9 (cuckoo) to 13 (Bloom) bits per key more than
 // the first.
@@ -24,27 +27,27 @@
 #include <compare>
 #include <cstdint>
 
+#include "semel/core/api.h"
 #include "semel/core/result.h"
 #include "semel/crdt/dot.h"
 #include "semel/hash/digest.h"
 
 namespace semel {
 
-// The chain that an add goes to.
+// Says what the error of a goal bounds.
 enum class Chains : std::uint8_t {
-  own = 0,     // each site has a chain: the bound holds at any frequency of merges and any skew
-  shared = 1,  // one for all, as in the thesis: the bound holds only while sites merge often
-  apart = 2,   // each site has a chain that keeps fpr by itself: n chains have n * fpr
+  own = 0,    // all chains together, at any frequency of merges and any skew
+  apart = 1,  // each chain by itself: n chains have n * fpr
 };
 
 // The name of a link. It orders by chain, then by link.
 struct LinkId {
-  SiteId chain = 0;       // the site that adds to it; 0 if shared
+  SiteId chain = 0;       // the site that adds to it
   std::uint8_t link = 0;  // from 1 on
   auto operator<=>(const LinkId&) const = default;
 };
 
-struct SeriesGoal {
+struct SEMEL_API SeriesGoal {
   static constexpr std::uint32_t kMostSites = 65'536;
   static constexpr std::uint8_t kMostLinks = 255;  // in one chain
 
@@ -60,8 +63,6 @@ struct SeriesGoal {
   // (growth 0 is allowed with Chains::apart), and fpr is an error rate.
   Result<void> check() const;
 
-  bool shared() const { return chains == Chains::shared; }
-  SiteId chain_of(SiteId site) const { return shared() ? SiteId{0} : site; }
   // REQUIRES: check() and capacity(link) succeed.
   double share(std::uint8_t link) const;
   // Errc::limit if the capacity is 2^64 keys or more. Errc::full beyond the one link of growth 0.

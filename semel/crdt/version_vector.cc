@@ -58,7 +58,7 @@ std::partial_ordering VersionVector::compare(const VersionVector& other) const {
     return std::all_of(a.sites_.begin(), a.sites_.end(),
                        [&](const Site& site) { return site.counter <= b.at(site.site); });
   };
-  return order_of(within(*this, other), within(other, *this));
+  return crdt_internal::order_of(within(*this, other), within(other, *this));
 }
 
 void VersionVector::encode(Sink out) const {

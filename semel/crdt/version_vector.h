@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "semel/core/api.h"
 #include "semel/core/assert.h"
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
@@ -21,7 +22,7 @@
 
 namespace semel {
 
-class VersionVector {
+class SEMEL_API VersionVector {
  public:
   struct Site {
     SiteId site;

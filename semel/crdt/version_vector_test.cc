@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 
 namespace semel {
 namespace {

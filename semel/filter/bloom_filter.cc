@@ -3,30 +3,32 @@
 #include <algorithm>
 #include <cmath>
 
-#include "semel/core/arithmetic.h"
+#include "semel/bits/internal/bit_array.h"
+#include "semel/bits/internal/line_array.h"
+#include "semel/bits/internal/prefetch.h"
 #include "semel/core/assert.h"
 #include "semel/core/error_rate.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/core/limits.h"
 #include "semel/filter/bloom_math.h"
 #include "semel/filter/internal/bloom_block.h"
-#include "semel/hash/seal.h"
+#include "semel/hash/internal/sealed.h"
 
 namespace semel {
+
+namespace bloom_block = filter_internal::bloom_block;
+
 namespace {
 
-// docs/formats/bloom_v1.md. All integers are little-endian.
+// docs/formats/bloom_v1.md.
 //
-//    OFFSET     SIZE  FIELD
-//         0        4  magic, the bytes "SBF1"; a new layout takes a new magic
-//         4        1  layout: 0 plain, 1 to 4 blocked with so many lines for a key
-//         5        1  kind of hash: 0 fast, 1 keyed
-//         6        2  probes
-//         8        8  bits
-//        16        8  seed of the hash, or name of its key
-//        24   bits/8  words, bit i of the filter being bit i % 64 of word i / 64
-//    24+bits/8     8  checksum of all the bytes before it
-constexpr std::uint32_t kMagic = 0x31464253;
-constexpr std::size_t kTrailerSize = 8;
+//    OFFSET     SIZE  FIELD OF THE BODY
+//         0        1  layout: 0 plain, 1 to 4 blocked with so many lines for a key
+//         1        2  probes
+//         3        8  bits
+//        11        9  kind and seed of the hash
+//        20   bits/8  words, bit i of the filter being bit i % 64 of word i / 64
+constexpr Format kFormat{"SBF", 1, "Bloom filter"};
 
 // Calls visit(bit) for the probes of a key in the plain layout, until it returns false. Probe i is
 // the point lo + i * hi on a circle of 2^64, scaled to the number of bits.
@@ -74,6 +76,16 @@ bloom_block::Sections sections_of(const BloomShape& shape) {
 
 }  // namespace
 
+filter_internal::Words::Words(std::size_t size)
+    : data_(allocate_lines<std::uint64_t>(size)), size_(size) {}
+filter_internal::Words::Words(const Words& other) : Words(other.size_) {
+  std::copy_n(other.data_, size_, data_);
+}
+filter_internal::Words::~Words() { release_lines(data_, size_); }
+bool filter_internal::Words::operator==(const Words& other) const {
+  return std::equal(data_, data_ + size_, other.data_, other.data_ + other.size_);
+}
+
 Result<BloomShape> BloomShape::for_goal(const Goal& goal) {
   if (goal.keys == 0) return Error{Errc::invalid, "a Bloom filter needs room for one key"};
   if (!(goal.fpr > 0 && goal.fpr < 1)) return Error{Errc::invalid, "fpr must be within (0, 1)"};
@@ -109,20 +121,19 @@ BloomLayout BloomShape::blocked_for(double fpr) {
 
 void BloomShape::encode(Sink out) const {
   Writer w(out);
-  w.u8(static_cast<std::uint8_t>(layout));
-  w.u8(static_cast<std::uint8_t>(hash.kind));
+  w.enumeration(layout);
   w.u16(static_cast<std::uint16_t>(probes));
   w.u64(bits);
-  w.u64(hash.seed);
+  write(w, hash);
 }
 
-BloomShape BloomShape::decode(Reader& in) {
+Result<BloomShape> BloomShape::decode(Reader& in) {
   BloomShape shape{};
-  shape.layout = static_cast<BloomLayout>(in.u8());
-  shape.hash.kind = static_cast<HashKind>(in.u8());
+  shape.layout = in.enumeration(BloomLayout::blocked4);
   shape.probes = in.u16();
   shape.bits = in.u64();
-  shape.hash.seed = in.u64();
+  shape.hash = read_hash_id(in);
+  if (!in.ok() || !shape.valid()) return Error{Errc::corrupt, "shape"};
   return shape;
 }
 
@@ -139,25 +150,31 @@ double BloomShape::expected_fpr(std::uint64_t keys) const {
   return std::pow(bloom_math::blocked_expected_fpr(blocks, line_probes, keys), lines);
 }
 
+BloomFilter::BloomFilter(const BloomFilter& other) = default;
+BloomFilter::BloomFilter(BloomFilter&& other) noexcept = default;
+BloomFilter& BloomFilter::operator=(const BloomFilter& other) = default;
+BloomFilter& BloomFilter::operator=(BloomFilter&& other) noexcept = default;
+BloomFilter::~BloomFilter() = default;
+
 BloomFilter::BloomFilter(const BloomShape& shape)
     : shape_((SEMEL_ASSERT(shape.valid()), shape)),
       sections_(sections_of(shape)),
-      array_(shape.bits) {}
+      words_(shape.bits / 64) {}
 
 bool BloomFilter::add(Digest key) {
-  std::uint64_t* words = array_.words().data();
+  std::uint64_t* words = words_.data();
   return plain() ? plain_add(words, shape_, key) : bloom_block::add(words, sections_, key);
 }
 
 bool BloomFilter::contains(Digest key) const {
-  const std::uint64_t* words = array_.words().data();
+  const std::uint64_t* words = words_.data();
   return plain() ? plain_contains(words, shape_, key)
                  : bloom_block::contains(words, sections_, key);
 }
 
 void BloomFilter::add(std::span<const Digest> keys, std::span<bool> added) {
   SEMEL_ASSERT(keys.size() == added.size());
-  std::uint64_t* words = array_.words().data();
+  std::uint64_t* words = words_.data();
   if (!plain()) return bloom_block::add(words, sections_, keys, added);
   for_each_ahead(
       keys.size(), [&](std::size_t i) { plain_touch(words, shape_, keys[i]); },
@@ -166,7 +183,7 @@ void BloomFilter::add(std::span<const Digest> keys, std::span<bool> added) {
 
 void BloomFilter::contains(std::span<const Digest> keys, std::span<bool> found) const {
   SEMEL_ASSERT(keys.size() == found.size());
-  const std::uint64_t* words = array_.words().data();
+  const std::uint64_t* words = words_.data();
   if (!plain()) return bloom_block::contains(words, sections_, keys, found);
   for_each_ahead(
       keys.size(), [&](std::size_t i) { plain_touch(words, shape_, keys[i]); },
@@ -175,13 +192,14 @@ void BloomFilter::contains(std::span<const Digest> keys, std::span<bool> found) 
 
 Result<bool> BloomFilter::merge(const BloomFilter& other) {
   if (shape_ != other.shape_) return Error{Errc::mismatch, "Bloom filters of different shapes"};
-  return array_.unite(other.array_);
+  const std::span<std::uint64_t> words = words_;
+  return semel::unite(words, other.words_);
 }
 
 bool BloomFilter::unite(std::uint64_t first, std::span<const std::uint64_t> words) {
-  SEMEL_ASSERT(first <= array_.words().size() && words.size() <= array_.words().size() - first);
+  SEMEL_ASSERT(first <= words_.size() && words.size() <= words_.size() - first);
   std::uint64_t fresh = 0;
-  std::uint64_t* const mine = array_.words().data() + first;
+  std::uint64_t* const mine = words_.data() + first;
   for (std::size_t i = 0; i < words.size(); ++i) {
     fresh |= words[i] & ~mine[i];
     mine[i] |= words[i];
@@ -205,17 +223,19 @@ std::span<const std::uint64_t> BloomFilter::bits_of(Digest key, KeyBits& room) c
 
 bool BloomFilter::set(std::uint64_t bit) {
   SEMEL_ASSERT(bit < shape_.bits);
-  const bool clear = !array_.test(bit);
-  array_.set(bit);
+  std::uint64_t& word = words_.data()[bit / 64];
+  const std::uint64_t mask = std::uint64_t{1} << (bit % 64);
+  const bool clear = (word & mask) == 0;
+  word |= mask;
   return clear;
 }
 
 double BloomFilter::fill() const {
-  return static_cast<double>(array_.count()) / static_cast<double>(shape_.bits);
+  return static_cast<double>(count_ones(words_)) / static_cast<double>(shape_.bits);
 }
 
 double BloomFilter::cardinality() const {
-  const std::uint64_t zeros = shape_.bits - array_.count();
+  const std::uint64_t zeros = shape_.bits - count_ones(words_);
   if (plain()) {
     return bloom_math::plain_cardinality(shape_.bits, shape_.probes, static_cast<double>(zeros));
   }
@@ -226,42 +246,30 @@ double BloomFilter::cardinality() const {
 
 double BloomFilter::live_fpr() const {
   if (plain()) return bloom_math::plain_live_fpr(fill(), shape_.probes);
-  const std::size_t section = array_.words().size() / sections_.lines;
+  const std::size_t section = words_.size() / sections_.lines;
   double rate = 1;
   for (std::uint32_t line = 0; line < sections_.lines; ++line) {
-    const auto words = array_.words().subspan(line * section, section);
+    const auto words = this->words().subspan(line * section, section);
     rate *= bloom_math::blocked_live_fpr(words, sections_.probes);
   }
   return rate;
 }
 
 void BloomFilter::encode(Sink out) const {
-  Seal seal(out);
-  Writer w(out);
-  w.u32(kMagic);
-  shape_.encode(out);
-  array_.encode(out);
-  seal.close();
+  seal(out, kFormat, [&](Writer& w) {
+    shape_.encode(w.sink());
+    w.words(words_);
+  });
 }
 
 Result<BloomFilter> BloomFilter::decode(ByteView in) {
-  Reader r(in);
-  const std::uint32_t magic = r.u32();
-  const BloomShape shape = BloomShape::decode(r);
-  if (!r.ok()) return Error{Errc::truncated, "Bloom filter: header"};
-  if (magic != kMagic) return Error{Errc::unsupported, "Bloom filter: magic"};
-  if (!shape.valid()) return Error{Errc::corrupt, "Bloom filter: shape"};
+  Reader r = SEMEL_TRY(open_sealed(in, kFormat));
+  const Result<BloomShape> shape = BloomShape::decode(r);
+  if (!shape) return shape.error().about(kFormat.what);
   // Check the length before allocating: `bits` is only a claim until then.
-  if (r.rest() < kTrailerSize) return Error{Errc::truncated, "Bloom filter: words"};
-  if (r.rest() - kTrailerSize != shape.bits / 8) return Error{Errc::corrupt, "Bloom filter: size"};
-
-  BloomFilter filter(shape);
-  filter.array_.decode(r);
-  const std::uint64_t sum = r.u64();
-  SEMEL_ASSERT(r.ok() && r.rest() == 0);  // follows from the length check
-  if (sum != checksum(in.first(in.size() - kTrailerSize))) {
-    return Error{Errc::corrupt, "Bloom filter: checksum"};
-  }
+  if (r.rest() != shape->bits / 8) return corrupt(kFormat, "size");
+  BloomFilter filter(*shape);
+  for (std::uint64_t& word : std::span<std::uint64_t>(filter.words_)) word = r.u64();
   return filter;
 }
 

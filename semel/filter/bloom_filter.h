@@ -20,9 +20,9 @@
 //
 // Cost      A lookup or an add costs the misses above. The batch forms prefetch and come close to
 //           the limit of the memory. merge, fill, cardinality, live_fpr: O(bits / 64).
-// Memory    bits / 8 bytes, fixed at construction. For a set that grows, see filter/bloom_series.h.
+// Memory    bits / 8 bytes, fixed at construction. For a set that grows, see crdt/series.h.
 // Threads   const members may run at once; any other call needs the object to itself.
-// Format    docs/formats/bloom_v1.md. Every released version stays readable (tests/golden).
+// Format    docs/formats/bloom_v1.md.
 // Source    Bloom, CACM 13(7), 1970; double hashing after Kirsch & Mitzenmacher, ESA 2006; blocks
 //           after Putze, Sanders & Singler, WEA 2007.
 #pragma once
@@ -30,16 +30,53 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 
-#include "semel/bits/bit_array.h"
-#include "semel/bits/lines.h"
-#include "semel/core/arithmetic.h"
+#include "semel/core/api.h"
 #include "semel/core/codec.h"
+#include "semel/core/limits.h"
 #include "semel/core/result.h"
-#include "semel/filter/internal/bloom_block.h"
 #include "semel/hash/digest.h"
 
 namespace semel {
+
+namespace filter_internal {
+
+// How the blocked layout divides a filter (filter/internal/bloom_block.h).
+struct Sections {
+  std::uint64_t blocks;  // in each section
+  std::uint32_t probes;  // in each block
+  std::uint32_t lines;   // the number of sections: 1 or more
+  bool operator==(const Sections&) const = default;
+};
+
+// Words that begin on a cache line, zero at first.
+class Words {
+ public:
+  explicit Words(std::size_t size);
+  Words(const Words& other);
+  Words(Words&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Words& operator=(Words other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~Words();
+
+  operator std::span<std::uint64_t>() { return {data_, size_}; }              // NOLINT
+  operator std::span<const std::uint64_t>() const { return {data_, size_}; }  // NOLINT
+  std::uint64_t* data() { return data_; }
+  const std::uint64_t* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  bool operator==(const Words& other) const;
+
+ private:
+  std::uint64_t* data_;
+  std::size_t size_;
+};
+
+}  // namespace filter_internal
 
 enum class BloomLayout : std::uint8_t {
   plain = 0,
@@ -50,7 +87,7 @@ enum class BloomLayout : std::uint8_t {
 };
 
 // Everything that two filters must agree on before they can merge.
-struct BloomShape {
+struct SEMEL_API BloomShape {
   struct Goal {
     std::uint64_t keys;
     double fpr;
@@ -73,20 +110,25 @@ struct BloomShape {
   static BloomLayout blocked_for(double fpr);
 
   // The fields as bytes. Other formats contain them.
-  static constexpr std::size_t kEncodedSize = 20;
   void encode(Sink out) const;
-  static BloomShape decode(Reader& in);  // not checked: it may not be valid()
+  static Result<BloomShape> decode(Reader& in);
 
   bool valid() const;
+  std::uint64_t bytes() const { return bits / 8; }
   std::uint32_t lines() const { return static_cast<std::uint32_t>(layout); }  // 0 if plain
   double expected_fpr(std::uint64_t keys) const;
   bool operator==(const BloomShape&) const = default;
 };
 
-class BloomFilter {
+class SEMEL_API BloomFilter {
  public:
   // REQUIRES: shape.valid().
   explicit BloomFilter(const BloomShape& shape);
+  BloomFilter(const BloomFilter& other);
+  BloomFilter(BloomFilter&& other) noexcept;
+  BloomFilter& operator=(const BloomFilter& other);
+  BloomFilter& operator=(BloomFilter&& other) noexcept;
+  ~BloomFilter();
 
   // Keys come hashed (hash/hasher.h), so that one digest serves a whole series or tree of filters.
   // REQUIRES: the digest was made by shape().hash.
@@ -97,9 +139,9 @@ class BloomFilter {
 
   // Prefetches the line that contains(key) will need first.
   [[gnu::always_inline]] void prefetch(Digest key) const {
-    const std::uint64_t at = plain() ? scale(key.lo, shape_.bits) / 64
-                                     : scale(key.lo, sections_.blocks) * bloom_block::kBlockWords;
-    semel::prefetch(array_.words().data() + at);
+    const std::uint64_t at =
+        plain() ? scaled(key.lo, shape_.bits) / 64 : scaled(key.lo, sections_.blocks) * kBlockWords;
+    __builtin_prefetch(words_.data() + at, 0, 2);
   }
 
   // Adds or looks up many keys, in order. This is faster from about a dozen keys on, and several
@@ -117,9 +159,10 @@ class BloomFilter {
 
   // Access to the bits. bits_of() returns the bits that add(key) sets; a bit may occur twice where
   // probes meet. words() returns all bits: bit i is bit i % 64 of word i / 64.
-  using KeyBits = std::array<std::uint64_t, bloom_block::kMostBits>;
+  using KeyBits =
+      std::array<std::uint64_t, std::size_t{limits::kBlockedLines} * limits::kBlockedProbes>;
   std::span<const std::uint64_t> bits_of(Digest key, KeyBits& room) const;
-  std::span<const std::uint64_t> words() const { return array_.words(); }
+  std::span<const std::uint64_t> words() const { return words_; }
   // Sets a bit. Returns true if it was clear. REQUIRES: bit < shape().bits.
   bool set(std::uint64_t bit);
 
@@ -127,23 +170,29 @@ class BloomFilter {
   double fill() const;         // the share of bits that are set, in [0, 1]
   double cardinality() const;  // an estimate of the number of distinct keys added
   double live_fpr() const;     // the current chance that a key never added is claimed
-  std::uint64_t bytes() const { return shape_.bits / 8; }
+  std::uint64_t bytes() const { return shape_.bytes(); }
 
   // Appends the encoding to `out`. Equal filters give equal bytes.
   void encode(Sink out) const;
 
-  // Reads one filter that fills `in` exactly. `in` is untrusted: nothing is allocated before its
-  // length is known to match, and the filter returned keeps every promise above.
   static Result<BloomFilter> decode(ByteView in);
 
   bool operator==(const BloomFilter&) const = default;
 
  private:
+  static constexpr std::uint64_t kBlockWords = 8;
+
+  __extension__ using Wide = unsigned __int128;
+  // Does the same as scale() of core/internal/arithmetic.h.
+  static std::uint64_t scaled(std::uint64_t point, std::uint64_t range) {
+    return static_cast<std::uint64_t>(Wide{point} * range >> 64);
+  }
+
   bool plain() const { return shape_.layout == BloomLayout::plain; }
 
-  BloomShape shape_;                // valid(), and never changes
-  bloom_block::Sections sections_;  // derived from shape_, for the blocked layout
-  BitArray array_;                  // shape_.bits bits
+  BloomShape shape_;                    // valid(), and never changes
+  filter_internal::Sections sections_;  // derived from shape_, for the blocked layout
+  filter_internal::Words words_;        // shape_.bits bits
 };
 
 }  // namespace semel

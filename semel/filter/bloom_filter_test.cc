@@ -10,8 +10,8 @@
 #include <array>
 #include <cmath>
 
+#include "semel/core/internal/random.h"
 #include "semel/core/limits.h"
-#include "semel/core/random.h"
 #include "semel/filter/internal/bloom_block.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
@@ -22,6 +22,9 @@
 #include "tests/support/rate.h"
 
 namespace semel {
+
+namespace bloom_block = filter_internal::bloom_block;
+
 namespace {
 
 using enum BloomLayout;
@@ -41,7 +44,7 @@ BloomFilter filter_of(std::uint64_t first, std::uint64_t last, BloomLayout layou
 template <BloomLayout kLayout>
 struct Case {
   using Type = BloomFilter;
-  static constexpr std::size_t kHeaderSize = 24;
+  static constexpr std::size_t kHeaderSize = 32;
 
   // For the laws.
   static Type make(int replica) {

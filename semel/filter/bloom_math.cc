@@ -5,8 +5,8 @@
 #include <bit>
 #include <cmath>
 
-#include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/core/limits.h"
 
 namespace semel::bloom_math {

@@ -9,13 +9,14 @@
 //
 // The functions for the blocked layout assume one line per key. A filter of L lines is L such
 // filters side by side that hold the same keys, each with 1/L of the bits and of the probes. Its
-// rates are the products of theirs. Where several filters share a line (window/internal/lane_array.h), each
-// has fewer bits of it: `block_bits`.
+// rates are the products of theirs. Where several filters share a line
+// (window/internal/lane_array.h), each has fewer bits of it: `block_bits`.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
+#include "semel/core/api.h"
 #include "semel/core/limits.h"
 
 namespace semel::bloom_math {
@@ -23,19 +24,19 @@ namespace semel::bloom_math {
 inline constexpr std::uint64_t kBlockBits = 512;  // one cache line
 
 // (1 - exp(-kn/m))^k: equation 1.
-double plain_expected_fpr(std::uint64_t bits, std::uint32_t probes, std::uint64_t keys);
+SEMEL_API double plain_expected_fpr(std::uint64_t bits, std::uint32_t probes, std::uint64_t keys);
 
 // The exact mean over the places of all keys and probes: equation 5.
 // REQUIRES: probes <= limits::kBlockedProbes.
-double blocked_expected_fpr(std::uint64_t blocks, std::uint32_t probes, std::uint64_t keys,
-                            std::uint64_t block_bits = kBlockBits);
+SEMEL_API double blocked_expected_fpr(std::uint64_t blocks, std::uint32_t probes,
+                                      std::uint64_t keys, std::uint64_t block_bits = kBlockBits);
 
 // (X/m)^k: equation 3.
-double plain_live_fpr(double fill, std::uint32_t probes);
+SEMEL_API double plain_live_fpr(double fill, std::uint32_t probes);
 
 // The mean over the blocks of (X_b / kBlockBits)^k: equation 6. REQUIRES: words.size() is a
 // multiple of a block.
-double blocked_live_fpr(std::span<const std::uint64_t> words, std::uint32_t probes);
+SEMEL_API double blocked_live_fpr(std::span<const std::uint64_t> words, std::uint32_t probes);
 
 // The probes and bits that bring the expected rate for `keys` to `fpr` with the least memory. bits
 // is a multiple of 64, or of block_bits if blocked. It is 0 if more than limits::kFilterBits are
@@ -45,18 +46,18 @@ struct Size {
   std::uint32_t probes;
 };
 // REQUIRES: keys > 0 and 0 < fpr < 1.
-Size plain_size(std::uint64_t keys, double fpr);
+SEMEL_API Size plain_size(std::uint64_t keys, double fpr);
 // REQUIRES: keys > 0 and kLeastBlockedFpr <= fpr < 1.
-Size blocked_size(std::uint64_t keys, double fpr, std::uint64_t block_bits = kBlockBits,
-                  std::uint32_t most_probes = limits::kBlockedProbes);
+SEMEL_API Size blocked_size(std::uint64_t keys, double fpr, std::uint64_t block_bits = kBlockBits,
+                            std::uint32_t most_probes = limits::kBlockedProbes);
 
 // Below this rate the sum of equation 5 cancels to noise in the 64-bit mantissa of a long double.
 inline constexpr double kLeastBlockedFpr = 1e-10;
 
 // Returns the number of distinct keys that leaves, on average, `zeros` of the bits clear: equation
 // 7. If no bit is clear, the result is that for one clear bit: a rough lower bound.
-double plain_cardinality(std::uint64_t bits, std::uint32_t probes, double zeros);
-double blocked_cardinality(std::uint64_t bits, std::uint32_t probes, double zeros,
-                           std::uint64_t block_bits = kBlockBits);
+SEMEL_API double plain_cardinality(std::uint64_t bits, std::uint32_t probes, double zeros);
+SEMEL_API double blocked_cardinality(std::uint64_t bits, std::uint32_t probes, double zeros,
+                                     std::uint64_t block_bits = kBlockBits);
 
 }  // namespace semel::bloom_math

@@ -1,39 +1,44 @@
 #include "semel/filter/cuckoo_filter.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "semel/core/arithmetic.h"
+#include "semel/bits/internal/line_array.h"
+#include "semel/bits/internal/prefetch.h"
 #include "semel/core/assert.h"
-#include "semel/hash/seal.h"
+#include "semel/filter/internal/cuckoo_table.h"
+#include "semel/hash/internal/sealed.h"
 
 namespace semel {
+
+using filter_internal::CuckooEntry;
+using filter_internal::CuckooSpot;
+using filter_internal::CuckooTable;
+
 namespace {
 
-// docs/formats/cuckoo_v1.md. All integers are little-endian.
+// docs/formats/cuckoo_v1.md.
 //
-//    OFFSET     SIZE  FIELD
-//         0        4  magic, the bytes "SCF1"; a new layout takes a new magic
-//         4        1  kind of hash: 0 fast, 1 keyed
-//         5        1  bucket size
-//         6        1  fingerprint bits
-//         7        1  payload bits
-//         8        8  buckets
-//        16        8  entries inside
-//        24        8  seed of the hash, or name of its key
-//        32        F  fingerprints, slot by slot, packed; F = slots * fingerprint bits / 8, rounded
+//    OFFSET     SIZE  FIELD OF THE BODY
+//         0       20  shape (filter/internal/cuckoo_shape.cc)
+//        20        8  entries inside
+//        28        F  fingerprints, slot by slot, packed; F = slots * fingerprint bits / 8, rounded
 //                     up
-//      32+F        P  payloads, slot by slot, packed; P = slots * payload bits / 8, rounded up
-//    32+F+P        8  checksum of all the bytes before it
-constexpr std::uint32_t kMagic = 0x31464353;
-constexpr std::size_t kTrailerSize = 8;
+//      28+F        P  payloads, slot by slot, packed; P = slots * payload bits / 8, rounded up
+constexpr Format kFormat{"SCF", 1, "cuckoo filter"};
 
 }  // namespace
 
-CuckooFilter::CuckooFilter(const CuckooShape& shape) : table_(shape) {}
+CuckooFilter::CuckooFilter(const CuckooShape& shape) : table_(std::in_place, shape) {}
+CuckooFilter::CuckooFilter(CuckooTable table) : table_(std::in_place, std::move(table)) {}
+
+const CuckooShape& CuckooFilter::shape() const { return table_->shape(); }
+std::uint64_t CuckooFilter::size() const { return table_->size(); }
+bool CuckooFilter::contains(Digest key) const { return table_->contains(key); }
 
 Result<void> CuckooFilter::insert(Digest key, std::uint64_t payload) {
   SEMEL_ASSERT(shape().payload_bits == 64 || payload >> shape().payload_bits == 0);
-  if (table_.place(shape().spot_of(key), payload)) return {};
+  if (table_->place(table_->places().spot_of(key), payload)) return {};
   return Error{Errc::full, "the cuckoo filter has no room for this key"};
 }
 
@@ -41,12 +46,7 @@ std::size_t CuckooFilter::insert(std::span<const Digest> keys) {
   std::size_t done = 0;
   bool full = false;
   for_each_ahead(
-      keys.size(),
-      [&](std::size_t i) {
-        const CuckooSpot spot = shape().spot_of(keys[i]);
-        table_.prefetch(spot.bucket);
-        table_.prefetch(shape().other(spot).bucket);
-      },
+      keys.size(), [&](std::size_t i) { table_->prefetch(keys[i]); },
       [&](std::size_t i) {
         full = full || !insert(keys[i]);
         done += !full;
@@ -55,81 +55,57 @@ std::size_t CuckooFilter::insert(std::span<const Digest> keys) {
 }
 
 void CuckooFilter::contains(std::span<const Digest> keys, std::span<bool> found) const {
-  table_.contains(keys, found);
+  table_->contains(keys, found);
 }
 
 std::vector<std::uint64_t> CuckooFilter::payloads(Digest key) const {
   std::vector<std::uint64_t> all;
-  (void)table_.find(shape().spot_of(key), [&](std::uint64_t slot) {
-    all.push_back(table_.payload(slot));
+  (void)table_->find(table_->places().spot_of(key), [&](std::uint64_t slot) {
+    all.push_back(table_->payload(slot));
     return false;
   });
   return all;
 }
 
 bool CuckooFilter::remove(Digest key) {
-  const auto slot = table_.find(shape().spot_of(key), [](std::uint64_t) { return true; });
-  if (slot) table_.clear(*slot);
+  const auto slot = table_->find(table_->places().spot_of(key), [](std::uint64_t) { return true; });
+  if (slot) table_->clear(*slot);
   return slot.has_value();
 }
 
 bool CuckooFilter::remove(Digest key, std::uint64_t payload) {
-  const auto slot = table_.find(shape().spot_of(key),
-                                [&](std::uint64_t at) { return table_.payload(at) == payload; });
-  if (slot) table_.clear(*slot);
+  const auto slot = table_->find(table_->places().spot_of(key),
+                                 [&](std::uint64_t at) { return table_->payload(at) == payload; });
+  if (slot) table_->clear(*slot);
   return slot.has_value();
 }
 
 void CuckooFilter::encode(Sink out) const {
-  Seal seal(out);
-  Writer w(out);
-  w.u32(kMagic);
-  w.u8(static_cast<std::uint8_t>(shape().hash.kind));
-  w.u8(static_cast<std::uint8_t>(shape().bucket_size));
-  w.u8(static_cast<std::uint8_t>(shape().fingerprint_bits));
-  w.u8(static_cast<std::uint8_t>(shape().payload_bits));
-  w.u64(shape().buckets);
-  w.u64(size());
-  w.u64(shape().hash.seed);
-  table_.encode(out);
-  seal.close();
+  seal(out, kFormat, [&](Writer& w) {
+    shape().encode(w.sink());
+    w.u64(size());
+    table_->encode(w.sink());
+  });
 }
 
 Result<CuckooFilter> CuckooFilter::decode(ByteView in) {
-  Reader r(in);
-  const std::uint32_t magic = r.u32();
-  CuckooShape shape{};
-  shape.hash.kind = static_cast<HashKind>(r.u8());
-  shape.bucket_size = r.u8();
-  shape.fingerprint_bits = r.u8();
-  shape.payload_bits = r.u8();
-  shape.buckets = r.u64();
+  Reader r = SEMEL_TRY(open_sealed(in, kFormat));
+  const Result<CuckooShape> shape = CuckooShape::decode(r);
+  if (!shape) return shape.error().about(kFormat.what);
   const std::uint64_t size = r.u64();
-  shape.hash.seed = r.u64();
-  if (!r.ok()) return Error{Errc::truncated, "cuckoo filter: header"};
-  if (magic != kMagic) return Error{Errc::unsupported, "cuckoo filter: magic"};
-  if (!shape.valid()) return Error{Errc::corrupt, "cuckoo filter: shape"};
-  // Check the length before allocating: `buckets` is only a claim until then.
-  if (r.rest() < kTrailerSize) return Error{Errc::truncated, "cuckoo filter: slots"};
-  if (r.rest() - kTrailerSize != divide_up(shape.slots() * shape.fingerprint_bits, 8) +
-                                     divide_up(shape.slots() * shape.payload_bits, 8)) {
-    return Error{Errc::corrupt, "cuckoo filter: size"};
-  }
-  const ByteView body = in.first(in.size() - kTrailerSize);
-  if (load_u64(body.data() + body.size()) != checksum(body)) {
-    return Error{Errc::corrupt, "cuckoo filter: checksum"};
-  }
-  CuckooFilter filter(shape);
-  if (const char* const fault = filter.table_.decode(r)) return Error{Errc::corrupt, fault};
-  if (filter.size() != size) return Error{Errc::corrupt, "cuckoo filter: number of entries"};
-  return filter;
+  // Check the length before allocating: the shape is only a claim until then.
+  if (!r.ok() || r.rest() != shape->bytes()) return corrupt(kFormat, "size");
+  Result<CuckooTable> table = CuckooTable::decode(r, *shape);
+  if (!table) return table.error().about(kFormat.what);
+  if (table->size() != size) return corrupt(kFormat, "number of entries");
+  return CuckooFilter(*std::move(table));
 }
 
 std::vector<CuckooEntry> CuckooFilter::sorted_entries() const {
   std::vector<CuckooEntry> entries;
   entries.reserve(size());
-  table_.for_each([&](const CuckooSpot& spot, std::uint64_t slot) {
-    entries.push_back({shape().pair_of(spot), spot.fingerprint, table_.payload(slot)});
+  table_->for_each([&](const CuckooSpot& spot, std::uint64_t slot) {
+    entries.push_back({table_->places().pair_of(spot), spot.fingerprint, table_->payload(slot)});
   });
   std::sort(entries.begin(), entries.end());
   return entries;

@@ -6,8 +6,8 @@
 //           A key inserted twice is inside twice. A key has two buckets, so at most 2 * bucket_size
 //           entries with equal fingerprint and buckets fit. insert() fails with Errc::full before
 //           anything has moved.
-// Cost      That of its table (filter/cuckoo_table.h): a lookup takes two cache misses at once. An
-//           insert that finds both buckets full searches for a free slot.
+// Cost      A lookup takes two cache misses at once. An insert that finds both buckets full
+//           searches for a free slot.
 // Memory    buckets * bucket_size * (fingerprint_bits + payload_bits) / 8 bytes, fixed. At 95 %
 //           load:
 //
@@ -17,22 +17,71 @@
 //             error, bucket 8  5.8e-2  3.7e-3   2.3e-4   3.5e-9
 //
 // Threads   const members may run at once; any other call needs the object to itself.
-// Format    docs/formats/cuckoo_v1.md. Every released version stays readable (tests/golden).
+// Format    docs/formats/cuckoo_v1.md.
 // Source    Fan, Andersen, Kaminsky & Mitzenmacher, CoNEXT 2014.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "semel/core/api.h"
 #include "semel/core/codec.h"
+#include "semel/core/hidden.h"
 #include "semel/core/result.h"
-#include "semel/filter/cuckoo_table.h"
 #include "semel/hash/digest.h"
 
 namespace semel {
 
-class CuckooFilter {
+namespace filter_internal {
+class CuckooTable;
+
+// An entry, whatever slot it lies in.
+struct CuckooEntry {
+  std::uint64_t pair;
+  std::uint64_t fingerprint;
+  std::uint64_t payload;
+  auto operator<=>(const CuckooEntry&) const = default;
+};
+}  // namespace filter_internal
+
+// Everything that two cuckoo filters must agree on before they can merge.
+struct SEMEL_API CuckooShape {
+  struct Goal {
+    std::uint64_t keys;
+    double fpr;
+    std::uint32_t bucket_size = 4;
+    std::uint32_t payload_bits = 0;
+    HashId hash = {};
+  };
+
+  std::uint32_t bucket_size;       // 4 or 8
+  std::uint32_t fingerprint_bits;  // 8 to 16, 20, 24, 28, 32, 40, 48 or 56
+  std::uint32_t payload_bits;      // 0 to 64
+  std::uint64_t buckets;
+  HashId hash;  // the hash that made the digests
+
+  // Returns the shape with the shortest fingerprints and the fewest buckets that holds `keys` at an
+  // error of at most `fpr`. The load is 95 % if there are many keys. Errc::invalid unless keys > 0,
+  // 0 < fpr < 1 and the other fields are as above. Errc::limit beyond limits::kFilterBits, and if
+  // fingerprints of 56 bits are too short.
+  static Result<CuckooShape> for_goal(const Goal& goal);
+
+  // The fields as bytes. Other formats contain them.
+  void encode(Sink out) const;
+  static Result<CuckooShape> decode(Reader& in);
+
+  bool valid() const;
+  std::uint64_t slots() const { return buckets * bucket_size; }
+  std::uint64_t capacity() const;                 // most keys for this number of buckets
+  std::uint64_t bytes() const;                    // of all slots
+  double expected_fpr(std::uint64_t keys) const;  // an estimate
+
+  bool operator==(const CuckooShape&) const = default;
+};
+
+class SEMEL_API CuckooFilter {
  public:
   // REQUIRES: shape.valid().
   explicit CuckooFilter(const CuckooShape& shape);
@@ -46,7 +95,7 @@ class CuckooFilter {
   // number inserted.
   std::size_t insert(std::span<const Digest> keys);
 
-  bool contains(Digest key) const { return table_.contains(key); }
+  bool contains(Digest key) const;
   // Looks up many keys. This is several times as fast on a filter larger than the cache. REQUIRES:
   // the spans are of equal size.
   void contains(std::span<const Digest> keys, std::span<bool> found) const;
@@ -60,17 +109,15 @@ class CuckooFilter {
   bool remove(Digest key);
   bool remove(Digest key, std::uint64_t payload);
 
-  const CuckooShape& shape() const { return table_.shape(); }
-  std::uint64_t size() const { return table_.size(); }  // entries inside
+  const CuckooShape& shape() const;
+  std::uint64_t size() const;  // entries inside
   double load() const { return static_cast<double>(size()) / static_cast<double>(shape().slots()); }
   double live_fpr() const { return shape().expected_fpr(size()); }
-  std::uint64_t bytes() const { return table_.bytes(); }
+  std::uint64_t bytes() const { return shape().bytes(); }
 
   // Appends the encoding to `out`: the slots as they are. Equal filters may give different bytes.
   void encode(Sink out) const;
 
-  // Reads one filter that fills `in` exactly. `in` is untrusted: nothing is allocated before its
-  // length is known to match, and the filter returned keeps every promise above.
   static Result<CuckooFilter> decode(ByteView in);
 
   // Returns true if the shapes and the bags of entries are equal, whatever slots the entries lie
@@ -78,9 +125,10 @@ class CuckooFilter {
   bool operator==(const CuckooFilter& other) const;
 
  private:
-  std::vector<CuckooEntry> sorted_entries() const;
+  explicit CuckooFilter(filter_internal::CuckooTable table);
+  std::vector<filter_internal::CuckooEntry> sorted_entries() const;
 
-  CuckooTable table_;
+  Hidden<filter_internal::CuckooTable> table_;
 };
 
 }  // namespace semel

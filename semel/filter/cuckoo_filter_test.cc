@@ -8,16 +8,24 @@
 #include <map>
 #include <set>
 
+#include "semel/bits/internal/packed_array.h"
+#include "semel/core/internal/random.h"
 #include "semel/core/limits.h"
-#include "semel/core/random.h"
 #include "semel/filter/internal/cuckoo_bucket.h"
+#include "semel/filter/internal/cuckoo_shape.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/oracle/set_twin.h"
 #include "tests/support/keys.h"
 #include "tests/support/rate.h"
+#include "tests/support/reseal.h"
 
 namespace semel {
+
+using filter_internal::CuckooPlaces;
+using filter_internal::CuckooSpot;
+namespace cuckoo_bucket = filter_internal::cuckoo_bucket;
+
 namespace {
 
 template <class Check>
@@ -39,7 +47,7 @@ CuckooFilter filter_of(std::uint64_t first, std::uint64_t last, const CuckooShap
 template <std::uint32_t kSize, std::uint32_t kBits, std::uint32_t kPayload>
 struct Case {
   using Type = CuckooFilter;
-  static constexpr std::size_t kHeaderSize = 32;
+  static constexpr std::size_t kHeaderSize = 40;
   static constexpr CuckooShape kShape = {kSize, kBits, kPayload, 5, kTestHash};
 
   // For hostile bytes and golden files: a filter of some dozen slots, three quarters full.
@@ -83,7 +91,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(Cuckoo, Golden, GoldenCases);
 // Tries zero lanes with every kind of neighbour, and borrows that run into the next lane.
 TEST(CuckooBucket, FindsExactlyTheSlotsThatHoldAFingerprint) {
   for_each_kind([](std::uint32_t size, std::uint32_t bits) {
-    const CuckooShape shape{size, bits, 0, 3, {}};
+    const CuckooPlaces shape(CuckooShape{size, bits, 0, 3, {}});
     Random random(size * bits);
     for (int round = 0; round < 20'000; ++round) {
       PackedArray table(shape.slots(), bits);
@@ -160,7 +168,7 @@ TEST(CuckooShape, RefusesAnImpossibleGoal) {
 
 TEST(CuckooShape, NumbersEveryPairOfBucketsOnceAndWastesNoNumber) {
   for (const std::uint64_t buckets : {1, 2, 3, 4, 5, 8, 13, 64, 101}) {
-    const CuckooShape shape{4, 8, 0, buckets, kTestHash};
+    const CuckooPlaces shape(CuckooShape{4, 8, 0, buckets, kTestHash});
     for (std::uint64_t f = 1; f < 256; ++f) {
       std::map<std::uint64_t, std::set<std::uint64_t>> pairs;
       for (std::uint64_t bucket = 0; bucket < buckets; ++bucket) {
@@ -330,20 +338,20 @@ TEST(CuckooFilter, FalsePositiveRateIsWhatTheFormulaSays) {
 TEST(CuckooFilter, RefusesBytesThatNoFilterWrites) {
   Bytes bytes;
   CuckooFilter({4, 8, 3, 3, kTestHash}).encode(bytes);  // 12 slots: 36 bits of payload in 5 bytes
-  const std::size_t payloads = 32 + 12;
+  const std::size_t payloads = 40 + 12;
   const auto refusal = [&](std::size_t at, std::uint8_t value) -> std::string {
     Bytes damaged = bytes;
     damaged[at] = value;
-    store_u64(damaged.data() + damaged.size() - 8,
-              checksum(ByteView(damaged).first(damaged.size() - 8)));
-    const Result<CuckooFilter> filter = CuckooFilter::decode(damaged);
-    return filter ? "none" : filter.error().what;
+    const Result<CuckooFilter> filter = CuckooFilter::decode(resealed(damaged));
+    return filter ? "none" : filter.error().message();
   };
-  EXPECT_EQ(refusal(4, 0), "none");
-  EXPECT_EQ(refusal(16, 1), "cuckoo filter: number of entries");
-  EXPECT_EQ(refusal(32, 7), "cuckoo filter: number of entries");
+  EXPECT_EQ(refusal(12, 4), "none");
+  EXPECT_EQ(refusal(12, 5), "cuckoo filter: shape");
+  EXPECT_EQ(refusal(15, 4), "cuckoo filter: size");
+  EXPECT_EQ(refusal(32, 1), "cuckoo filter: number of entries");
+  EXPECT_EQ(refusal(40, 7), "cuckoo filter: number of entries");
   EXPECT_EQ(refusal(payloads, 1), "cuckoo filter: a payload in a free slot");
-  EXPECT_EQ(refusal(payloads + 4, 0x10), "cuckoo filter: bits past the last payload");
+  EXPECT_EQ(refusal(payloads + 4, 0x10), "cuckoo filter: bits past the last packed number");
 }
 
 TEST(CuckooFilterDeathTest, RefusesAnInvalidShapeAndTooWideAPayload) {

@@ -1,10 +1,16 @@
-#include "semel/filter/cuckoo_shape.h"
+#include "semel/filter/internal/cuckoo_shape.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "semel/core/internal/arithmetic.h"
 #include "semel/core/limits.h"
+#include "semel/hash/internal/sealed.h"
 
 namespace semel {
+
+namespace cuckoo_bucket = filter_internal::cuckoo_bucket;
+
 namespace {
 
 // The load is 95 %, plus some extra buckets: chance matters more in a small filter
@@ -40,6 +46,32 @@ Result<CuckooShape> CuckooShape::for_goal(const Goal& goal) {
     return shape;
   }
   return Error{Errc::limit, "so low an fpr needs fingerprints of more than 56 bits"};
+}
+
+// docs/formats/cuckoo_v1.md: bucket size (1), fingerprint bits (1), payload bits (1), buckets (8),
+// kind and seed of the hash (9).
+void CuckooShape::encode(Sink out) const {
+  Writer w(out);
+  w.u8(static_cast<std::uint8_t>(bucket_size));
+  w.u8(static_cast<std::uint8_t>(fingerprint_bits));
+  w.u8(static_cast<std::uint8_t>(payload_bits));
+  w.u64(buckets);
+  write(w, hash);
+}
+
+Result<CuckooShape> CuckooShape::decode(Reader& in) {
+  CuckooShape shape{};
+  shape.bucket_size = in.u8();
+  shape.fingerprint_bits = in.u8();
+  shape.payload_bits = in.u8();
+  shape.buckets = in.u64();
+  shape.hash = read_hash_id(in);
+  if (!in.ok() || !shape.valid()) return Error{Errc::corrupt, "shape"};
+  return shape;
+}
+
+std::uint64_t CuckooShape::bytes() const {
+  return divide_up(slots() * fingerprint_bits, 8) + divide_up(slots() * payload_bits, 8);
 }
 
 bool CuckooShape::valid() const {

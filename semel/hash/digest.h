@@ -8,13 +8,13 @@
 // Source    XXH3-128, xxHash 0.8.
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include "semel/core/codec.h"
+#include "semel/core/api.h"
 
 namespace semel {
 
@@ -27,6 +27,11 @@ struct Digest {
     lo ^= other.lo;
     hi ^= other.hi;
     return *this;
+  }
+  // Orders digests as 128-bit numbers.
+  constexpr std::strong_ordering operator<=>(const Digest& other) const {
+    if (const auto order = hi <=> other.hi; order != 0) return order;
+    return lo <=> other.lo;
   }
   bool operator==(const Digest&) const = default;
 };
@@ -43,22 +48,12 @@ struct HashId {
   bool operator==(const HashId&) const = default;
 };
 
-inline Digest digest(std::string_view key, std::uint64_t seed) {
-  const XXH128_hash_t h = XXH3_128bits_withSeed(key.data(), key.size(), seed);
-  return {h.low64, h.high64};
-}
-
-inline std::uint64_t checksum(ByteView bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
-
-// The checksum of bytes that come in pieces.
-class RunningChecksum {
- public:
-  RunningChecksum() { XXH3_64bits_reset(&state_); }
-  void add(ByteView bytes) { XXH3_64bits_update(&state_, bytes.data(), bytes.size()); }
-  std::uint64_t value() const { return XXH3_64bits_digest(&state_); }
-
- private:
-  XXH3_state_t state_;
-};
+SEMEL_API Digest digest(std::string_view key, std::uint64_t seed);
 
 }  // namespace semel
+
+// Digests are uniform already, so half of one is a hash of it.
+template <>
+struct std::hash<semel::Digest> {
+  std::size_t operator()(const semel::Digest& digest) const { return digest.lo; }
+};

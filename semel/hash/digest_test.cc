@@ -10,8 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/hash/hasher.h"
+#include "semel/hash/internal/checksum.h"
 #include "semel/hash/keyed_digest.h"
 
 namespace semel {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "semel/core/codec.h"
 #include "semel/hash/digest.h"
 #include "semel/hash/keyed_digest.h"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "semel/core/assert.h"
+#include "semel/core/codec.h"
 #include "semel/hash/internal/sip_lanes.h"
 
 namespace semel {

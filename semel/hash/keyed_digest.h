@@ -17,12 +17,13 @@
 #include <span>
 #include <string_view>
 
+#include "semel/core/api.h"
 #include "semel/hash/digest.h"
 
 namespace semel {
 
 // The secret that the sites of one replication group share. It is wiped when it is destroyed.
-class Secret {
+class SEMEL_API Secret {
  public:
   static constexpr std::size_t kSize = 32;
 
@@ -41,7 +42,7 @@ class Secret {
 // Each use has its own key, so that what one use reveals does not help against another.
 enum class KeyPurpose : std::uint64_t { key = 1, entry = 2, floret = 3, sketch = 4 };
 
-class DigestKey {
+class SEMEL_API DigestKey {
  public:
   DigestKey(const Secret& secret, KeyPurpose purpose);
   DigestKey(const DigestKey&) = default;

@@ -4,14 +4,14 @@
 #include <cstdint>
 #include <string_view>
 
-#include "semel/core/arithmetic.h"
+#include "semel/core/int128.h"
 #include "semel/hash/digest.h"
 
 namespace semel {
 
 // Returns a number for a record, such as the value of a counter. The owner of the records chooses
 // the function, and the number must depend on the record alone. nullptr: records have no measure.
-using Measure = int128 (*)(std::string_view key, std::string_view value);
+using RecordMeasure = int128 (*)(std::string_view key, std::string_view value);
 
 struct Aggregate {
   std::uint64_t count = 0;

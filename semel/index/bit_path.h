@@ -12,11 +12,12 @@
 #include <string>
 #include <string_view>
 
+#include "semel/core/api.h"
 #include "semel/store/key_range.h"
 
 namespace semel {
 
-class BitPath {
+class SEMEL_API BitPath {
  public:
   BitPath() = default;  // the root
   // Returns all bits of a key with its end: the node that holds this key alone.
@@ -54,14 +55,14 @@ class BitPath {
 };
 
 // These return the number of leading bits that both have in common.
-std::size_t common_bits(const BitPath& a, const BitPath& b);
+SEMEL_API std::size_t common_bits(const BitPath& a, const BitPath& b);
 // Bits that lie somewhere else, packed as in BitPath::bytes().
 struct PackedBits {
   std::string_view bytes;
   std::size_t size = 0;
 };
-std::size_t common_bits(PackedBits a, PackedBits b);
+SEMEL_API std::size_t common_bits(PackedBits a, PackedBits b);
 // Compares two keys, each read as nine bits a byte. Equal keys have all their bits in common.
-std::size_t common_bits(std::string_view a, std::string_view b);
+SEMEL_API std::size_t common_bits(std::string_view a, std::string_view b);
 
 }  // namespace semel

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "semel/core/codec.h"
 #include "semel/hash/keyed_digest.h"
 
 namespace semel {

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <string_view>
 
-#include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
+#include "semel/core/internal/arithmetic.h"
 
 namespace semel {
 namespace {
@@ -78,7 +78,8 @@ Floret& Floret::operator-=(const Floret& other) {
   return *this;
 }
 
-Estimate estimate(const Floret& a, std::uint64_t count_a, const Floret& b, std::uint64_t count_b) {
+DifferenceEstimate estimate(const Floret& a, std::uint64_t count_a, const Floret& b,
+                            std::uint64_t count_b) {
   SEMEL_ASSERT(a.bytes().size() == b.bytes().size());
   const auto counters = static_cast<double>(a.bytes().size());
   const auto in_a = static_cast<double>(count_a);
@@ -92,12 +93,13 @@ Estimate estimate(const Floret& a, std::uint64_t count_a, const Floret& b, std::
   const double total = std::clamp(counters * variance, least, most);
   const double error =
       least == most ? 0 : std::sqrt(2 * total * std::max(total - 1, 0.0) / (counters - 1));
-  Estimate made = estimate_of_total({total, error}, count_a, count_b);
+  DifferenceEstimate made = estimate_of_total({total, error}, count_a, count_b);
   made.reliable = least == most || std::max(variance, least / counters) <= kMostVariance;
   return made;
 }
 
-Estimate estimate_of_total(Estimated total, std::uint64_t count_a, std::uint64_t count_b) {
+DifferenceEstimate estimate_of_total(Estimated total, std::uint64_t count_a,
+                                     std::uint64_t count_b) {
   const auto in_a = static_cast<double>(count_a);
   const auto in_b = static_cast<double>(count_b);
   const double excess = in_a - in_b;

@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "semel/core/api.h"
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/hash/digest.h"
@@ -31,7 +32,7 @@
 
 namespace semel {
 
-class Floret {
+class SEMEL_API Floret {
  public:
   static constexpr std::uint32_t kCounters = 1024;
 
@@ -55,13 +56,19 @@ class Floret {
   std::vector<std::uint8_t> counters_;
 };
 
+// The floret of a range of keys.
+struct RangeFloret {
+  Floret floret;
+  std::uint64_t unknown = 0;  // an upper bound of the changes that the floret misses
+};
+
 struct Estimated {
   double value = 0;
   double error = 0;  // standard error
 };
 
 // The estimate for sets A and B.
-struct Estimate {
+struct DifferenceEstimate {
   Estimated only_a;       // |A - B|
   Estimated only_b;       // |B - A|
   Estimated total;        // |A - B| + |B - A|
@@ -73,8 +80,10 @@ struct Estimate {
 };
 
 // The counts are exact, and so is |A - B| minus |B - A|. REQUIRES: equal numbers of counters.
-Estimate estimate(const Floret& a, std::uint64_t count_a, const Floret& b, std::uint64_t count_b);
+SEMEL_API DifferenceEstimate estimate(const Floret& a, std::uint64_t count_a, const Floret& b,
+                                      std::uint64_t count_b);
 // Returns what follows from the total difference and the counts, however the total was estimated.
-Estimate estimate_of_total(Estimated total, std::uint64_t count_a, std::uint64_t count_b);
+SEMEL_API DifferenceEstimate estimate_of_total(Estimated total, std::uint64_t count_a,
+                                               std::uint64_t count_b);
 
 }  // namespace semel

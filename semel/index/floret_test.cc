@@ -10,8 +10,8 @@
 #include <cmath>
 #include <vector>
 
-#include "semel/core/arithmetic.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/arithmetic.h"
+#include "semel/core/internal/random.h"
 
 namespace semel {
 namespace {
@@ -64,7 +64,7 @@ double standard_error(double total, double counters) {
 TEST(Floret, OfEqualSetsSaysExactlyThat) {
   const DigestKey key = key_of(1);
   const Floret a = floret_of(0, 10'000, key);
-  const Estimate same = estimate(a, 10'000, a, 10'000);
+  const DifferenceEstimate same = estimate(a, 10'000, a, 10'000);
   EXPECT_EQ(same.total.value, 0);
   EXPECT_EQ(same.total.error, 0);
   EXPECT_EQ(same.only_a.value, 0);
@@ -75,7 +75,7 @@ TEST(Floret, OfEqualSetsSaysExactlyThat) {
   EXPECT_EQ(same.containment.value, 1);
   EXPECT_TRUE(same.reliable);
 
-  const Estimate empty = estimate(Floret(), 0, Floret(), 0);
+  const DifferenceEstimate empty = estimate(Floret(), 0, Floret(), 0);
   EXPECT_EQ(empty.total.value, 0);
   EXPECT_EQ(empty.jaccard.value, 1);
   EXPECT_EQ(empty.containment.value, 1);
@@ -84,7 +84,7 @@ TEST(Floret, OfEqualSetsSaysExactlyThat) {
 TEST(Floret, FindsOneRecordExactly) {
   const DigestKey key = key_of(1);
   const Floret a = floret_of(0, 5001, key), b = floret_of(0, 5000, key);
-  const Estimate estimated = estimate(a, 5001, b, 5000);
+  const DifferenceEstimate estimated = estimate(a, 5001, b, 5000);
   EXPECT_NEAR(estimated.total.value, 1, 1e-9);
   EXPECT_NEAR(estimated.total.error, 0, 1e-4);
   EXPECT_NEAR(estimated.only_a.value, 1, 1e-9);
@@ -130,7 +130,7 @@ TEST(Floret, ErrsAsMuchAsItSays) {
       const Floret a = floret_of(0, kShared + only_a, key);
       Floret b = floret_of(0, kShared, key);
       b += floret_of(1'000'000, 1'000'000 + only_b, key);
-      const Estimate estimated = estimate(a, kShared + only_a, b, kShared + only_b);
+      const DifferenceEstimate estimated = estimate(a, kShared + only_a, b, kShared + only_b);
       EXPECT_TRUE(estimated.reliable);
       EXPECT_NEAR(estimated.only_a.value - estimated.only_b.value,
                   static_cast<double>(only_a) - static_cast<double>(only_b), 1e-6);
@@ -201,7 +201,7 @@ TEST(Floret, GivesNoNegativeNumbersAndNoneThatCountsForbid) {
   bool clipped = false;
   for (int trial = 0; trial < 100; ++trial) {
     const Pair pair(kOnlyA, 0, Floret::kCounters, random);
-    const Estimate estimated = estimate(pair.a, kOnlyA + 50, pair.b, 50);
+    const DifferenceEstimate estimated = estimate(pair.a, kOnlyA + 50, pair.b, 50);
     EXPECT_GE(estimated.only_b.value, 0);
     EXPECT_LE(estimated.only_b.value, 50);
     EXPECT_EQ(estimated.only_a.value - estimated.only_b.value, kOnlyA);
@@ -213,7 +213,7 @@ TEST(Floret, GivesNoNegativeNumbersAndNoneThatCountsForbid) {
 }
 
 TEST(Floret, OfATotalFollowsAllElse) {
-  const Estimate estimated = estimate_of_total({30, 4}, 120, 110);
+  const DifferenceEstimate estimated = estimate_of_total({30, 4}, 120, 110);
   EXPECT_EQ(estimated.only_a.value, 20);
   EXPECT_EQ(estimated.only_b.value, 10);
   EXPECT_EQ(estimated.shared.value, 100);
@@ -230,7 +230,7 @@ TEST(Floret, IsExactIfOneSideIsEmpty) {
   const DigestKey key = key_of(1);
   const Floret a = floret_of(0, 300'000, key);
   for (const bool swapped : {false, true}) {
-    const Estimate estimated =
+    const DifferenceEstimate estimated =
         swapped ? estimate(Floret(), 0, a, 300'000) : estimate(a, 300'000, Floret(), 0);
     EXPECT_EQ((swapped ? estimated.only_b : estimated.only_a).value, 300'000);
     EXPECT_EQ((swapped ? estimated.only_a : estimated.only_b).value, 0);
@@ -246,8 +246,8 @@ TEST(Floret, BearsADifferenceThatIsAllOnOneSide) {
   Random random(4);
   const Pair pair(1'000'000, 1000, Floret::kCounters, random);
   for (const bool swapped : {false, true}) {
-    const Estimate estimated = swapped ? estimate(pair.b, 101'000, pair.a, 1'100'000)
-                                       : estimate(pair.a, 1'100'000, pair.b, 101'000);
+    const DifferenceEstimate estimated = swapped ? estimate(pair.b, 101'000, pair.a, 1'100'000)
+                                                 : estimate(pair.a, 1'100'000, pair.b, 101'000);
     EXPECT_TRUE(estimated.reliable);
     EXPECT_NEAR(estimated.total.value, 1'001'000, 5 * standard_error(1'001'000, 1024));
   }
@@ -267,7 +267,7 @@ TEST(Floret, TellsWhenCountersMayHaveWrapped) {
         Case{50'000'000, 50'000'000, false}, Case{100'000'000, 0, false}}) {
     const Pair pair(only_a, only_b, Floret::kCounters, random);
     const std::uint64_t shared = 1'000'000'000;
-    const Estimate estimated = estimate(pair.a, shared + only_a, pair.b, shared + only_b);
+    const DifferenceEstimate estimated = estimate(pair.a, shared + only_a, pair.b, shared + only_b);
     EXPECT_EQ(estimated.reliable, reliable) << only_a << " " << only_b;
     const auto total = static_cast<double>(only_a + only_b);
     if (reliable) {
@@ -339,7 +339,7 @@ TEST(Floret, AnswersToAnyCounts) {
     for (const std::uint64_t count_b : {std::uint64_t{0}, std::uint64_t{3}, kGreatest}) {
       for (const std::uint32_t counters : {2u, 1024u}) {
         const Pair pair(1000, 2000, counters, random);
-        const Estimate estimated = estimate(pair.a, count_a, pair.b, count_b);
+        const DifferenceEstimate estimated = estimate(pair.a, count_a, pair.b, count_b);
         EXPECT_GE(estimated.only_a.value, 0);
         EXPECT_GE(estimated.only_b.value, 0);
         EXPECT_LE(estimated.only_a.value, static_cast<double>(count_a));

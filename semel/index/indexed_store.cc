@@ -9,6 +9,9 @@
 #include "semel/index/internal/range_cursor.h"
 
 namespace semel {
+
+using namespace index_internal;
+
 namespace {
 
 constexpr std::size_t kManyNotes = std::size_t{1} << 20;   // bytes: time to mark them

@@ -27,15 +27,16 @@
 #include <utility>
 #include <vector>
 
+#include "semel/core/api.h"
 #include "semel/core/result.h"
 #include "semel/hash/keyed_digest.h"
-#include "semel/index/internal/floret_slabs.h"
+#include "semel/index/floret.h"
 #include "semel/index/nye_trie.h"
 #include "semel/store/ordered_store.h"
 
 namespace semel {
 
-class IndexedStore {
+class SEMEL_API IndexedStore {
  public:
   struct Settings {
     std::uint32_t burst_bytes = 4096;
@@ -43,7 +44,7 @@ class IndexedStore {
     KeyRange range = {};                                // the indexed keys
     // A checkpoint records that there are measures, but not the function that made them. The caller
     // must not change it.
-    Measure measure = nullptr;
+    RecordMeasure measure = nullptr;
   };
   enum class Opened : std::uint8_t {
     rebuilt,   // no usable checkpoint, or the store cannot tell all changes
@@ -124,7 +125,7 @@ class IndexedStore {
   const Secret& secret() const;
 
  private:
-  class Body;
+  class SEMEL_LOCAL Body;
   explicit IndexedStore(std::unique_ptr<Body> body);
   std::unique_ptr<Body> body_;
 };

@@ -8,9 +8,9 @@
 #include <thread>
 #include <vector>
 
-#include "semel/core/random.h"
-#include "semel/store/forwarding_store.h"
+#include "semel/core/internal/random.h"
 #include "semel/store/memory_store.h"
+#include "semel/store/ordered_store.h"
 #include "tests/support/allocation.h"
 #include "tests/support/index.h"
 #include "tests/support/store.h"
@@ -146,7 +146,7 @@ std::unique_ptr<IndexedStore> opened(OrderedStore& store,
   return *std::move(index);
 }
 
-IndexedStore::Settings settings_of(KeyRange range, Measure measure) {
+IndexedStore::Settings settings_of(KeyRange range, RecordMeasure measure) {
   IndexedStore::Settings settings = kSettings;
   settings.range = std::move(range);
   settings.measure = measure;
@@ -155,7 +155,7 @@ IndexedStore::Settings settings_of(KeyRange range, Measure measure) {
 
 // Returns what the index should report for a range: the sum over its indexed records.
 Aggregate sum_of(const OrderedStore& store, const KeyRange& range, const Secret& secret,
-                 Measure measure) {
+                 RecordMeasure measure) {
   EntryDigest digest(secret);
   Aggregate sum;
   for (const auto& [key, value] : read(store)) {

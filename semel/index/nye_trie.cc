@@ -5,14 +5,18 @@
 
 #include "semel/core/assert.h"
 #include "semel/index/internal/container_builder.h"
+#include "semel/index/internal/nye_trie_body.h"
 
 namespace semel {
+
+using namespace index_internal;
+
 namespace {
 
 using Walk = ContainerBlocks::Walk;
 
 Side side_of(const Walk& walk, const BitPath& node) {
-  return side_of({walk.path().bytes(), walk.path().size()}, node);
+  return index_internal::side_of({walk.path().bytes(), walk.path().size()}, node);
 }
 
 // Returns true if the container has keys on both sides of the cut before `key`.
@@ -34,21 +38,29 @@ Result<void> for_each_record(const KeyRange& range, Cursor& cursor, const Record
 
 }  // namespace
 
-NyeTrie::NyeTrie(std::uint32_t burst_bytes, const EntryDigest& digest, Measure measure)
-    : burst_bytes_(burst_bytes),
-      digest_(digest),
-      measure_(measure),
-      blocks_(measure == nullptr ? Measured::no : Measured::yes) {
+NyeTrie::NyeTrie(std::uint32_t burst_bytes, const EntryDigest& digest, RecordMeasure measure)
+    : body_(std::make_unique<Body>(burst_bytes, digest, measure)) {
   SEMEL_ASSERT(burst_bytes >= kLeastBurst && burst_bytes <= kMostBurst);
-  marks_.mark_gap_before(blocks_, blocks_.at(0));
+  body_->marks.mark_gap_before(body_->blocks, body_->blocks.at(0));
 }
 
-void NyeTrie::Marks::mark_container(const ContainerBlocks& blocks, const Walk& at) {
+NyeTrie::NyeTrie(NyeTrie&& other) noexcept = default;
+NyeTrie& NyeTrie::operator=(NyeTrie&& other) noexcept = default;
+NyeTrie::~NyeTrie() = default;
+
+bool NyeTrie::marked() const { return body_->marks.any() || !body_->pending.empty(); }
+Aggregate NyeTrie::total() const { return body_->blocks.total(); }
+std::size_t NyeTrie::container_count() const { return body_->blocks.containers(); }
+std::uint32_t NyeTrie::burst_bytes() const { return body_->burst_bytes; }
+const EntryDigest& NyeTrie::entry_digest() const { return body_->digest; }
+RecordMeasure NyeTrie::measured_by() const { return body_->measure; }
+
+void index_internal::Marks::mark_container(const ContainerBlocks& blocks, const Walk& at) {
   if (blocks_.empty()) blocks_.resize(blocks.blocks());
   blocks_[at.block()].containers |= std::uint64_t{1} << at.index();
 }
 
-void NyeTrie::Marks::mark_gap_before(const ContainerBlocks& blocks, const Walk& at) {
+void index_internal::Marks::mark_gap_before(const ContainerBlocks& blocks, const Walk& at) {
   if (!at.valid()) {
     last_gap_ = true;
     return;
@@ -59,62 +71,61 @@ void NyeTrie::Marks::mark_gap_before(const ContainerBlocks& blocks, const Walk& 
 
 void NyeTrie::mark(std::string_view key) {
   if (container_count() == 0) {
-    marks_.mark_gap_before(blocks_, blocks_.at(0));
+    body_->marks.mark_gap_before(body_->blocks, body_->blocks.at(0));
     return;
   }
-  pending_.add(key);
-  if (pending_.full()) settle();
+  body_->pending.add(key);
+  if (body_->pending.full()) body_->settle();
 }
 
 void NyeTrie::mark(const KeyRange& range) {
   if (range.empty()) return;
   const BitPath first = BitPath::of_key(range.first);
-  Walk walk = blocks_.find(first, Side::related);
-  const Walk end = at_or_after(range.end);
+  Walk walk = body_->blocks.find(first, Side::related);
+  const Walk end = body_->at_or_after(range.end);
   bool in_gap = !walk.valid() || side_of(walk, first) == Side::after;
   for (;; walk.next()) {
-    if (in_gap) marks_.mark_gap_before(blocks_, walk);
+    if (in_gap) body_->marks.mark_gap_before(body_->blocks, walk);
     if (walk.same_place(end)) break;
-    marks_.mark_container(blocks_, walk);
+    body_->marks.mark_container(body_->blocks, walk);
     in_gap = true;
   }
-  if (range.end && cuts(*range.end, end)) marks_.mark_container(blocks_, end);
+  if (range.end && cuts(*range.end, end)) body_->marks.mark_container(body_->blocks, end);
 }
 
-// Returns the first container that has keys from this one on, or the end if there is no key.
-Walk NyeTrie::at_or_after(const std::optional<std::string>& key) const {
-  return key ? blocks_.find(BitPath::of_key(*key), Side::related) : blocks_.at(blocks_.blocks());
+NyeTrie::Body::Walk NyeTrie::Body::at_or_after(const std::optional<std::string>& key) const {
+  return key ? blocks.find(BitPath::of_key(*key), Side::related) : blocks.at(blocks.blocks());
 }
 
 // Looks up the keys in order, so that each block is walked once.
-void NyeTrie::mark_pending(Marks& marks) const {
-  if (pending_.empty()) return;
-  Walk walk = blocks_.at(0);
-  for (const std::string_view key : pending_.sorted()) {
+void NyeTrie::Body::mark_pending(Marks& to) const {
+  if (pending.empty()) return;
+  Walk walk = blocks.at(0);
+  for (const std::string_view key : pending.sorted()) {
     const BitPath node = BitPath::of_key(key);
-    if (blocks_.begins_by(walk.block() + 1, node)) {
-      walk = blocks_.at(blocks_.find_block(node, Side::after));
+    if (blocks.begins_by(walk.block() + 1, node)) {
+      walk = blocks.at(blocks.find_block(node, Side::after));
     }
     while (walk.valid() && side_of(walk, node) == Side::before) walk.next();
     if (walk.valid() && side_of(walk, node) == Side::related) {
-      marks.mark_container(blocks_, walk);
+      to.mark_container(blocks, walk);
     } else {
-      marks.mark_gap_before(blocks_, walk);
+      to.mark_gap_before(blocks, walk);
     }
   }
 }
 
-void NyeTrie::settle() {
-  mark_pending(marks_);
-  pending_.clear();
+void NyeTrie::Body::settle() {
+  mark_pending(marks);
+  pending.clear();
 }
 
 // Reads the marked runs of some neighbouring blocks. Makes new containers of the records read and
 // of the unmarked containers.
-class NyeTrie::Rebuild {
+class NyeTrie::Body::Rebuild {
  public:
-  Rebuild(NyeTrie& trie, Cursor& cursor, const Seen& seen)
-      : trie_(trie), cursor_(cursor), seen_(seen), splice_(trie.blocks_) {}
+  Rebuild(Body& trie, Cursor& cursor, const NyeTrie::Seen& seen)
+      : trie_(trie), cursor_(cursor), seen_(seen), splice_(trie.blocks) {}
 
   void keep(std::size_t block) { splice_.keep(block); }
   Result<void> run(std::size_t first, std::size_t end);
@@ -126,22 +137,22 @@ class NyeTrie::Rebuild {
  private:
   Result<void> read(ContainerBuilder& builder, const KeyRange& range) {
     return for_each_record(range, cursor_, [&](std::string_view key, std::string_view value) {
-      const Aggregate record = trie_.of_record(key, value, trie_.digest_);
+      const Aggregate record = trie_.of_record(key, value, trie_.digest);
       builder.add(key, record);
       if (seen_) seen_(key, value, record.digest);
     });
   }
 
-  NyeTrie& trie_;
+  Body& trie_;
   Cursor& cursor_;
-  const Seen& seen_;
+  const NyeTrie::Seen& seen_;
   ContainerBlocks::Splice splice_;
 };
 
-Result<void> NyeTrie::Rebuild::run(std::size_t first, std::size_t end) {
-  const ContainerBlocks& blocks = trie_.blocks_;
-  const Marks& marks = trie_.marks_;
-  ContainerBuilder builder(trie_.burst_bytes_,
+Result<void> NyeTrie::Body::Rebuild::run(std::size_t first, std::size_t end) {
+  const ContainerBlocks& blocks = trie_.blocks;
+  const Marks& marks = trie_.marks;
+  ContainerBuilder builder(trie_.burst_bytes,
                            [&](Container&& container) { splice_.add(std::move(container)); });
   std::optional<BitPath> before;  // the previous container
   if (first > 0) {
@@ -190,18 +201,18 @@ Result<void> NyeTrie::Rebuild::run(std::size_t first, std::size_t end) {
 }
 
 // Returns the bytes of a block's containers before its first mark and after its last.
-NyeTrie::Margins NyeTrie::margins(std::size_t block) const {
-  const bool last_gap = marks_.last_gap() && block + 1 == blocks_.blocks();
+NyeTrie::Body::Margins NyeTrie::Body::margins(std::size_t block) const {
+  const bool last_gap = marks.last_gap() && block + 1 == blocks.blocks();
   Margins margins;
   bool any = false;
-  Walk walk = blocks_.at(block);
+  Walk walk = blocks.at(block);
   for (; walk.valid() && walk.block() == block; walk.next()) {
-    if (marks_.container(walk) || marks_.gap_before(walk)) {
+    if (marks.container(walk) || marks.gap_before(walk)) {
       any = true;
       margins.after = 0;
     }
     if (!any) margins.before += walk.sum().volume;
-    if (!marks_.container(walk)) margins.after += walk.sum().volume;
+    if (!marks.container(walk)) margins.after += walk.sum().volume;
   }
   if (last_gap) margins.after = 0;
   return margins;
@@ -209,18 +220,18 @@ NyeTrie::Margins NyeTrie::margins(std::size_t block) const {
 
 // Returns the blocks with marks, and enough containers on either side of each. Enough means: a node
 // that reaches beyond them is too large to be a container.
-std::vector<bool> NyeTrie::blocks_to_rebuild() const {
-  const std::size_t count = blocks_.blocks();
-  const std::uint64_t enough = std::uint64_t{burst_bytes_} + 1;
+std::vector<bool> NyeTrie::Body::blocks_to_rebuild() const {
+  const std::size_t count = blocks.blocks();
+  const std::uint64_t enough = std::uint64_t{burst_bytes} + 1;
   std::vector<bool> again(count);
   const auto pass = [&](std::size_t block, std::uint64_t Margins::*margin, std::uint64_t& since) {
-    const Marks::OfBlock marked = marks_.of(block);
-    if ((marked.containers | marked.gaps) != 0 || (marks_.last_gap() && block + 1 == count)) {
+    const Marks::OfBlock marked = marks.of(block);
+    if ((marked.containers | marked.gaps) != 0 || (marks.last_gap() && block + 1 == count)) {
       again[block] = true;
       since = margins(block).*margin;
     } else if (since < enough) {
       again[block] = true;
-      since += blocks_.sum_before(block + 1).volume - blocks_.sum_before(block).volume;
+      since += blocks.sum_before(block + 1).volume - blocks.sum_before(block).volume;
     }
   };
   std::uint64_t since = enough;
@@ -231,10 +242,10 @@ std::vector<bool> NyeTrie::blocks_to_rebuild() const {
 }
 
 Result<void> NyeTrie::refresh(Cursor& cursor, const Seen& seen) {
-  settle();
-  if (!marks_.any()) return {};
-  const std::vector<bool> again = blocks_to_rebuild();
-  Rebuild rebuild(*this, cursor, seen);
+  body_->settle();
+  if (!body_->marks.any()) return {};
+  const std::vector<bool> again = body_->blocks_to_rebuild();
+  Body::Rebuild rebuild(*body_, cursor, seen);
   std::size_t block = 0;
   do {
     if (block < again.size() && !again[block]) {
@@ -245,56 +256,56 @@ Result<void> NyeTrie::refresh(Cursor& cursor, const Seen& seen) {
     while (block < again.size() && again[block]) ++block;
     if (Result<void> done = rebuild.run(first, block); !done) return done;
   } while (block < again.size());
-  blocks_.take(std::move(rebuild).finish());
-  marks_ = {};
-  pending_.release();
+  body_->blocks.take(std::move(rebuild).finish());
+  body_->marks = {};
+  body_->pending.release();
   return {};
 }
 
-Aggregate NyeTrie::of_record(std::string_view key, std::string_view value,
-                             EntryDigest& digest) const {
-  return {1, key.size() + value.size(), digest(key, value),
-          measure_ == nullptr ? 0 : measure_(key, value)};
+Aggregate NyeTrie::Body::of_record(std::string_view key, std::string_view value,
+                                   EntryDigest& with) const {
+  return {1, key.size() + value.size(), with(key, value),
+          measure == nullptr ? 0 : measure(key, value)};
 }
 
-Result<Aggregate> NyeTrie::read(const KeyRange& range, Cursor& cursor) const {
-  EntryDigest digest = digest_;
+Result<Aggregate> NyeTrie::Body::read(const KeyRange& range, Cursor& cursor) const {
+  EntryDigest copy = digest;
   Aggregate sum;
   Result<void> done = for_each_record(
       range, cursor,
-      [&](std::string_view key, std::string_view value) { sum += of_record(key, value, digest); });
+      [&](std::string_view key, std::string_view value) { sum += of_record(key, value, copy); });
   if (!done) return done.error();
   return sum;
 }
 
 Result<Aggregate> NyeTrie::sum(const BitPath& node, Cursor& cursor) const {
   SEMEL_ASSERT(!marked());
-  const Walk first = blocks_.find(node, Side::related);
+  const Walk first = body_->blocks.find(node, Side::related);
   if (!first.valid() || side_of(first, node) == Side::after) return Aggregate{};
   if (first.path().size() == node.size()) return first.sum();
-  if (first.path().size() < node.size()) return read(node.range(), cursor);
-  Aggregate sum = blocks_.find(node, Side::after).sum_before();
+  if (first.path().size() < node.size()) return body_->read(node.range(), cursor);
+  Aggregate sum = body_->blocks.find(node, Side::after).sum_before();
   return sum -= first.sum_before();
 }
 
 Result<Aggregate> NyeTrie::sum(const KeyRange& range, Cursor& cursor) const {
   SEMEL_ASSERT(!marked());
   if (range.empty()) return Aggregate{};
-  const Walk first = at_or_after(range.first);
-  const Walk end = at_or_after(range.end);
+  const Walk first = body_->at_or_after(range.first);
+  const Walk end = body_->at_or_after(range.end);
   const bool first_is_cut = cuts(range.first, first);
-  if (first_is_cut && first.same_place(end)) return read(range, cursor);
+  if (first_is_cut && first.same_place(end)) return body_->read(range, cursor);
 
   Aggregate sum = end.sum_before();
   sum -= first.sum_before();
   if (first_is_cut) {
-    const Result<Aggregate> part = read({range.first, first.path().range().end}, cursor);
+    const Result<Aggregate> part = body_->read({range.first, first.path().range().end}, cursor);
     if (!part) return part;
     sum -= first.sum();
     sum += *part;
   }
   if (range.end && cuts(*range.end, end)) {
-    const Result<Aggregate> part = read({end.path().first_key(), range.end}, cursor);
+    const Result<Aggregate> part = body_->read({end.path().first_key(), range.end}, cursor);
     if (!part) return part;
     sum += *part;
   }
@@ -303,10 +314,10 @@ Result<Aggregate> NyeTrie::sum(const KeyRange& range, Cursor& cursor) const {
 
 std::optional<BitPath> NyeTrie::branch(const BitPath& node) const {
   SEMEL_ASSERT(!marked());
-  const Walk first = blocks_.find(node, Side::related);
+  const Walk first = body_->blocks.find(node, Side::related);
   if (!first.valid() || !node.is_prefix_of(first.path())) return std::nullopt;
   BitPath last;
-  for (Walk walk = blocks_.at(blocks_.find_block(node, Side::after));
+  for (Walk walk = body_->blocks.at(body_->blocks.find_block(node, Side::after));
        walk.valid() && side_of(walk, node) != Side::after; walk.next()) {
     last = walk.path();
   }
@@ -320,8 +331,8 @@ std::vector<Container> NyeTrie::containers(const KeyRange& range) const {
   SEMEL_ASSERT(!marked());
   std::vector<Container> found;
   if (range.empty()) return found;
-  const Walk end = at_or_after(range.end);
-  Walk walk = at_or_after(range.first);
+  const Walk end = body_->at_or_after(range.end);
+  Walk walk = body_->at_or_after(range.first);
   for (; !walk.same_place(end); walk.next()) found.push_back(walk.container());
   if (range.end && cuts(*range.end, end)) found.push_back(end.container());
   return found;
@@ -371,7 +382,8 @@ Result<std::vector<Container>> NyeTrie::histogram(const KeyRange& range, std::si
 }
 
 std::size_t NyeTrie::bytes() const {
-  return sizeof *this + blocks_.bytes() + marks_.bytes() + pending_.capacity();
+  return sizeof *this + sizeof *body_ + body_->blocks.bytes() + body_->marks.bytes() +
+         body_->pending.capacity();
 }
 
 std::vector<NyeTrie::Unlike> NyeTrie::unlike(const NyeTrie& other) const {
@@ -388,8 +400,8 @@ std::vector<NyeTrie::Unlike> NyeTrie::unlike(const NyeTrie& other) const {
     }
     if (of_other) found.back().records += at.sum().count;
   };
-  Walk a = blocks_.at(0);
-  Walk b = other.blocks_.at(0);
+  Walk a = body_->blocks.at(0);
+  Walk b = other.body_->blocks.at(0);
   while (a.valid() || b.valid()) {
     if (a.valid() && b.valid() && a.container() == b.container()) {
       open = false;
@@ -408,13 +420,14 @@ std::vector<NyeTrie::Unlike> NyeTrie::unlike(const NyeTrie& other) const {
 }
 
 bool NyeTrie::operator==(const NyeTrie& other) const {
-  if (marked() || other.marked() || burst_bytes_ != other.burst_bytes_ ||
-      digest_.id() != other.digest_.id() || blocks_.measured() != other.blocks_.measured() ||
+  if (marked() || other.marked() || body_->burst_bytes != other.body_->burst_bytes ||
+      body_->digest.id() != other.body_->digest.id() ||
+      body_->blocks.measured() != other.body_->blocks.measured() ||
       container_count() != other.container_count()) {
     return false;
   }
-  Walk b = other.blocks_.at(0);
-  for (Walk a = blocks_.at(0); a.valid(); a.next(), b.next()) {
+  Walk b = other.body_->blocks.at(0);
+  for (Walk a = body_->blocks.at(0); a.valid(); a.next(), b.next()) {
     if (a.container() != b.container()) return false;
   }
   return true;

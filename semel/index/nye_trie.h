@@ -31,31 +31,37 @@
 #include <string_view>
 #include <vector>
 
+#include "semel/core/api.h"
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/index/aggregate.h"
 #include "semel/index/bit_path.h"
 #include "semel/index/entry_digest.h"
-#include "semel/index/internal/container.h"
-#include "semel/index/internal/container_blocks.h"
-#include "semel/index/internal/key_buffer.h"
 #include "semel/store/ordered_store.h"
 
 namespace semel {
 
-class NyeTrie {
+class SEMEL_API NyeTrie {
  public:
   static constexpr std::uint32_t kLeastBurst = 256;
   static constexpr std::uint32_t kMostBurst = 1U << 26;
 
-  using Container = semel::Container;
+  // A node whose records are not told apart.
+  struct Container {
+    BitPath path;
+    Aggregate sum;
+    bool operator==(const Container&) const = default;
+  };
 
   // Makes a trie that is marked as a whole. REQUIRES: kLeastBurst <= burst_bytes <= kMostBurst.
-  NyeTrie(std::uint32_t burst_bytes, const EntryDigest& digest, Measure measure = nullptr);
+  NyeTrie(std::uint32_t burst_bytes, const EntryDigest& digest, RecordMeasure measure = nullptr);
+  NyeTrie(NyeTrie&& other) noexcept;
+  NyeTrie& operator=(NyeTrie&& other) noexcept;
+  ~NyeTrie();
 
   void mark(std::string_view key);
   void mark(const KeyRange& range);
-  bool marked() const { return marks_.any() || !pending_.empty(); }
+  bool marked() const;
 
   // Is called with the records that refresh() reads. If the trie is marked as a whole, these are
   // all records that the cursor sees, once each, in the order of their keys.
@@ -67,7 +73,7 @@ class NyeTrie {
 
   // REQUIRES for everything below: !marked(). The cursor sees the state of the last refresh, or
   // nearly: a container that the range cuts is read anew.
-  Aggregate total() const { return blocks_.total(); }
+  Aggregate total() const;
   Result<Aggregate> sum(const BitPath& node, Cursor& cursor) const;
   Result<Aggregate> sum(const KeyRange& range, Cursor& cursor) const;
   // Returns the highest node at or below this one with records on both sides of its next bit.
@@ -76,23 +82,24 @@ class NyeTrie {
   // Returns the containers that have keys in the range, in order. It includes those that the ends
   // of the range cut.
   std::vector<Container> containers(const KeyRange& range) const;
-  std::size_t container_count() const { return blocks_.containers(); }
+  std::size_t container_count() const;
 
   // Returns at most `most` nodes that partition the records of the range: a histogram of prefixes.
   // The heaviest node is split first.
   Result<std::vector<Container>> histogram(const KeyRange& range, std::size_t most,
                                            Cursor& cursor) const;
 
-  std::uint32_t burst_bytes() const { return burst_bytes_; }
+  std::uint32_t burst_bytes() const;
   std::size_t bytes() const;  // memory in use
-  const EntryDigest& entry_digest() const { return digest_; }
-  Measure measured_by() const { return measure_; }
+  const EntryDigest& entry_digest() const;
+  RecordMeasure measured_by() const;
 
   // Appends the encoding, with the marks, to `out`.
   void encode(Sink out) const;
   // Errc::mismatch if the digests were made with another key, or if the bytes have measures and
   // the caller gives no `measure`, or vice versa. REQUIRES: `measure` made the measures.
-  static Result<NyeTrie> decode(ByteView in, const EntryDigest& digest, Measure measure = nullptr);
+  static Result<NyeTrie> decode(ByteView in, const EntryDigest& digest,
+                                RecordMeasure measure = nullptr);
 
   // A run of keys whose containers differ between the two tries.
   struct Unlike {
@@ -107,52 +114,8 @@ class NyeTrie {
   bool operator==(const NyeTrie& other) const;
 
  private:
-  // Gaps between containers hold no record. A key that is written there marks the gap. Gap i lies
-  // before container i; one more gap follows the last container.
-  class Marks {
-   public:
-    struct OfBlock {
-      std::uint64_t containers = 0;
-      std::uint64_t gaps = 0;
-    };
-    bool any() const { return !blocks_.empty() || last_gap_; }
-    void mark_container(const ContainerBlocks& blocks, const ContainerBlocks::Walk& at);
-    void mark_gap_before(const ContainerBlocks& blocks, const ContainerBlocks::Walk& at);
-    OfBlock of(std::size_t block) const { return blocks_.empty() ? OfBlock{} : blocks_[block]; }
-    bool container(const ContainerBlocks::Walk& at) const {
-      return (of(at.block()).containers >> at.index() & 1) != 0;
-    }
-    bool gap_before(const ContainerBlocks::Walk& at) const {
-      return (of(at.block()).gaps >> at.index() & 1) != 0;
-    }
-    bool last_gap() const { return last_gap_; }
-    std::size_t bytes() const { return blocks_.capacity() * sizeof(OfBlock); }
-
-   private:
-    std::vector<OfBlock> blocks_;  // empty if nothing is marked
-    bool last_gap_ = false;
-  };
-  class Rebuild;
-  struct Margins {
-    std::uint64_t before = 0;
-    std::uint64_t after = 0;
-  };
-
-  ContainerBlocks::Walk at_or_after(const std::optional<std::string>& key) const;
-  void settle();
-  void mark_pending(Marks& marks) const;
-  Margins margins(std::size_t block) const;
-  std::vector<bool> blocks_to_rebuild() const;
-  // `digest` is not const. Const calls, which may run in parallel, each pass a copy of digest_.
-  Aggregate of_record(std::string_view key, std::string_view value, EntryDigest& digest) const;
-  Result<Aggregate> read(const KeyRange& range, Cursor& cursor) const;
-
-  std::uint32_t burst_bytes_;
-  EntryDigest digest_;
-  Measure measure_;
-  ContainerBlocks blocks_;
-  Marks marks_;
-  KeyBuffer pending_;  // marked keys that are not looked up yet
+  struct SEMEL_LOCAL Body;
+  std::unique_ptr<Body> body_;
 };
 
 }  // namespace semel

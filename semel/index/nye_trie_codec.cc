@@ -2,28 +2,18 @@
 #include <limits>
 #include <utility>
 
-#include "semel/core/assert.h"
-#include "semel/hash/seal.h"
+#include "semel/hash/internal/sealed.h"
 #include "semel/index/internal/container_builder.h"
-#include "semel/index/nye_trie.h"
+#include "semel/index/internal/nye_trie_body.h"
 
 namespace semel {
+
+using namespace index_internal;
+
 namespace {
 
-// docs/formats/nye_trie_v1.md. All integers are little-endian.
-//
-//    OFFSET     SIZE  FIELD
-//         0        4  magic, the bytes "SNT1", with measures "SNT2"; a new layout takes a new magic
-//         4        4  burst size
-//         8        8  name of the key of the digests
-//        16        8  containers n
-//        24           containers, as write_container() writes them
-//                n/8  marked containers, in whole bytes
-//            (n+1)/8  marked gaps, in whole bytes
-//   end - 8        8  checksum of all the bytes before it
-constexpr std::uint32_t kMagic = 0x31544e53;
-constexpr std::uint32_t kMagicMeasured = 0x32544e53;
-constexpr std::size_t kTrailerSize = 8;
+// docs/formats/nye_trie_v1.md.
+constexpr Format kFormat{"SNT", 1, "trie"};
 constexpr std::size_t kLeastContainer = 19;
 // The first path of each block is in full in memory, but not in the encoding. With this limit a
 // trie takes at most some ten times the bytes that it is read from.
@@ -84,91 +74,82 @@ class CanonicalCheck {
 }  // namespace
 
 void NyeTrie::encode(Sink out) const {
-  Seal seal(out);
   const std::size_t count = container_count();
-  Marks marks = marks_;
-  mark_pending(marks);
-
-  Writer w(out);
-  w.u32(blocks_.measured() == Measured::yes ? kMagicMeasured : kMagic);
-  w.u32(burst_bytes_);
-  w.u64(digest_.id().seed);
-  w.u64(count);
-  Bytes containers(bytes_for(count)), gaps(bytes_for(count + 1));
-  std::optional<BitPath> before;
-  std::size_t i = 0;
-  for (ContainerBlocks::Walk walk = blocks_.at(0); walk.valid(); walk.next(), ++i) {
-    write_container(w, walk.container(), before ? &*before : nullptr, blocks_.measured());
-    before = walk.path();
-    if (marks.container(walk)) set_bit(containers, i);
-    if (marks.gap_before(walk)) set_bit(gaps, i);
-  }
-  if (marks.last_gap()) set_bit(gaps, count);
-  w.bytes(containers);
-  w.bytes(gaps);
-  seal.close();
+  Marks marks = body_->marks;
+  body_->mark_pending(marks);
+  seal(out, kFormat, [&](Writer& w) {
+    w.u8(body_->blocks.measured() == Measured::yes ? 1 : 0);
+    w.u32(body_->burst_bytes);
+    w.u64(body_->digest.id().seed);
+    w.u64(count);
+    Bytes containers(bytes_for(count)), gaps(bytes_for(count + 1));
+    std::optional<BitPath> before;
+    std::size_t i = 0;
+    for (ContainerBlocks::Walk walk = body_->blocks.at(0); walk.valid(); walk.next(), ++i) {
+      write_container(w, walk.container(), before ? &*before : nullptr, body_->blocks.measured());
+      before = walk.path();
+      if (marks.container(walk)) set_bit(containers, i);
+      if (marks.gap_before(walk)) set_bit(gaps, i);
+    }
+    if (marks.last_gap()) set_bit(gaps, count);
+    w.bytes(containers);
+    w.bytes(gaps);
+  });
 }
 
-Result<NyeTrie> NyeTrie::decode(ByteView in, const EntryDigest& digest, Measure measure) {
-  Reader r(in);
-  const std::uint32_t magic = r.u32();
+Result<NyeTrie> NyeTrie::decode(ByteView in, const EntryDigest& digest, RecordMeasure measure) {
+  Reader r = SEMEL_TRY(open_sealed(in, kFormat));
+  const bool measured = r.boolean();
   const std::uint32_t burst_bytes = r.u32();
   const std::uint64_t key_name = r.u64();
   const std::uint64_t count = r.u64();
-  if (!r.ok() || r.rest() < kTrailerSize) return Error{Errc::truncated, "trie: header"};
-  if (magic != kMagic && magic != kMagicMeasured) return Error{Errc::unsupported, "trie: magic"};
-  const ByteView body = in.first(in.size() - kTrailerSize);
-  if (load_u64(in.data() + body.size()) != checksum(body)) {
-    return Error{Errc::corrupt, "trie: checksum"};
+  if (!r.ok()) return corrupt(kFormat, "header");
+  if (burst_bytes < kLeastBurst || burst_bytes > kMostBurst) return corrupt(kFormat, "burst size");
+  if (key_name != digest.id().seed) {
+    return Error{Errc::mismatch, "trie: its digests were made with another key"};
   }
-  if (burst_bytes < kLeastBurst || burst_bytes > kMostBurst) {
-    return Error{Errc::corrupt, "trie: burst size"};
+  if (measured && measure == nullptr) {
+    return Error{Errc::mismatch, "trie: it has measures, and none are wanted"};
   }
-  if (key_name != digest.id().seed) return Error{Errc::mismatch, "trie: digests of another key"};
-  if (measure == nullptr && magic == kMagicMeasured) {
-    return Error{Errc::mismatch, "trie: measures that nobody wants"};
-  }
-  if (measure != nullptr && magic == kMagic) return Error{Errc::mismatch, "trie: no measures"};
-  if (count > r.rest() / kLeastContainer) return Error{Errc::corrupt, "trie: containers"};
-  ByteView rest = body.last(r.rest() - kTrailerSize);
+  if (!measured && measure != nullptr) return Error{Errc::mismatch, "trie: it has no measures"};
+  if (count > r.rest() / kLeastContainer) return corrupt(kFormat, "number of containers");
+  ByteView rest = r.view(r.rest());
 
   NyeTrie trie(burst_bytes, digest, measure);
-  ContainerBlocks::Splice splice(trie.blocks_);
+  ContainerBlocks::Splice splice(trie.body_->blocks);
   CanonicalCheck check(burst_bytes);
   Container container;
   Aggregate total;
   for (std::uint64_t i = 0; i < count; ++i) {
-    if (!read_container(rest, i == 0, container, trie.blocks_.measured())) {
-      return Error{Errc::corrupt, "trie: container"};
+    if (!read_container(rest, i == 0, container, trie.body_->blocks.measured())) {
+      return corrupt(kFormat, "container");
     }
-    if (container.path.size() > kMostPathBits) return Error{Errc::limit, "trie: path"};
+    if (container.path.size() > kMostPathBits) {
+      return Error{Errc::limit, "trie: the path of a container is too long"};
+    }
     if (!sound(container, burst_bytes) || overflows(total, container.sum)) {
-      return Error{Errc::corrupt, "trie: sum of a container"};
+      return corrupt(kFormat, "sum of a container");
     }
     total += container.sum;
-    if (!check.add(container)) return Error{Errc::corrupt, "trie: containers of no trie"};
+    if (!check.add(container)) return corrupt(kFormat, "containers that no trie has");
     splice.add(container);
   }
-  if (!check.finish()) return Error{Errc::corrupt, "trie: containers of no trie"};
+  if (!check.finish()) return corrupt(kFormat, "containers that no trie has");
   splice.finish();
-  trie.blocks_.take(std::move(splice));
+  trie.body_->blocks.take(std::move(splice));
 
-  if (rest.size() != bytes_for(count) + bytes_for(count + 1)) {
-    return Error{Errc::corrupt, "trie: size"};
-  }
+  if (rest.size() != bytes_for(count) + bytes_for(count + 1)) return corrupt(kFormat, "size");
   const ByteView containers = rest.first(bytes_for(count));
   const ByteView gaps = rest.last(bytes_for(count + 1));
-  if (!padded(containers, count) || !padded(gaps, count + 1)) {
-    return Error{Errc::corrupt, "trie: marks"};
-  }
-  trie.marks_ = {};
+  if (!padded(containers, count) || !padded(gaps, count + 1)) return corrupt(kFormat, "marks");
+  trie.body_->marks = {};
   std::size_t i = 0;
-  ContainerBlocks::Walk walk = trie.blocks_.at(0);
+  ContainerBlocks::Walk walk = trie.body_->blocks.at(0);
   for (; walk.valid(); walk.next(), ++i) {
-    if (bit_of(containers, i)) trie.marks_.mark_container(trie.blocks_, walk);
-    if (bit_of(gaps, i)) trie.marks_.mark_gap_before(trie.blocks_, walk);
+    if (bit_of(containers, i)) trie.body_->marks.mark_container(trie.body_->blocks, walk);
+    if (bit_of(gaps, i)) trie.body_->marks.mark_gap_before(trie.body_->blocks, walk);
   }
-  if (bit_of(gaps, count)) trie.marks_.mark_gap_before(trie.blocks_, walk);
+  if (bit_of(gaps, count)) trie.body_->marks.mark_gap_before(trie.body_->blocks, walk);
   return trie;
 }
 

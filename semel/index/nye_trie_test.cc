@@ -12,13 +12,20 @@
 #include <new>
 #include <string>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
+#include "semel/hash/internal/checksum.h"
+#include "semel/hash/internal/sealed.h"
+#include "semel/index/internal/container_blocks.h"
+#include "semel/index/internal/key_buffer.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/support/allocation.h"
 #include "tests/support/encoded.h"
 
 namespace semel {
+
+using namespace index_internal;
+
 namespace {
 
 using Map = std::map<std::string, std::string, std::less<>>;
@@ -79,7 +86,7 @@ class MapCursor : public Cursor {
   bool failed_ = false;
 };
 
-Aggregate sum_of(const Map& map, const KeyRange& range, Measure measure = nullptr) {
+Aggregate sum_of(const Map& map, const KeyRange& range, RecordMeasure measure = nullptr) {
   EntryDigest digest = kDigest;
   Aggregate sum;
   uint128 measures = 0;
@@ -99,7 +106,8 @@ void refresh(NyeTrie& trie, const Map& map) {
   ASSERT_FALSE(trie.marked());
 }
 
-NyeTrie trie_of(const Map& map, std::uint32_t burst_bytes = kBurst, Measure measure = nullptr) {
+NyeTrie trie_of(const Map& map, std::uint32_t burst_bytes = kBurst,
+                RecordMeasure measure = nullptr) {
   NyeTrie trie(burst_bytes, kDigest, measure);
   refresh(trie, map);
   return trie;
@@ -190,7 +198,7 @@ Map many_records(std::uint64_t records, std::size_t value_size = 20) {
 TEST(NyeTrie, EqualsOneThatIsBuiltAnewAfterEveryHistory) {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE(seed);
-    const Measure measure = seed % 2 == 0 ? nullptr : &some_measure;
+    const RecordMeasure measure = seed % 2 == 0 ? nullptr : &some_measure;
     Random random(seed);
     Map map;
     NyeTrie trie(kBurst, kDigest, measure);
@@ -253,7 +261,7 @@ TEST(NyeTrie, HoldsThroughGeneratedHistories) {
       rc::gen::container<std::string>(rc::gen::element('\0', 'a', '\xff')),
       rc::gen::element<std::size_t>(0, 10, 100, 255, 300)));
   const bool ok = rc::check([&] {
-    const Measure measure = *rc::gen::element<Measure>(nullptr, &some_measure);
+    const RecordMeasure measure = *rc::gen::element<RecordMeasure>(nullptr, &some_measure);
     Map map;
     NyeTrie trie(kBurst, kDigest, measure);
     refresh(trie, map);
@@ -674,7 +682,7 @@ TEST(NyeTrie, FindsTheForgeryThatUnkeyedDigestsDoNotSee) {
 }
 
 // A trie of the test's group, with marks of every kind. It is compared by its bytes.
-template <Measure kMeasure>
+template <RecordMeasure kMeasure>
 struct CodedTrie {
   NyeTrie trie;
   void encode(Sink out) const { trie.encode(out); }
@@ -686,12 +694,13 @@ struct CodedTrie {
   bool operator==(const CodedTrie& other) const { return encoded(*this) == encoded(other); }
 };
 
-template <Measure kMeasure>
+template <RecordMeasure kMeasure>
 struct BytesCase {
   using Type = CodedTrie<kMeasure>;
-  static constexpr std::size_t kHeaderSize = 24;
+  static constexpr std::size_t kHeaderSize = 12 + 21;
   static constexpr std::size_t kMostGrowth = 8;
-  static constexpr const char* kFile = kMeasure == nullptr ? "nye_trie_v1.bin" : "nye_trie_v2.bin";
+  static constexpr const char* kFile =
+      kMeasure == nullptr ? "nye_trie_v1.bin" : "nye_trie_v1_measured.bin";
   static Type make() {
     Map map;
     Random random(11);
@@ -770,23 +779,24 @@ struct Written {
 
 std::string refusal(const std::vector<Written>& containers) {
   Bytes bytes;
-  Writer w(bytes);
-  w.u32(0x31544e53);
-  w.u32(kBurst);
-  w.u64(kDigest.id().seed);
-  w.u64(containers.size());
-  BitPath before;
-  for (const Written& written : containers) {
-    Container container{BitPath(), {written.count, written.volume, {1, 2}}};
-    for (const char bit : written.path) container.path.push(bit == '1');
-    write_container(w, container, &written == containers.data() ? nullptr : &before, Measured::no);
-    before = container.path;
-  }
-  const std::size_t count = containers.size();
-  for (std::size_t n = (count + 7) / 8 + (count + 8) / 8; n > 0; --n) w.u8(0);
-  w.u64(checksum(bytes));
+  seal(bytes, Format{"SNT", 1, "trie"}, [&](Writer& w) {
+    w.u8(0);
+    w.u32(kBurst);
+    w.u64(kDigest.id().seed);
+    w.u64(containers.size());
+    BitPath before;
+    for (const Written& written : containers) {
+      Container container{BitPath(), {written.count, written.volume, {1, 2}}};
+      for (const char bit : written.path) container.path.push(bit == '1');
+      const bool first = &written == containers.data();
+      write_container(w, container, first ? nullptr : &before, Measured::no);
+      before = container.path;
+    }
+    const std::size_t count = containers.size();
+    for (std::size_t n = (count + 7) / 8 + (count + 8) / 8; n > 0; --n) w.u8(0);
+  });
   const Result<NyeTrie> trie = NyeTrie::decode(bytes, kDigest);
-  return trie ? "none" : trie.error().what;
+  return trie ? "none" : trie.error().message();
 }
 
 TEST(NyeTrie, RefusesContainersThatNoTrieHas) {
@@ -796,25 +806,26 @@ TEST(NyeTrie, RefusesContainersThatNoTrieHas) {
   EXPECT_EQ(refusal({{"", 3, 257}}), "trie: sum of a container");
   EXPECT_EQ(refusal({{"", 0, 0}}), "trie: sum of a container");
   EXPECT_EQ(refusal({{"", 3, 1}}), "trie: sum of a container");
-  EXPECT_EQ(refusal({{"1", 3, 200}}), "trie: containers of no trie");  // the root is shorter
+  EXPECT_EQ(refusal({{"1", 3, 200}}), "trie: containers that no trie has");  // the root is shorter
   EXPECT_EQ(refusal({{"0", 1, 200}, {"1", 3, 57}}), "none");
   EXPECT_EQ(refusal({{"0", 1, 200}, {"1", 3, 56}}),
-            "trie: containers of no trie");  // one container is enough
+            "trie: containers that no trie has");  // one container is enough
   EXPECT_EQ(refusal({{"0", 2, 200}, {"1", 3, 57}}), "trie: sum of a container");  // one key
   EXPECT_EQ(refusal({{"1", 3, 200}, {"0", 1, 200}}), "trie: container");          // wrong order
   EXPECT_EQ(refusal({{"1", 3, 200}, {"1", 3, 200}}), "trie: container");
   EXPECT_EQ(refusal({{"10", 3, 200}, {"11", 3, 200}}), "none");
-  EXPECT_EQ(refusal({{"100", 3, 200}, {"11", 3, 200}}), "trie: containers of no trie");
-  EXPECT_EQ(refusal({{"10", 3, 200}, {"110", 3, 200}}), "trie: containers of no trie");
+  EXPECT_EQ(refusal({{"100", 3, 200}, {"11", 3, 200}}), "trie: containers that no trie has");
+  EXPECT_EQ(refusal({{"10", 3, 200}, {"110", 3, 200}}), "trie: containers that no trie has");
   EXPECT_EQ(refusal({{"10", 3, 200}, {"110", 3, 100}, {"111", 3, 157}}), "none");
   EXPECT_EQ(refusal({{"10", 3, 200}, {"110", 3, 100}, {"111", 3, 156}}),
-            "trie: containers of no trie");
+            "trie: containers that no trie has");
   EXPECT_EQ(refusal({{"00", 1, 300}, {"01", 1, 300}}), "trie: sum of a container");
   EXPECT_EQ(refusal({{"10", 1, 0}, {"11", 3, 256}}),
             "trie: sum of a container");  // a key has bytes
   EXPECT_EQ(refusal({{"10", 3, 2}, {"11", 3, 256}}), "trie: sum of a container");
   EXPECT_EQ(refusal({{"10", 1, ~0ull}, {"11", 1, 1}}), "trie: sum of a container");  // overflow
-  EXPECT_EQ(refusal({{std::string((1 << 16) + 1, '1'), 1, 10'000}}), "trie: path");
+  EXPECT_EQ(refusal({{std::string((1 << 16) + 1, '1'), 1, 10'000}}),
+            "trie: the path of a container is too long");
 }
 
 TEST(NyeTrieDeathTest, ChecksWhatItRequires) {

@@ -4,21 +4,19 @@
 #include <new>
 
 #include "semel/core/assert.h"
-#include "semel/hash/seal.h"
-#include "semel/window/digest_order.h"
+#include "semel/hash/internal/digests_in_order.h"
+#include "semel/hash/internal/sealed.h"
 
 namespace semel {
 namespace {
 
-// docs/formats/claims_v1.md. All integers little-endian.
-constexpr std::uint32_t kMagic = 0x314c4353;  // "SCL1"
+constexpr Format kFormat{"CLM", 1, "claims"};  // docs/formats/claims_v1.md
 constexpr std::size_t kEntrySize = 33;
-constexpr std::size_t kTrailerSize = 8;
 
-// Below this many, it does not pay to rid the heap of entries that have gone.
+// The heap keeps the places of entries that have gone while it has fewer places than this.
 constexpr std::size_t kFewDue = 64;
 
-// Room for more than this is given back: twice what entries take while they grow.
+// Returns the room above which memory is given back: twice what entries take while they grow.
 constexpr std::size_t most_room(std::size_t entries) { return 4 * kFewDue + 8 * entries; }
 
 }  // namespace
@@ -34,7 +32,7 @@ ClaimTable::Entry* ClaimTable::claimed_by(Digest id, std::uint64_t owner) {
   return entry.owner == owner && !entry.committed ? &entry : nullptr;
 }
 
-// Makes the heap anew, of the entries that there are.
+// Makes the heap anew from the entries.
 void ClaimTable::list_due() {
   std::vector<Due> due;
   due.reserve(entries_.size() + 1);
@@ -44,15 +42,15 @@ void ClaimTable::list_due() {
 }
 
 // Called before an entry gets this time: if memory runs out, nothing has changed. The heap is made
-// anew when most of it is of entries that have gone, which costs O(1) a call on average.
+// anew when most of its entries have gone, which costs O(1) a call on average.
 void ClaimTable::look_again(Digest id, TimeMs time_ms) {
   if (due_.size() >= kFewDue + 2 * entries_.size()) list_due();
   due_.push_back({time_ms, id});
   std::push_heap(due_.begin(), due_.end(), later);
 }
 
-// Called after entries have gone: gives back the room that a peak of claims has left. That takes a
-// little memory first; without it everything stays as it is.
+// Gives back the memory of a peak after entries have gone. That needs a little memory first; if
+// there is none, nothing changes.
 void ClaimTable::trim() {
   const std::size_t most = most_room(entries_.size());
   try {
@@ -70,28 +68,28 @@ void ClaimTable::extend(Digest id, Entry& entry, TimeMs until_ms) {
   entry.time_ms = until_ms;
 }
 
-Claim ClaimTable::claim(Digest id, std::uint64_t owner, TimeMs until_ms) {
+ClaimAnswer ClaimTable::claim(Digest id, std::uint64_t owner, TimeMs until_ms) {
   until_ms = std::max(until_ms, now());
   const auto found = entries_.find(id);
   if (found == entries_.end()) {
     look_again(id, until_ms);
     entries_.emplace(id, Entry{owner, until_ms, false});
-    return Claim::granted;
+    return ClaimAnswer::fresh;
   }
   Entry& entry = found->second;
-  if (entry.committed) return Claim::committed;
+  if (entry.committed) return ClaimAnswer::seen;
   if (entry.owner == owner) {
     extend(id, entry, until_ms);
-    return Claim::granted;
+    return ClaimAnswer::fresh;
   }
-  if (now() < entry.time_ms) return Claim::pending;
+  if (now() < entry.time_ms) return ClaimAnswer::pending;
   look_again(id, until_ms);
   entry = {owner, until_ms, false};
   ++counts_.taken_over;
-  return Claim::granted;
+  return ClaimAnswer::fresh;
 }
 
-// What is held on the id after advance(now_ms), if anything.
+// Returns the entry of the id as after advance(now_ms); nullptr if there is none.
 const ClaimTable::Entry* ClaimTable::find(Digest id, TimeMs now_ms) const {
   if (entries_.empty()) return nullptr;
   const auto found = entries_.find(id);
@@ -100,11 +98,11 @@ const ClaimTable::Entry* ClaimTable::find(Digest id, TimeMs now_ms) const {
   return &found->second;
 }
 
-Claim ClaimTable::look(Digest id, TimeMs now_ms) const {
+ClaimAnswer ClaimTable::look(Digest id, TimeMs now_ms) const {
   const Entry* const entry = find(id, now_ms);
-  if (entry == nullptr) return Claim::granted;
-  if (entry->committed) return Claim::committed;
-  return std::max(now_ms, now()) < entry->time_ms ? Claim::pending : Claim::granted;
+  if (entry == nullptr) return ClaimAnswer::fresh;
+  if (entry->committed) return ClaimAnswer::seen;
+  return std::max(now_ms, now()) < entry->time_ms ? ClaimAnswer::pending : ClaimAnswer::fresh;
 }
 
 std::optional<std::uint64_t> ClaimTable::owner(Digest id, TimeMs now_ms) const {
@@ -169,66 +167,48 @@ ClaimCounts ClaimTable::counts() const {
 }
 
 std::uint64_t ClaimTable::bytes() const {
-  // Of a node: the value, the link to the next, and what malloc adds.
+  // A node holds the value, the link to the next node, and the overhead of malloc.
   constexpr std::uint64_t kNode = sizeof(Entries::value_type) + 2 * sizeof(void*);
   return sizeof(*this) + entries_.size() * kNode + entries_.bucket_count() * sizeof(void*) +
          due_.capacity() * sizeof(Due);
 }
 
 void ClaimTable::encode(Sink out) const {
-  Seal seal(out);
-  Writer w(out);
-  w.u32(kMagic);
-  w.u32(0);
-  w.u64(static_cast<std::uint64_t>(keep_ms_));
-  w.u64(static_cast<std::uint64_t>(now()));
-  w.u64(entries_.size());
-  const auto all = [](const Entry&) { return true; };
-  const auto put = [&](Digest id, const Entry& entry) {
-    w.u64(id.lo);
-    w.u64(id.hi);
-    w.u64(entry.owner);
-    w.u64(static_cast<std::uint64_t>(entry.time_ms));
-    w.u8(entry.committed ? 1 : 0);
-  };
-  if (!out.only_measures(entries_.size() * kEntrySize)) for_each_in_order(entries_, all, put);
-  seal.close();
+  seal(out, kFormat, [&](Writer& w) {
+    w.i64(keep_ms_);
+    w.i64(now());
+    w.u64(entries_.size());
+    if (w.sink().only_measures(entries_.size() * kEntrySize)) return;
+    const auto all = [](const Entry&) { return true; };
+    for_each_in_order(entries_, all, [&](Digest id, const Entry& entry) {
+      write(w, id);
+      w.u64(entry.owner);
+      w.i64(entry.time_ms);
+      w.boolean(entry.committed);
+    });
+  });
 }
 
 Result<ClaimTable> ClaimTable::decode(ByteView in) {
-  Reader r(in);
-  const std::uint32_t magic = r.u32();
-  const std::uint32_t reserved = r.u32();
-  const auto keep_ms = static_cast<TimeMs>(r.u64());
-  const auto now_ms = static_cast<TimeMs>(r.u64());
+  Reader r = SEMEL_TRY(open_sealed(in, kFormat));
+  const TimeMs keep_ms = r.i64();
+  const TimeMs now_ms = r.i64();
   const std::uint64_t size = r.u64();
-  if (!r.ok() || r.rest() < kTrailerSize) return Error{Errc::truncated, "claims: header"};
-  if (magic != kMagic) return Error{Errc::unsupported, "claims: magic"};
-  const ByteView body = in.first(in.size() - kTrailerSize);
-  if (load_u64(in.data() + body.size()) != checksum(body)) {
-    return Error{Errc::corrupt, "claims: checksum"};
-  }
-  if (reserved != 0 || keep_ms < 0) return Error{Errc::corrupt, "claims: header"};
+  if (!r.ok() || keep_ms < 0) return corrupt(kFormat, "header");
   // Length before allocation: until here the size is only a claim.
-  const std::size_t content = r.rest() - kTrailerSize;
-  if (content % kEntrySize != 0 || content / kEntrySize != size) {
-    return Error{Errc::corrupt, "claims: size"};
-  }
+  if (r.rest() % kEntrySize != 0 || r.rest() / kEntrySize != size) return corrupt(kFormat, "size");
 
   ClaimTable table(keep_ms, now_ms);
   table.entries_.reserve(size);
   table.due_.reserve(size);
   Digest last{};
   for (std::uint64_t n = 0; n < size; ++n) {
-    const std::uint64_t lo = r.u64();
-    const Digest id{lo, r.u64()};
-    Entry entry{r.u64(), static_cast<TimeMs>(r.u64()), false};
-    const std::uint8_t state = r.u8();
-    if (n > 0 && !comes_before(last, id)) return Error{Errc::corrupt, "claims: order of ids"};
-    if (state > 1) return Error{Errc::corrupt, "claims: state of an entry"};
-    entry.committed = state == 1;
+    const Digest id = read_digest(r);
+    const Entry entry{r.u64(), r.i64(), r.boolean()};
+    if (!r.ok()) return corrupt(kFormat, "state of an entry");
+    if (n > 0 && id <= last) return corrupt(kFormat, "order of ids");
     if (older_than(entry.time_ms, keep_ms, now_ms) || (entry.committed && entry.time_ms > now_ms)) {
-      return Error{Errc::corrupt, "claims: time of an entry"};
+      return corrupt(kFormat, "time of an entry");
     }
     table.entries_.emplace(id, entry);
     table.due_.push_back({entry.time_ms, id});

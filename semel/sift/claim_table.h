@@ -1,21 +1,20 @@
-// ClaimTable: who is at work on which id, exactly.
+// ClaimTable: knows exactly who is at work on which id.
 //
-// Contract  A claim gives an id to one owner. Until its deadline nobody else gets it; from then on the
-//           next one who claims it does, and the first owner's commit is refused from then on. While
-//           nobody asks, a late commit still counts: work that was done is not thrown away.
-//           A commit is accepted once for an id. It stays, and every later claim is told so, until
-//           forget(). What nobody ends is dropped when it is older than `keep_ms`: a claim from its
-//           deadline on, a commit from the time at which it was made.
-// Owner     A number that is different for every run of every producer: one that crashed and came
-//           back is another owner, and waits for the deadline as all others do.
-// Time      is handed in, and never runs backwards (WindowTime). A deadline before now() counts as
-//           now(): the next one who claims the id gets it.
+// Contract  A claim gives an id to one owner. Until its deadline nobody else gets the id. After it
+//           the next owner who claims the id gets it, and a commit of the first owner is then
+//           refused. If nobody else has claimed it, a late commit still counts, so finished work is
+//           not lost. A commit is accepted once for an id. It stays until forget(), and every later
+//           claim is answered `seen`. An entry that nobody ends is dropped after `keep_ms`: a claim
+//           counts from its deadline, a commit from the time when it was made.
+// Owner     An owner is a number that is different for every run of every producer. A producer that
+//           crashed and came back is another owner, and waits for the deadline as all others do.
+// Time      Time is handed in, and never runs backwards. A deadline before now() counts as now().
 // Cost      A call is one lookup in a hash table. An entry is dropped in O(log n), once; advance()
-//           looks at what is due, and at nothing else.
-// Memory    About 100 bytes for an entry; what a peak took is given back as its entries go. There is no
-//           cap: whoever hands out claims limits them.
-// Limits    Whoever chooses digests can make all of them meet in one bucket: ids from outside take the
-//           keyed hash.
+//           looks only at entries that are due.
+// Memory    About 100 bytes for an entry. The memory of a peak is given back as its entries go.
+//           There is no cap: whoever hands out claims limits them.
+// Limits    Digests that were chosen to collide share one bucket: use the keyed hash for untrusted
+//           ids.
 // Threads   const members may run at once; any other call needs the object to itself.
 // Format    docs/formats/claims_v1.md.
 #pragma once
@@ -25,21 +24,32 @@
 #include <unordered_map>
 #include <vector>
 
+#include "semel/core/api.h"
 #include "semel/core/clock.h"
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/hash/digest.h"
-#include "semel/window/window.h"
 
 namespace semel {
 
-enum class Claim : std::uint8_t {
-  granted,    // it is yours
-  pending,    // somebody else is at work on it
-  committed,  // it was done
+// The answer to every call that claims, commits or takes an id.
+enum class ClaimAnswer : std::uint8_t {
+  fresh,    // the first: the id is yours now, unless it was only a test
+  pending,  // another owner is at work on it; nothing changed
+  seen,     // taken before; nothing changed
+  done,     // commit: taken, by this commit
+  lost,     // commit: not claimed by this owner any more; nothing changed
+  stale,    // too old to judge; nothing changed
+  full,     // no room; nothing changed, and a claim that is being committed stays
 };
 
-// What happened since the table was made.
+// Returns true if a call with this answer changed anything. A refusal does, because it is counted.
+constexpr bool changes(ClaimAnswer answer) {
+  return answer != ClaimAnswer::seen && answer != ClaimAnswer::pending &&
+         answer != ClaimAnswer::lost;
+}
+
+// Counts since the table was made.
 struct ClaimCounts {
   std::uint64_t backward_steps = 0;  // advance() to a time before now()
   std::uint64_t taken_over = 0;      // claims that another owner got after the deadline
@@ -47,28 +57,32 @@ struct ClaimCounts {
   bool operator==(const ClaimCounts&) const = default;
 };
 
-class ClaimTable {
+class SEMEL_API ClaimTable {
  public:
   // REQUIRES: keep_ms >= 0.
   ClaimTable(TimeMs keep_ms, TimeMs now_ms);
 
   // An owner that claims again what it holds gets it again, with the later of the two deadlines: a
   // call that was delayed on its way does not shorten one that came after it.
-  Claim claim(Digest id, std::uint64_t owner, TimeMs until_ms);
-  // What a claim of somebody who does not hold the id would be answered, now or after advance(now_ms).
-  Claim look(Digest id) const { return look(id, now()); }
-  Claim look(Digest id, TimeMs now_ms) const;
-  // Who claimed the id, even if the deadline is over, or who committed it; now or after advance(now_ms).
+  ClaimAnswer claim(Digest id, std::uint64_t owner, TimeMs until_ms);
+  // Returns the answer that a claim of somebody else would get, now or as after advance(now_ms).
+  ClaimAnswer look(Digest id) const { return look(id, now()); }
+  ClaimAnswer look(Digest id, TimeMs now_ms) const;
+  // Returns who claimed the id, even if the deadline is over, or who committed it; now or as after
+  // advance(now_ms).
   std::optional<std::uint64_t> owner(Digest id) const { return owner(id, now()); }
   std::optional<std::uint64_t> owner(Digest id, TimeMs now_ms) const;
-  // The later of the two deadlines. False, and no change, unless `owner` holds a claim on the id.
+  // Extends the deadline. Returns false, and changes nothing, unless `owner` holds a claim on the
+  // id.
   bool renew(Digest id, std::uint64_t owner, TimeMs until_ms);
-  // False, and no change, unless `owner` holds a claim on the id, or has committed it.
+  // Returns false, and changes nothing, unless `owner` holds a claim on the id, or has committed
+  // it.
   bool commit(Digest id, std::uint64_t owner);
-  // Gives the id back. False, and no change, unless `owner` holds a claim on it: not after a commit.
+  // Gives the id back. Returns false, and changes nothing, unless `owner` holds a claim on it: not
+  // after a commit.
   bool release(Digest id, std::uint64_t owner);
-  // Drops a commit: the id is remembered elsewhere from now on. False, and no change, unless `owner`
-  // has committed the id.
+  // Drops a commit: the id is remembered elsewhere from now on. Returns false, and changes nothing,
+  // unless `owner` has committed the id.
   bool forget(Digest id, std::uint64_t owner);
 
   void advance(TimeMs now_ms);
@@ -80,30 +94,25 @@ class ClaimTable {
   ClaimCounts counts() const;
   std::uint64_t bytes() const;  // all memory that the table holds, by estimate
 
-  // Appends the encoding to `out`.
   void encode(Sink out) const;
-  // Reads one table that fills `in` exactly. `in` may come from an enemy.
   static Result<ClaimTable> decode(ByteView in);
 
-  // Whether both hold the same, and would go on in the same way. counts() may differ.
+  // Compares all that decides what happens next, not counts().
   bool operator==(const ClaimTable& other) const;
 
  private:
   struct Entry {
     std::uint64_t owner;
-    TimeMs time_ms;  // the deadline of a claim; of a commit the time at which it was made
+    TimeMs time_ms;  // of a claim: the deadline; of a commit: when it was made
     bool committed;
     bool operator==(const Entry&) const = default;
   };
-  // When to look at an entry. It may have gone since, or have got another time.
+  // The time to look at an entry, which may have gone since, or have got another time.
   struct Due {
     TimeMs time_ms;
     Digest id;
   };
-  struct HashOfDigest {
-    std::size_t operator()(const Digest& digest) const noexcept { return digest.lo; }
-  };
-  using Entries = std::unordered_map<Digest, Entry, HashOfDigest>;
+  using Entries = std::unordered_map<Digest, Entry>;
 
   static bool later(const Due& a, const Due& b) { return a.time_ms > b.time_ms; }
   const Entry* find(Digest id, TimeMs now_ms) const;

@@ -7,7 +7,8 @@
 #include <limits>
 #include <map>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
+#include "semel/hash/internal/checksum.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/support/allocation.h"
@@ -26,16 +27,16 @@ constexpr std::uint64_t kAnn = 1, kBen = 2;
 // Claims that are on, overdue and taken over, and commits; one of the digest that is all zeros.
 struct BytesCase {
   using Type = ClaimTable;
-  static constexpr std::size_t kHeaderSize = 32;
+  static constexpr std::size_t kHeaderSize = 36;
   static constexpr char kFile[] = "claims_v1.bin";
   static Type make() {
     ClaimTable table(kKeep, kNow);
-    EXPECT_EQ(table.claim({0, 0}, kAnn, kNow + 5000), Claim::granted);
+    EXPECT_EQ(table.claim({0, 0}, kAnn, kNow + 5000), ClaimAnswer::fresh);
     for (std::uint64_t n = 0; n < 6; ++n) {
-      EXPECT_EQ(table.claim(key(n), kAnn, kNow + 100 * static_cast<TimeMs>(n)), Claim::granted);
+      EXPECT_EQ(table.claim(key(n), kAnn, kNow + 100 * static_cast<TimeMs>(n)), ClaimAnswer::fresh);
     }
     table.advance(kNow + 250);
-    EXPECT_EQ(table.claim(key(1), kBen, kNow + 2000), Claim::granted);
+    EXPECT_EQ(table.claim(key(1), kBen, kNow + 2000), ClaimAnswer::fresh);
     EXPECT_TRUE(table.commit(key(2), kAnn));
     EXPECT_TRUE(table.commit(key(5), kAnn));
     return table;
@@ -46,18 +47,18 @@ INSTANTIATE_TYPED_TEST_SUITE_P(Claims, Golden, BytesCase);
 
 TEST(ClaimTable, GivesAnIdToOneOwnerUntilTheDeadline) {
   ClaimTable table(kKeep, kNow);
-  EXPECT_EQ(table.look(key(1)), Claim::granted);
-  EXPECT_EQ(table.claim(key(1), kAnn, kNow + 100), Claim::granted);
+  EXPECT_EQ(table.look(key(1)), ClaimAnswer::fresh);
+  EXPECT_EQ(table.claim(key(1), kAnn, kNow + 100), ClaimAnswer::fresh);
   EXPECT_EQ(table.owner(key(1)), kAnn);
   for (const TimeMs now_ms : {kNow, kNow + 99}) {
     table.advance(now_ms);
-    EXPECT_EQ(table.look(key(1)), Claim::pending);
-    EXPECT_EQ(table.claim(key(1), kBen, kNow + 200), Claim::pending);
-    EXPECT_EQ(table.claim(key(1), kAnn, kNow + 100), Claim::granted);
+    EXPECT_EQ(table.look(key(1)), ClaimAnswer::pending);
+    EXPECT_EQ(table.claim(key(1), kBen, kNow + 200), ClaimAnswer::pending);
+    EXPECT_EQ(table.claim(key(1), kAnn, kNow + 100), ClaimAnswer::fresh);
   }
   table.advance(kNow + 100);
-  EXPECT_EQ(table.look(key(1)), Claim::granted);
-  EXPECT_EQ(table.claim(key(1), kBen, kNow + 200), Claim::granted);
+  EXPECT_EQ(table.look(key(1)), ClaimAnswer::fresh);
+  EXPECT_EQ(table.claim(key(1), kBen, kNow + 200), ClaimAnswer::fresh);
   EXPECT_EQ(table.owner(key(1)), kBen);
   EXPECT_EQ(table.counts().taken_over, 1u);
   EXPECT_FALSE(table.commit(key(1), kAnn));
@@ -68,10 +69,10 @@ TEST(ClaimTable, GivesAnIdToOneOwnerUntilTheDeadline) {
 
 TEST(ClaimTable, TakesALateCommitWhileNobodyElseAsked) {
   ClaimTable table(kKeep, kNow);
-  EXPECT_EQ(table.claim(key(1), kAnn, kNow + 100), Claim::granted);
+  EXPECT_EQ(table.claim(key(1), kAnn, kNow + 100), ClaimAnswer::fresh);
   table.advance(kNow + 100 + kKeep);
   EXPECT_TRUE(table.commit(key(1), kAnn));
-  EXPECT_EQ(table.claim(key(2), kAnn, kNow + 1200), Claim::granted);
+  EXPECT_EQ(table.claim(key(2), kAnn, kNow + 1200), ClaimAnswer::fresh);
   table.advance(kNow + 1201 + kKeep);
   EXPECT_FALSE(table.commit(key(2), kAnn));
   EXPECT_EQ(table.counts().dropped, 2u);
@@ -81,33 +82,33 @@ TEST(ClaimTable, TakesALateCommitWhileNobodyElseAsked) {
 TEST(ClaimTable, TellsEveryLaterClaimOfACommitUntilItIsForgotten) {
   ClaimTable table(kKeep, kNow);
   EXPECT_FALSE(table.commit(key(1), kAnn));
-  EXPECT_EQ(table.claim(key(1), kAnn, kNow + 100), Claim::granted);
+  EXPECT_EQ(table.claim(key(1), kAnn, kNow + 100), ClaimAnswer::fresh);
   EXPECT_FALSE(table.forget(key(1), kAnn));
   EXPECT_TRUE(table.commit(key(1), kAnn));
   EXPECT_TRUE(table.commit(key(1), kAnn));  // a retry
   EXPECT_EQ(table.commits(), 1u);
   table.advance(kNow + 500);
-  EXPECT_EQ(table.look(key(1)), Claim::committed);
-  EXPECT_EQ(table.claim(key(1), kBen, kNow + 600), Claim::committed);
-  EXPECT_EQ(table.claim(key(1), kAnn, kNow + 600), Claim::committed);
+  EXPECT_EQ(table.look(key(1)), ClaimAnswer::seen);
+  EXPECT_EQ(table.claim(key(1), kBen, kNow + 600), ClaimAnswer::seen);
+  EXPECT_EQ(table.claim(key(1), kAnn, kNow + 600), ClaimAnswer::seen);
   EXPECT_FALSE(table.commit(key(1), kBen));
   EXPECT_FALSE(table.release(key(1), kAnn));
   EXPECT_FALSE(table.renew(key(1), kAnn, kNow + 600));
   EXPECT_FALSE(table.forget(key(1), kBen));
   EXPECT_TRUE(table.forget(key(1), kAnn));
   EXPECT_EQ(table.commits(), 0u);
-  EXPECT_EQ(table.claim(key(1), kBen, kNow + 600), Claim::granted);
+  EXPECT_EQ(table.claim(key(1), kBen, kNow + 600), ClaimAnswer::fresh);
 }
 
 TEST(ClaimTable, KeepsACommitFromItsOwnTimeOn) {
   ClaimTable table(kKeep, kNow);
-  EXPECT_EQ(table.claim(key(1), kAnn, kNow + 50'000), Claim::granted);
+  EXPECT_EQ(table.claim(key(1), kAnn, kNow + 50'000), ClaimAnswer::fresh);
   table.advance(kNow + 10);
   EXPECT_TRUE(table.commit(key(1), kAnn));
   table.advance(kNow + 10 + kKeep);
-  EXPECT_EQ(table.look(key(1)), Claim::committed);
+  EXPECT_EQ(table.look(key(1)), ClaimAnswer::seen);
   table.advance(kNow + 11 + kKeep);
-  EXPECT_EQ(table.look(key(1)), Claim::granted);
+  EXPECT_EQ(table.look(key(1)), ClaimAnswer::fresh);
   EXPECT_EQ(table.commits(), 0u);
 }
 
@@ -115,33 +116,33 @@ TEST(ClaimTable, LengthensADeadlineAndNeverShortensIt) {
   for (const bool by_claim : {false, true}) {
     ClaimTable table(kKeep, kNow);
     const auto extend = [&](TimeMs until_ms) {
-      return by_claim ? table.claim(key(1), kAnn, until_ms) == Claim::granted
+      return by_claim ? table.claim(key(1), kAnn, until_ms) == ClaimAnswer::fresh
                       : table.renew(key(1), kAnn, until_ms);
     };
-    EXPECT_EQ(table.claim(key(1), kAnn, kNow + 100), Claim::granted);
+    EXPECT_EQ(table.claim(key(1), kAnn, kNow + 100), ClaimAnswer::fresh);
     EXPECT_TRUE(extend(kNow + 300));
     EXPECT_TRUE(extend(kNow + 200));
     table.advance(kNow + 299);
-    EXPECT_EQ(table.claim(key(1), kBen, kNow + 400), Claim::pending);
+    EXPECT_EQ(table.claim(key(1), kBen, kNow + 400), ClaimAnswer::pending);
     table.advance(kNow + 300);
     EXPECT_TRUE(extend(kNow + 400));  // over, but nobody asked
-    EXPECT_EQ(table.claim(key(1), kBen, kNow + 400), Claim::pending);
+    EXPECT_EQ(table.claim(key(1), kBen, kNow + 400), ClaimAnswer::pending);
   }
 }
 
 TEST(ClaimTable, FreesAReleasedIdAtOnce) {
   ClaimTable table(kKeep, kNow);
-  EXPECT_EQ(table.claim(key(1), kAnn, kNow + 100), Claim::granted);
+  EXPECT_EQ(table.claim(key(1), kAnn, kNow + 100), ClaimAnswer::fresh);
   EXPECT_FALSE(table.release(key(1), kBen));
   EXPECT_TRUE(table.release(key(1), kAnn));
   EXPECT_FALSE(table.release(key(1), kAnn));
-  EXPECT_EQ(table.claim(key(1), kBen, kNow + 100), Claim::granted);
+  EXPECT_EQ(table.claim(key(1), kBen, kNow + 100), ClaimAnswer::fresh);
 }
 
 TEST(ClaimTable, TakesADeadlineInThePastForNow) {
   ClaimTable table(kKeep, kNow);
-  EXPECT_EQ(table.claim(key(1), kAnn, kFirst), Claim::granted);
-  EXPECT_EQ(table.claim(key(1), kBen, kFirst), Claim::granted);
+  EXPECT_EQ(table.claim(key(1), kAnn, kFirst), ClaimAnswer::fresh);
+  EXPECT_EQ(table.claim(key(1), kBen, kFirst), ClaimAnswer::fresh);
   EXPECT_TRUE(table.commit(key(1), kBen));
 }
 
@@ -149,20 +150,20 @@ TEST(ClaimTable, TakesTimesOfEverySignAndSize) {
   for (const TimeMs start_ms : {kFirst, TimeMs{-1}, kLast}) {
     for (const TimeMs keep_ms : {TimeMs{0}, kKeep, kLast}) {
       ClaimTable table(keep_ms, start_ms);
-      EXPECT_EQ(table.claim(key(1), kAnn, kLast), Claim::granted);
-      EXPECT_EQ(table.claim(key(2), kAnn, kFirst), Claim::granted);
+      EXPECT_EQ(table.claim(key(1), kAnn, kLast), ClaimAnswer::fresh);
+      EXPECT_EQ(table.claim(key(2), kAnn, kFirst), ClaimAnswer::fresh);
       EXPECT_EQ(*ClaimTable::decode(encoded(table)), table);
       table.advance(kLast);
       table.advance(kFirst);
       EXPECT_EQ(table.now(), kLast);
       EXPECT_EQ(table.counts().backward_steps, 1u);
-      EXPECT_EQ(table.claim(key(1), kBen, kLast), Claim::granted);
+      EXPECT_EQ(table.claim(key(1), kBen, kLast), ClaimAnswer::fresh);
       EXPECT_EQ(table.owner(key(2)).has_value(), !older_than(start_ms, keep_ms, kLast));
     }
   }
 }
 
-// What the heap forgets and the table does not, or the other way round, shows here.
+// A difference between the heap and the table shows here.
 TEST(ClaimTable, IsWhatAPlainMapIsThroughRandomHistories) {
   struct Entry {
     std::uint64_t owner;
@@ -205,16 +206,16 @@ TEST(ClaimTable, IsWhatAPlainMapIsThroughRandomHistories) {
           table = *ClaimTable::decode(encoded(table));
           break;
         default: {
-          const Claim others = entry == nullptr          ? Claim::granted
-                               : entry->committed        ? Claim::committed
-                               : now_ms < entry->time_ms ? Claim::pending
-                                                         : Claim::granted;
+          const ClaimAnswer others = entry == nullptr          ? ClaimAnswer::fresh
+                                     : entry->committed        ? ClaimAnswer::seen
+                                     : now_ms < entry->time_ms ? ClaimAnswer::pending
+                                                               : ClaimAnswer::fresh;
           ASSERT_EQ(table.look(id), others);
-          const Claim answer = held ? Claim::granted : others;
+          const ClaimAnswer answer = held ? ClaimAnswer::fresh : others;
           ASSERT_EQ(table.claim(id, owner, asked_ms), answer);
           if (held) {
             entry->time_ms = std::max(entry->time_ms, until_ms);
-          } else if (answer == Claim::granted) {
+          } else if (answer == ClaimAnswer::fresh) {
             twin[number] = {owner, until_ms, false};
           }
           break;
@@ -241,8 +242,8 @@ TEST(ClaimTable, IsWhatAPlainMapIsThroughRandomHistories) {
 TEST(ClaimTable, GivesEqualBytesWhateverTheOrder) {
   ClaimTable forwards(kKeep, kNow), backwards(kKeep, kNow);
   for (std::uint64_t n = 0; n < 500; ++n) {
-    EXPECT_EQ(forwards.claim(key(n), n, kNow + 10), Claim::granted);
-    EXPECT_EQ(backwards.claim(key(499 - n), 499 - n, kNow + 10), Claim::granted);
+    EXPECT_EQ(forwards.claim(key(n), n, kNow + 10), ClaimAnswer::fresh);
+    EXPECT_EQ(backwards.claim(key(499 - n), 499 - n, kNow + 10), ClaimAnswer::fresh);
   }
   EXPECT_EQ(forwards, backwards);
   EXPECT_EQ(encoded(forwards), encoded(backwards));
@@ -254,13 +255,13 @@ TEST(ClaimTable, GivesEqualBytesWhateverTheOrder) {
 TEST(ClaimTable, TakesMemoryForTheClaimsThatAreOnAlone) {
   ClaimTable table(kKeep, kNow);
   for (std::uint64_t n = 0; n < 100'000; ++n) {
-    ASSERT_EQ(table.claim(key(n), kAnn, kNow + 1'000'000), Claim::granted);
+    ASSERT_EQ(table.claim(key(n), kAnn, kNow + 1'000'000), ClaimAnswer::fresh);
     ASSERT_TRUE(table.release(key(n), kAnn));
   }
   EXPECT_EQ(table.size(), 0u);
   EXPECT_LT(table.bytes(), 8000u);
   for (std::uint64_t n = 0; n < 1000; ++n) {
-    ASSERT_EQ(table.claim(key(n), kAnn, kNow + 1'000'000), Claim::granted);
+    ASSERT_EQ(table.claim(key(n), kAnn, kNow + 1'000'000), ClaimAnswer::fresh);
   }
   EXPECT_LT(table.bytes(), 1000 * 160u);
 }
@@ -270,7 +271,7 @@ TEST(ClaimTable, GivesBackWhatAPeakTook) {
     const LiveAllocation live;
     ClaimTable table(kKeep, kNow);
     for (std::uint64_t n = 0; n < 100'000; ++n) {
-      ASSERT_EQ(table.claim(key(n), kAnn, kNow + 1), Claim::granted);
+      ASSERT_EQ(table.claim(key(n), kAnn, kNow + 1), ClaimAnswer::fresh);
     }
     EXPECT_GT(table.bytes(), 100'000 * 50u);
     for (std::uint64_t n = 0; released && n < 100'000; ++n) table.release(key(n), kAnn);
@@ -283,23 +284,23 @@ TEST(ClaimTable, GivesBackWhatAPeakTook) {
 
 TEST(ClaimTable, RefusesBytesThatNoTableWrites) {
   ClaimTable table(kKeep, kNow);
-  EXPECT_EQ(table.claim({5, 1}, kAnn, kNow + 100), Claim::granted);
-  EXPECT_EQ(table.claim({5, 2}, kBen, kNow), Claim::granted);
+  EXPECT_EQ(table.claim({5, 1}, kAnn, kNow + 100), ClaimAnswer::fresh);
+  EXPECT_EQ(table.claim({5, 2}, kBen, kNow), ClaimAnswer::fresh);
   EXPECT_TRUE(table.commit({5, 2}, kBen));
   const Bytes sound = encoded(table);
-  constexpr std::size_t kFirstEntry = 32, kSecondEntry = kFirstEntry + 33;
-  const auto refusal = [&](std::size_t at, std::uint64_t value) {
+  constexpr std::size_t kFirstEntry = 36, kSecondEntry = kFirstEntry + 33;
+  const auto refusal = [&](std::size_t at, std::uint64_t value) -> std::string {
     Bytes bytes = sound;
     store_u64(bytes.data() + at, value);
     store_u64(bytes.data() + bytes.size() - 8, checksum(ByteView(bytes).first(bytes.size() - 8)));
     const Result<ClaimTable> read = ClaimTable::decode(bytes);
-    return read ? std::string() : std::string(read.error().what);
+    return read ? "" : read.error().message();
   };
   const auto time = [](TimeMs time_ms) { return static_cast<std::uint64_t>(time_ms); };
-  EXPECT_EQ(refusal(8, time(kKeep)), "");
-  EXPECT_EQ(refusal(8, time(-1)), "claims: header");
-  EXPECT_EQ(refusal(24, 1), "claims: size");
-  EXPECT_EQ(refusal(24, 3), "claims: size");
+  EXPECT_EQ(refusal(12, time(kKeep)), "");
+  EXPECT_EQ(refusal(12, time(-1)), "claims: header");
+  EXPECT_EQ(refusal(28, 1), "claims: size");
+  EXPECT_EQ(refusal(28, 3), "claims: size");
   EXPECT_EQ(refusal(kSecondEntry + 8, 1), "claims: order of ids");
   EXPECT_EQ(refusal(kSecondEntry + 8, 0), "claims: order of ids");
   EXPECT_EQ(refusal(kFirstEntry + 24, time(kNow - kKeep)), "");

@@ -1,11 +1,36 @@
 #include "semel/slices/bloom_tree.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "semel/core/assert.h"
+#include "semel/slices/internal/tree_run.h"
 
 namespace semel {
+
+bool TreeRules::valid() const {
+  if (root_failed != Verdict::duplicate && root_failed != Verdict::fresh) return false;
+  return claim_ms >= 0;
+}
+
+TimeMs longest_ms(TreeKind kind, std::size_t levels, TimeMs node_ms) {
+  SEMEL_ASSERT(levels > 0 && node_ms >= 0);
+  if (kind == TreeKind::sparse) return node_ms;
+  TimeMs product_ms = 0;
+  return __builtin_mul_overflow(node_ms, levels, &product_ms) ? std::numeric_limits<TimeMs>::max()
+                                                              : product_ms;
+}
+
+TreeLoad& TreeLoad::operator+=(const TreeLoad& other) {
+  messages += other.messages;
+  tests += other.tests;
+  sets += other.sets;
+  claims += other.claims;
+  hits += other.hits;
+  refuted += other.refuted;
+  return *this;
+}
 
 Result<BloomTree> BloomTree::make(TreeShape shape, std::vector<Slice*> nodes, Options options) {
   if (nodes.size() != shape.nodes() ||
@@ -58,11 +83,11 @@ void BloomTree::set_state(std::size_t node, SliceState state) {
   states_[node] = state;
 }
 
-void BloomTree::run(TreeJob job, std::span<Verdict> verdicts) {
+void BloomTree::run(slices_internal::TreeJob job, std::span<Verdict> verdicts) {
   SEMEL_ASSERT(job.ids.size() == verdicts.size());
   job.owner = options_.first_owner + runs_++;
   TimeMs now_ms = job.now_ms;
-  TreeRun run(shape_, options_.rules, states_, std::move(job));
+  slices_internal::TreeRun run(shape_, options_.rules, states_, std::move(job));
   while (!run.done()) {
     if (run.waits()) now_ms = std::max(now_ms, options_.pause());
     deliver(run.messages(), nodes_);

@@ -1,19 +1,21 @@
-// BloomTree: filters, or windows, one above the other: a duplicate is found as near as possible to where
-// it comes in. One producer's view, or that of all.
+// BloomTree: a tree of filters or windows. A duplicate is found as near as possible to the leaf
+// where it comes in. A BloomTree is the view of one producer, or of all.
 //
-// Contract  test_and_set and test of TreeRun (semel/slices/tree_run.h), in one call for the ids of a leaf.
-//           Local filters are the tree of two levels: a leaf for each producer, below one root.
-// Nodes     are slices, not owned, and may be shared by the trees of several producers if they say
-//           Producers::many (or have no ids in common) and the nodes bear several callers
-//           (semel/slices/internal/thread_slice.h). An overloaded node is sliced in turn (sliced_node.h).
-// Growing   A leaf may be added at any time. Where hits are confirmed top-down, every producer's tree must
-//           have it before the first id comes in there.
-// Failures  A node whose call fails is `failed` from then on, until the caller says otherwise: `returning`
-//           for a window, then `live`.
-// Error     A leaf takes a new id for a duplicate with a probability of at most the sum over its path. If
-//           all nodes are filters of one shape, it is that of the root: each knows a part of what the
-//           root does, by the same bits. Confirming makes it less.
-// Cost      As many rounds as TreeRun says, each as long as its slowest node.
+// Contract  test_and_set and test are those of TreeRun (semel/slices/internal/tree_run.h), in one
+//           call for the ids of a leaf. Local filters are the tree of two levels: a leaf for each
+//           producer, below one root.
+// Nodes     Nodes are slices, which the tree does not own. The trees of several producers may share
+//           them if the trees say Producers::many (or have no ids in common) and the nodes allow
+//           several callers (semel/slices/thread_slice.h). An overloaded node can itself be sliced
+//           (sliced_node.h).
+// Growing   A leaf may be added at any time. If hits are confirmed top-down, every producer's tree
+//           must have the leaf before the first id comes in there.
+// Failures  A node whose call fails is `failed` from then on, until the caller says otherwise:
+//           `returning` for a window, then `live`.
+// Error     A leaf takes a new id for a duplicate with a probability of at most the sum over its
+//           path. If all nodes are filters of one shape, it is the probability of the root, because
+//           the bits of every node are a subset of the root's. Confirming makes it less.
+// Cost      A call takes as many rounds as TreeRun says, each as long as its slowest node.
 // Threads   A call needs the object to itself.
 // Source    Koloniari, Ntarmos, Pitoura & Souravlias, 'One is Enough', section 6.
 #pragma once
@@ -24,13 +26,48 @@
 #include <span>
 #include <vector>
 
+#include "semel/core/api.h"
 #include "semel/core/result.h"
 #include "semel/slices/slice.h"
-#include "semel/slices/tree_run.h"
 #include "semel/slices/tree_shape.h"
 #include "semel/window/window.h"
 
 namespace semel {
+
+namespace slices_internal {
+struct TreeJob;
+}
+
+enum class TreeKind : std::uint8_t { sparse, dense };
+
+struct SEMEL_API TreeRules {
+  TreeKind kind = TreeKind::dense;
+  Producers producers = Producers::one;
+  std::size_t confirm_at = 0;                // level d of the top-down test; 0: every hit stands
+  Verdict root_failed = Verdict::duplicate;  // or fresh
+  TimeMs claim_ms = 10'000;  // how long a claim of a producer that stands still holds up the others
+
+  // Returns true if root_failed is one of the two and claim_ms is not negative.
+  bool valid() const;
+};
+
+// Returns the age up to which a tree may say 'duplicate', if each of its nodes may up to `node_ms`.
+// REQUIRES: levels > 0, node_ms >= 0.
+SEMEL_API TimeMs longest_ms(TreeKind kind, std::size_t levels, TimeMs node_ms);
+
+// Counts of the calls to the nodes of one level, and of the hits there.
+struct SEMEL_API TreeLoad {
+  std::uint64_t messages = 0;
+  std::uint64_t tests = 0;    // keys of test and test_and_set
+  std::uint64_t sets = 0;     // keys of set
+  std::uint64_t claims = 0;   // ids of claim, commit, release and forget
+  std::uint64_t hits = 0;     // ids that are duplicates by a node of this level
+  std::uint64_t refuted = 0;  // hits that did not stand
+
+  std::uint64_t accesses() const { return tests + sets; }
+  TreeLoad& operator+=(const TreeLoad& other);
+  bool operator==(const TreeLoad&) const = default;
+};
 
 struct TreeLevel {
   std::size_t nodes = 0;
@@ -39,25 +76,26 @@ struct TreeLevel {
   double false_positive_rate = 0;  // the mean of its nodes, now
 };
 
-class BloomTree {
+class SEMEL_API BloomTree {
  public:
   struct Options {
     TreeRules rules = {};
-    // With many producers. Runs take the owners from this number on: hand in a random one.
+    // With many producers, runs take owners from this number on. Hand in a random one.
     std::uint64_t first_owner = 0;
-    // With many producers that confirm. Called while all that is left is held by others: waits a
-    // little, and says what time it is.
+    // Waits a little, and returns the time. Called if many producers confirm, while others hold all
+    // remaining ids.
     std::function<TimeMs()> pause = {};
   };
 
-  // Errc::invalid unless there is a node for each of the shape's, the rules are valid, and there is a
-  // pause where there are many producers and confirm_at > 0.
+  // Errors: Errc::invalid unless there is a node for each of the shape's, the rules are valid, and
+  // there is a pause if there are many producers and confirm_at > 0.
   static Result<BloomTree> make(TreeShape shape, std::vector<Slice*> nodes, Options options);
 
-  // The number of the new leaf. Errc::invalid if there is no such parent, or no node.
+  // Returns the number of the new leaf. Errors: Errc::invalid for no such parent, or no node.
   Result<std::size_t> add_leaf(std::size_t parent, Slice* node);
 
-  // REQUIRES, of both: `leaf` is one; spans of equal size; without `at_ms` all happened at now_ms.
+  // Without `at_ms` all events happened at now_ms. REQUIRES of both: `leaf` is a leaf, and the
+  // spans are of equal size.
   void test(std::size_t leaf, std::span<const Digest> ids, std::span<Verdict> verdicts,
             TimeMs now_ms);
   void test_and_set(std::size_t leaf, std::span<const Digest> ids, std::span<const TimeMs> at_ms,
@@ -71,13 +109,13 @@ class BloomTree {
   std::vector<TreeLevel> levels() const;  // from the root down
   std::span<const TreeLoad> load() const { return load_; }
   std::uint64_t bytes() const;
-  // Of a new id that comes in at this leaf: a bound. REQUIRES: it is one.
+  // Returns an upper bound for new ids that come in at this leaf. REQUIRES: it is a leaf.
   double false_positive_rate(std::size_t leaf) const;
 
  private:
   BloomTree(TreeShape shape, std::vector<Slice*> nodes, Options options);
 
-  void run(TreeJob job, std::span<Verdict> verdicts);
+  void run(slices_internal::TreeJob job, std::span<Verdict> verdicts);
 
   TreeShape shape_;
   std::vector<Slice*> nodes_;

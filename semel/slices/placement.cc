@@ -1,18 +1,18 @@
 #include "semel/slices/placement.h"
 
-#include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
+#include "semel/core/internal/arithmetic.h"
 
 namespace semel {
 namespace {
 
-// Choices of an id: of its horizontal slice or group, of each function, and in each group of v_h.
+// Seeds of the choices: the horizontal slice or group, each function, and inside each group of v_h.
 constexpr std::uint64_t kWhole = 0;
 constexpr std::uint64_t kFunction = 1;
 constexpr std::uint64_t kGroup = std::uint64_t{1} << 32;
 
-// Both halves of the digest take part, so that a choice tells nothing about what filters below make
-// of either half.
+// Uses both halves of the digest, so that a choice is independent of how filters below use either
+// half.
 std::size_t choose(Digest id, std::uint64_t choice, std::uint32_t range) {
   return scale(mix(id.lo ^ word_of(id.hi, choice + 1)), range);
 }

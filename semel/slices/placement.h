@@ -1,11 +1,11 @@
 // Placement: which slices know an id, and under which key. FROZEN: what slices hold depends on it.
 //
-// Contract  An id has `spread` probes: k1 hash functions, each of which names a slice and a key for
-//           it. The key is all that the slice sees of the id. It is another one for every function,
-//           so that the answers for one id are independent, even of two functions that chose one
-//           slice. A slice that takes a new key for a known one at the rate s therefore gives an id
-//           the rate s^k1: each slice is made for the error's k1-th root (docs/math/slices.md).
-// Layouts   Of S slices, or of S groups of S' slices when diced:
+// Contract  An id has `spread` probes: k1 hash functions, each of which chooses a slice and a key.
+//           The key is all that the slice sees of the id. Every function makes another key, so the
+//           answers for one id are independent, even if two functions choose one slice. If a slice
+//           takes a new key for a known one at the rate s, an id has the rate s^k1. So each slice
+//           is made for the k1-th root of the error (docs/math/slices.md).
+// Layouts   There are S slices, or S groups of S' slices when diced:
 //
 //             horizontal   one slice of S, which knows the whole id
 //             vertical     k1 slices of S, each with a part of what is known about it
@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "semel/core/api.h"
 #include "semel/core/result.h"
 #include "semel/hash/digest.h"
 
@@ -32,7 +33,7 @@ struct SliceProbe {
   Digest key;
 };
 
-class Placement {
+class SEMEL_API Placement {
  public:
   struct Shape {
     SliceLayout layout;
@@ -44,7 +45,7 @@ class Placement {
   static constexpr std::uint32_t kMostSpread = 32;
   static constexpr std::uint64_t kMostSlices = 1 << 16;
 
-  // Errc::invalid for a shape that is not as above; Errc::limit for more than kMostSlices in all.
+  // Errors: Errc::invalid for another shape; Errc::limit for more than kMostSlices in all.
   static Result<Placement> make(const Shape& shape);
 
   // REQUIRES: function < spread().

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <numeric>
 #include <vector>
 
 #include "semel/core/assert.h"
@@ -10,7 +11,7 @@ namespace semel {
 
 void deliver(std::span<SliceMessage> messages, std::span<Slice* const> slices) {
   for (const SliceMessage& message : messages) SEMEL_ASSERT(message.slice < slices.size());
-  // Whatever is thrown on the way, a call that was started is finished: it belongs to its slice.
+  // A started call belongs to its slice, so it must be finished even if something throws.
   std::exception_ptr thrown;
   std::size_t started = 0;
   try {
@@ -20,7 +21,7 @@ void deliver(std::span<SliceMessage> messages, std::span<Slice* const> slices) {
   } catch (...) {
     thrown = std::current_exception();
   }
-  // In the order of the slices: callers who wait for one another's claims all wait in one order.
+  // All callers wait in the order of the slices, so that waiting for claims cannot deadlock.
   std::vector<SliceMessage*> waiting;
   for (SliceMessage& message : messages.first(started)) waiting.push_back(&message);
   std::stable_sort(waiting.begin(), waiting.end(),
@@ -33,6 +34,19 @@ void deliver(std::span<SliceMessage> messages, std::span<Slice* const> slices) {
     }
   }
   if (thrown != nullptr) std::rethrow_exception(thrown);
+}
+
+std::vector<std::size_t> repetitions(std::span<const Digest> ids) {
+  std::vector<std::size_t> order(ids.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return ids[a] == ids[b] ? a < b : ids[a] < ids[b];
+  });
+  std::vector<std::size_t> before(ids.size(), kNoRepetition);
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (ids[order[i]] == ids[order[i - 1]]) before[order[i]] = order[i - 1];
+  }
+  return before;
 }
 
 }  // namespace semel

@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "semel/core/assert.h"
-#include "semel/slices/slice_math.h"
+#include "semel/slices/internal/slice_math.h"
+#include "semel/slices/internal/slice_run.h"
 
 namespace semel {
 
@@ -61,13 +62,15 @@ SlicedFilter::SlicedFilter(const Placement& placement, std::vector<Slice*> slice
       load_{std::vector<SliceLoad>(slices_.size())} {}
 
 void SlicedFilter::test(std::span<const Digest> ids, std::span<Verdict> verdicts, TimeMs now_ms) {
-  run({.operation = SliceOperation::test, .ids = {ids.begin(), ids.end()}, .now_ms = now_ms},
+  run({.operation = slices_internal::SliceOperation::test,
+       .ids = {ids.begin(), ids.end()},
+       .now_ms = now_ms},
       verdicts);
 }
 
 void SlicedFilter::set(std::span<const Digest> ids, std::span<const TimeMs> at_ms,
                        std::span<Verdict> verdicts, TimeMs now_ms) {
-  run({.operation = SliceOperation::set,
+  run({.operation = slices_internal::SliceOperation::set,
        .ids = {ids.begin(), ids.end()},
        .at_ms = {at_ms.begin(), at_ms.end()},
        .now_ms = now_ms},
@@ -76,7 +79,7 @@ void SlicedFilter::set(std::span<const Digest> ids, std::span<const TimeMs> at_m
 
 void SlicedFilter::test_and_set(std::span<const Digest> ids, std::span<const TimeMs> at_ms,
                                 std::span<Verdict> verdicts, TimeMs now_ms) {
-  run({.operation = SliceOperation::test_and_set,
+  run({.operation = slices_internal::SliceOperation::test_and_set,
        .ids = {ids.begin(), ids.end()},
        .at_ms = {at_ms.begin(), at_ms.end()},
        .now_ms = now_ms},
@@ -88,11 +91,11 @@ void SlicedFilter::set_state(std::size_t slice, SliceState state) {
   states_[slice] = state;
 }
 
-void SlicedFilter::run(SliceJob job, std::span<Verdict> verdicts) {
+void SlicedFilter::run(slices_internal::SliceJob job, std::span<Verdict> verdicts) {
   SEMEL_ASSERT(job.ids.size() == verdicts.size());
   job.owner = options_.first_owner + runs_++;
   TimeMs now_ms = job.now_ms;
-  SliceRun run(placement_, options_.rules, states_, std::move(job));
+  slices_internal::SliceRun run(placement_, options_.rules, states_, std::move(job));
   while (!run.done()) {
     if (run.waits()) now_ms = std::max(now_ms, options_.pause());
     for (const SliceMessage& message : run.messages()) count(message);
@@ -132,7 +135,8 @@ double SlicedFilter::false_positive_rate() const {
   }
   const std::uint32_t needed = options_.rules.needed;
   if (shape.layout == SliceLayout::v_h) {
-    return slice_math::v_h_false_positives(rates, shape.parts, shape.spread, needed);
+    return slices_internal::slice_math::v_h_false_positives(rates, shape.parts, shape.spread,
+                                                            needed);
   }
   // Functions choose slices independently: of all, or of the group of an id.
   const std::size_t groups = shape.layout == SliceLayout::h_v ? shape.slices : 1;
@@ -143,7 +147,8 @@ double SlicedFilter::false_positive_rate() const {
     for (const std::optional<double>& rate : std::span(rates).subspan(group * each, each)) {
       (rate ? set : failed) += rate.value_or(1) / static_cast<double>(each);
     }
-    sum += slice_math::false_positives({.set = set, .failed = failed}, shape.spread, needed);
+    sum += slices_internal::slice_math::false_positives({.set = set, .failed = failed},
+                                                        shape.spread, needed);
   }
   return sum / static_cast<double>(groups);
 }

@@ -1,11 +1,12 @@
-// SlicedFilter: one filter, or window, made of slices that live elsewhere, as one producer sees it.
+// SlicedFilter: one filter or window, made of slices that live elsewhere, as one producer sees it.
 //
-// Contract  test, set and test_and_set of SliceRun (semel/slices/internal/slice_run.h), in one call each.
-// Slices    are not owned, and may be shared: by the SlicedFilters of several producers, if they
-//           have the same placement, say Producers::many (or have no ids in common), and the slices
-//           bear several callers (semel/slices/internal/thread_slice.h).
+// Contract  test, set and test_and_set are those of SliceRun (semel/slices/internal/slice_run.h),
+//           in one call each.
+// Slices    The filter does not own its slices. SlicedFilters of several producers may share them
+//           if they have the same placement, they say Producers::many (or have no ids in common),
+//           and the slices allow several callers (semel/slices/thread_slice.h).
 // Failures  A slice whose call fails is `failed` from then on, until the caller says otherwise.
-// Cost      A call is as many rounds as SliceRun says, each as long as its slowest slice.
+// Cost      A call takes as many rounds as SliceRun says, each as long as its slowest slice.
 // Threads   A call needs the object to itself.
 #pragma once
 
@@ -15,14 +16,29 @@
 #include <span>
 #include <vector>
 
-#include "semel/slices/internal/slice_run.h"
+#include "semel/core/api.h"
 #include "semel/slices/placement.h"
 #include "semel/slices/slice.h"
 #include "semel/window/window.h"
 
 namespace semel {
 
-// What was asked of one slice.
+namespace slices_internal {
+struct SliceJob;
+}
+
+// parallel: asks all slices of an id at once. pipelined: asks one after the other, up to the first
+// that does not know the id. That takes more rounds and fewer messages.
+enum class Probing : std::uint8_t { parallel, pipelined };
+
+struct SliceRules {
+  Probing probing = Probing::parallel;
+  Producers producers = Producers::one;
+  std::uint32_t needed = 0;  // at most the spread
+  TimeMs claim_ms = 10'000;  // how long a claim of a producer that stands still holds up the others
+};
+
+// Counts of the calls to one slice.
 struct SliceLoad {
   std::uint64_t messages = 0;
   std::uint64_t lookups = 0;  // keys of test and test_and_set
@@ -31,34 +47,34 @@ struct SliceLoad {
   bool operator==(const SliceLoad&) const = default;
 };
 
-struct LoadReport {
+struct SEMEL_API LoadReport {
   std::vector<SliceLoad> slices;
 
   SliceLoad total() const;
-  // Of the lookups x: (sum x)^2 / (S * sum x^2), which is 1 if all slices have the same, and 1/S if
-  // one has all (Jain, Chiu and Hawe, 1984). 1 if there are none.
+  // Returns (sum x)^2 / (S * sum x^2) for the lookups x of each slice (Jain, Chiu and Hawe, 1984):
+  // 1 if all slices have equally many, 1/S if one has all, and 1 if there are none.
   double fairness() const;
-  // The share of all lookups that the busiest slice has; 1/S at best. 0 if there are none.
+  // Returns the share of all lookups that the busiest slice has: 1/S at best, 0 if there are none.
   double maximum_share() const;
 };
 
-class SlicedFilter {
+class SEMEL_API SlicedFilter {
  public:
   struct Options {
     SliceRules rules = {};
-    // With many producers. Runs take the owners from this number on: hand in a random one.
+    // With many producers, runs take owners from this number on. Hand in a random one.
     std::uint64_t first_owner = 0;
-    // With many producers. Called while all that is left is held by others: waits a little, and
-    // says what time it is, without which the claim of a producer that crashed would never be over.
+    // Waits a little, and returns the time. Called with many producers, while others hold all
+    // remaining ids. The time lets claims of crashed producers expire.
     std::function<TimeMs()> pause = {};
   };
 
-  // Errc::invalid unless there is a slice for each of the placement's, rules.needed is at most its
-  // spread, rules.claim_ms is not negative, and with Producers::many there is a pause.
+  // Errors: Errc::invalid unless there is a slice for each of the placement's, rules.needed is at
+  // most its spread, rules.claim_ms is not negative, and with Producers::many there is a pause.
   static Result<SlicedFilter> make(const Placement& placement, std::vector<Slice*> slices,
                                    Options options);
 
-  // REQUIRES, of all: spans of equal size; without `at_ms` all happened at now_ms.
+  // Without `at_ms` all events happened at now_ms. REQUIRES of all: the spans are of equal size.
   void test(std::span<const Digest> ids, std::span<Verdict> verdicts, TimeMs now_ms);
   void set(std::span<const Digest> ids, std::span<const TimeMs> at_ms, std::span<Verdict> verdicts,
            TimeMs now_ms);
@@ -69,7 +85,8 @@ class SlicedFilter {
   // REQUIRES: slice < placement().slices().
   void set_state(std::size_t slice, SliceState state);
 
-  // That a new id is taken for a duplicate, now: the mean over where it may be placed.
+  // Returns the present probability that a new id is taken for a duplicate: the mean over all
+  // placements.
   double false_positive_rate() const;
   std::uint64_t bytes() const;  // of all slices
 
@@ -79,7 +96,7 @@ class SlicedFilter {
  private:
   SlicedFilter(const Placement& placement, std::vector<Slice*> slices, Options options);
 
-  void run(SliceJob job, std::span<Verdict> verdicts);
+  void run(slices_internal::SliceJob job, std::span<Verdict> verdicts);
   void count(const SliceMessage& message);
 
   Placement placement_;

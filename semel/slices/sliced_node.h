@@ -1,10 +1,10 @@
-// SlicedNode: a sliced filter behind the interface of a slice, so that an overloaded node of a tree can
-// itself be spread over slices.
+// SlicedNode: a sliced filter behind the interface of a slice, so that an overloaded node of a tree
+// can itself be spread over slices.
 //
-// Contract  As in slice.h. start() does all of it. Claims are served by the first slice of each id, under
-//           another key than the sliced filter's own claims: the two never meet.
-//           A call fails when a slice fails that has to serve its claims. Of test, set and
-//           test_and_set the rules of the sliced filter decide what a failed slice means.
+// Contract  The contract is that of slice.h. start() does all the work. The first slice of each id
+//           serves its claims, under another key than the claims of the sliced filter itself.
+//           A call of claims fails if a slice fails that must serve them. For test, set and
+//           test_and_set the rules of the sliced filter decide how failed slices count.
 // Threads   A call needs the object to itself. test_and_set is atomic among producers if the sliced
 //           filter says Producers::many, or serves this node alone.
 #pragma once
@@ -14,14 +14,15 @@
 #include <utility>
 #include <vector>
 
-#include "semel/core/arithmetic.h"
+#include "semel/core/api.h"
 #include "semel/core/assert.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/slices/slice.h"
 #include "semel/slices/sliced_filter.h"
 
 namespace semel {
 
-class SlicedNode final : public Slice {
+class SEMEL_API SlicedNode final : public Slice {
  public:
   // `slices` are those of the filter, for its claims.
   SlicedNode(SlicedFilter filter, std::vector<Slice*> slices)
@@ -31,7 +32,9 @@ class SlicedNode final : public Slice {
 
   void start(SliceCall& call) override {
     call.failed = false;
-    call.verdicts.assign(call.keys.size(), Verdict::fresh);
+    const bool claims = is_claim(call.action);
+    call.verdicts.assign(claims ? 0 : call.keys.size(), Verdict::fresh);
+    call.claims.assign(claims ? call.keys.size() : 0, ClaimAnswer::done);
     switch (call.action) {
       case SliceAction::test:
         return filter_.test(call.keys, call.verdicts, call.now_ms);
@@ -85,7 +88,7 @@ class SlicedNode final : public Slice {
         continue;
       }
       for (std::size_t i = 0; i < places[m].size(); ++i) {
-        call.verdicts[places[m][i]] = messages[m].call.verdicts[i];
+        call.claims[places[m][i]] = messages[m].call.claims[i];
       }
     }
   }

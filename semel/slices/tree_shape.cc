@@ -20,7 +20,7 @@ Result<TreeShape> TreeShape::make(std::span<const std::size_t> parents) {
     if (node != shape.root_) shape.nodes_[parents[node]].children.push_back(node);
   }
 
-  // From the root down: what is not reached goes round in a circle.
+  // Walks from the root down. Nodes that are not reached form a cycle.
   std::vector<std::size_t> reached = {shape.root_};
   for (std::size_t i = 0; i < reached.size(); ++i) {
     Node& node = shape.nodes_[reached[i]];

@@ -1,8 +1,8 @@
 // TreeShape: which node is above which. Nodes are numbers from 0 on; the root is on level 0.
 //
 // Contract  One root, from which every node is reached. Nodes are added, never taken away or moved.
-// Producers attach to nodes without children, the leaves. A leaf under which another one is added later
-//           is no leaf any more, but keeps what came in there: it `has_own`, as leaves do.
+// Producers attach to leaves, the nodes without children. A leaf that gets a child later is no leaf
+//           any more, but keeps its ids: it `has_own`, as leaves do.
 // Threads   const members may run at once; any other call needs the object to itself.
 #pragma once
 
@@ -10,21 +10,23 @@
 #include <span>
 #include <vector>
 
+#include "semel/core/api.h"
 #include "semel/core/assert.h"
 #include "semel/core/result.h"
 
 namespace semel {
 
-class TreeShape {
+class SEMEL_API TreeShape {
  public:
   static constexpr std::size_t kNone = ~std::size_t{0};
   static constexpr std::size_t kMostNodes = std::size_t{1} << 20;
 
-  // The parent of each node, kNone for the root. Errc::invalid unless there is one root, parents are
-  // nodes, and nothing is its own ancestor; Errc::limit for more than kMostNodes.
+  // Takes the parent of each node, kNone for the root. Errors: Errc::invalid unless there is one
+  // root, parents are nodes, and no node is its own ancestor; Errc::limit for more than kMostNodes.
   static Result<TreeShape> make(std::span<const std::size_t> parents);
 
-  // The number of the new node. Errc::invalid if there is no such parent; Errc::limit as above.
+  // Returns the number of the new node. Errors: Errc::invalid if there is no such parent;
+  // Errc::limit for more than kMostNodes.
   Result<std::size_t> add_leaf(std::size_t parent);
 
   std::size_t nodes() const { return nodes_.size(); }

@@ -1,11 +1,10 @@
-// WindowSlice: a slice in this thread, over any window of digests.
+// WindowSlice: a slice in this thread, over a Window.
 //
-// Contract  As in slice.h: start() does all of it. Window and claims advance to the time of each
-//           call.
-// Threads   A call needs the object to itself; semel/slices/internal/thread_slice.h serves many threads.
+// Contract  The contract is that of slice.h. start() does all the work. Window and claims advance
+//           to the time of each call.
+// Threads   A call needs the object to itself; semel/slices/thread_slice.h serves many threads.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <utility>
 
@@ -16,18 +15,20 @@
 
 namespace semel {
 
-template <Window W>
-requires std::same_as<typename W::Id, Digest>
+// W is Window, or one of the structures behind it.
+template <class W>
 class WindowSlice final : public Slice {
  public:
-  // Claims keep what crashed producers left for `keep_ms`: it must be no less than the window for
-  // ids that were committed, and not set yet, to be recognised as long as all others.
+  // Claims of crashed producers are kept for `keep_ms`. It must not be shorter than the window, so
+  // that ids that were committed but not set are recognised as long as all others.
   WindowSlice(W window, TimeMs keep_ms)
       : window_(std::move(window)), claims_(keep_ms, window_.now()) {}
 
   void start(SliceCall& call) override {
     call.failed = false;
-    call.verdicts.assign(call.keys.size(), Verdict::fresh);
+    const bool claims = is_claim(call.action);
+    call.verdicts.assign(claims ? 0 : call.keys.size(), Verdict::fresh);
+    call.claims.assign(claims ? call.keys.size() : 0, ClaimAnswer::done);
     window_.advance(call.now_ms);
     claims_.advance(call.now_ms);
     switch (call.action) {
@@ -46,7 +47,7 @@ class WindowSlice final : public Slice {
       case SliceAction::release:
       case SliceAction::forget:
         for (std::size_t i = 0; i < call.keys.size(); ++i) {
-          call.verdicts[i] = answer_claim(call, call.keys[i]);
+          call.claims[i] = answer_claim(call, call.keys[i]);
         }
     }
   }
@@ -56,7 +57,7 @@ class WindowSlice final : public Slice {
   double false_positive_rate() const override { return window_.false_positive_rate(); }
 
   const W& window() const { return window_; }
-  // Another window takes over, with what it knows. Claims stay.
+  // Replaces the window by another one. Claims stay.
   void replace(W window) { window_ = std::move(window); }
   const ClaimTable& claims() const { return claims_; }
 
@@ -69,26 +70,18 @@ class WindowSlice final : public Slice {
     }
   }
 
-  Verdict answer_claim(const SliceCall& call, Digest id) {
+  ClaimAnswer answer_claim(const SliceCall& call, Digest id) {
     switch (call.action) {
       case SliceAction::claim:
-        switch (claims_.claim(id, call.owner, call.claim_until_ms)) {
-          case Claim::granted:
-            return Verdict::fresh;
-          case Claim::pending:
-            return Verdict::stale;
-          case Claim::committed:
-            return Verdict::duplicate;
-        }
-        break;
+        return claims_.claim(id, call.owner, call.claim_until_ms);
       case SliceAction::commit:
-        return claims_.commit(id, call.owner) ? Verdict::fresh : Verdict::stale;
+        return claims_.commit(id, call.owner) ? ClaimAnswer::done : ClaimAnswer::lost;
       case SliceAction::release:
-        return claims_.release(id, call.owner) ? Verdict::fresh : Verdict::stale;
+        return claims_.release(id, call.owner) ? ClaimAnswer::done : ClaimAnswer::lost;
       default:
         claims_.forget(id, call.owner);
+        return ClaimAnswer::done;
     }
-    return Verdict::fresh;
   }
 
   W window_;

@@ -10,7 +10,7 @@ namespace semel {
 
 struct KeyRange {
   std::string first;               // the least key
-  std::optional<std::string> end;  // the least key beyond; nullopt: there is no such key
+  std::optional<std::string> end;  // the least key after the range; nullopt: the range has no end
 
   static KeyRange all() { return {}; }
 
@@ -22,14 +22,14 @@ struct KeyRange {
   bool operator==(const KeyRange&) const = default;
 };
 
-// The keys that are in both.
+// Returns the keys that are in both.
 inline KeyRange intersection(const KeyRange& a, const KeyRange& b) {
   KeyRange both{std::max(a.first, b.first), a.end};
   if (b.end && (!both.end || *b.end < *both.end)) both.end = b.end;
   return both;
 }
 
-// The least key greater than this one.
+// Returns the least key greater than this one.
 inline std::string successor(std::string_view key) {
   std::string next(key);
   next.push_back('\0');

@@ -28,9 +28,9 @@ struct Version {
 
 struct Record {
   Version newest;
-  std::vector<Version> older;  // ascending; those that open cursors may ask for
+  std::vector<Version> older;  // ascending; only those that open cursors may need
 
-  // As a cursor of that instant sees it; nullptr if there was no record.
+  // Returns the value at that instant, or nullptr if there was no record.
   const std::string* at(std::uint64_t sequence) const {
     const Version* seen = &newest;
     if (newest.sequence > sequence) {
@@ -44,7 +44,7 @@ struct Record {
   }
 };
 
-// A new object has a new number, so that its positions are its own.
+// Every object has its own number, so that its positions are valid for no other.
 std::uint64_t next_instance() {
   static std::atomic<std::uint64_t> last = 0;
   return ++last;
@@ -58,7 +58,8 @@ class MemoryStore::Body {
 
   std::shared_mutex& mutex() { return mutex_; }
 
-  // REQUIRES of all that follows: the caller holds the mutex; alone, if the call is not const.
+  // REQUIRES for everything below: the caller holds the mutex, exclusively if the call is not
+  // const.
   const std::string* find(std::string_view key) const {
     const auto found = records_.find(key);
     return found == records_.end() ? nullptr : found->second.at(sequence_);
@@ -95,8 +96,8 @@ class MemoryStore::Body {
 
   // REQUIRES: no merges.
   void put(std::span<const Write> writes) {
-    // Told first: if memory runs out in between, what was changed is among what was told. Nobody
-    // can look before the mutex is free.
+    // The observer hears first, so that it knows all changes even if memory runs out in between.
+    // Nobody can look before the mutex is free.
     const std::uint64_t sequence = sequence_ + 1;
     for (const Write& write : writes) note(sequence, std::string(write.key));
     sequence_ = sequence;

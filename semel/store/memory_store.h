@@ -1,11 +1,11 @@
-// MemoryStore: an OrderedStore in memory, gone with its object.
+// MemoryStore: an OrderedStore in memory.
 //
-// Contract  As in ordered_store.h. Positions are good for this object alone, and as far back as the
-//           log of changed keys goes. The checkpoint is kept in memory.
-// Merges    are made by the write: one that is damaged is Errc::corrupt, and nothing is written.
-// Cursors   read the versions of their instant, which writers keep for as long as an open cursor
-//           needs them. A cursor takes records in batches, so that a scan holds up no writer for
-//           more than some microseconds.
+// Contract  As in ordered_store.h. Positions are valid only for this object, and as far back as the
+//           log of changed keys goes. The checkpoint is kept in memory. A write merges at once. A
+//           damaged merge is Errc::corrupt, and nothing is written.
+//           A cursor reads the versions of its instant, which writers keep as long as an open
+//           cursor needs them. It takes records in batches, so that a scan delays a writer by at
+//           most some microseconds.
 // Cost      get, write: O(log n). Closing the oldest cursor: O(changes since it was opened).
 // Memory    About 125 bytes for a record beyond its key and value, and the log.
 // Threads   Readers run at the same time; a writer runs alone.
@@ -14,11 +14,12 @@
 #include <cstddef>
 #include <memory>
 
+#include "semel/core/api.h"
 #include "semel/store/ordered_store.h"
 
 namespace semel {
 
-class MemoryStore final : public OrderedStore {
+class SEMEL_API MemoryStore final : public OrderedStore {
  public:
   static constexpr std::size_t kLogKeys = std::size_t{1} << 16;
 
@@ -40,8 +41,8 @@ class MemoryStore final : public OrderedStore {
   Result<std::optional<Bytes>> load_checkpoint() const override;
 
  private:
-  class Body;
-  class BatchCursor;
+  class SEMEL_LOCAL Body;
+  class SEMEL_LOCAL BatchCursor;
   std::unique_ptr<Body> body_;
 };
 

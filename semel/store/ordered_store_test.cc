@@ -9,10 +9,10 @@
 #include <set>
 #include <thread>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
+#include "semel/store/internal/responsible_store.h"
 #include "semel/store/memory_store.h"
 #include "semel/store/range_set.h"
-#include "semel/store/responsible_store.h"
 #include "semel/store/rocksdb_store.h"
 #include "tests/cli/temporary_directory.h"
 #include "tests/support/crashing_store.h"
@@ -20,6 +20,9 @@
 #include "tests/support/store_driver.h"
 
 namespace semel {
+
+using namespace store_internal;
+
 namespace {
 
 const Appender kAppender;
@@ -225,7 +228,7 @@ TYPED_TEST(OrderedStoreContract, AMergeIsToldAtOnceAndAfterReopening) {
   EXPECT_EQ(later.keys(), (std::set<std::string>{"a"}));
 }
 
-// Who merges at once refuses the write; who merges later cannot read the record.
+// A store that merges at once refuses the write. One that merges later cannot read the record.
 TYPED_TEST(OrderedStoreContract, ADamagedMergeIsCorruptWhereItIsMadeAndHarmsNoOtherRecord) {
   OrderedStore& store = this->store();
   put(store, "b", "1");
@@ -333,7 +336,7 @@ TYPED_TEST(OrderedStoreContract, ACursorSeesNoHalfWriteWhileOthersWrite) {
   reader.join();
 }
 
-// What is not told since a position has not changed since; the store closes and opens in between.
+// Records that are not told have not changed since the position. The store is reopened in between.
 TYPED_TEST(OrderedStoreContract, ChangesSinceAPositionAreToldAfterReopening) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     Random random(seed);

@@ -5,7 +5,7 @@
 namespace semel {
 namespace {
 
-// True if the range ends before the key, so that not even a range from the key on touches it.
+// Returns true if the range ends before the key and does not touch a range that begins there.
 bool ends_before(const KeyRange& range, std::string_view key) {
   return range.end && *range.end < key;
 }

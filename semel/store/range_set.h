@@ -1,18 +1,19 @@
-// RangeSet: a set of keys that is made of few ranges.
+// RangeSet: a set of keys that consists of few ranges.
 //
-// Contract  Equal sets are equal objects, whatever way led there: ranges() are disjoint, ascending,
-//           not empty, and no two of them touch.
+// Contract  Equal sets are equal objects, whatever their history: ranges() are disjoint, ascending,
+//           not empty, and do not touch.
 // Cost      contains, covers, at_or_after: O(log ranges). add, remove: O(ranges).
 #pragma once
 
 #include <string_view>
 #include <vector>
 
+#include "semel/core/api.h"
 #include "semel/store/key_range.h"
 
 namespace semel {
 
-class RangeSet {
+class SEMEL_API RangeSet {
  public:
   RangeSet() = default;  // no key
   static RangeSet all() { return RangeSet(KeyRange::all()); }
@@ -25,7 +26,7 @@ class RangeSet {
   bool empty() const { return ranges_.empty(); }
   bool contains(std::string_view key) const;
   bool covers(const KeyRange& range) const;
-  // The range that the key is in, or the next one.
+  // Returns the range that holds the key, or the next one.
   const KeyRange* at_or_after(std::string_view key) const;
   const std::vector<KeyRange>& ranges() const { return ranges_; }
 
@@ -35,7 +36,7 @@ class RangeSet {
   std::vector<KeyRange> ranges_;
 };
 
-// The keys that are in one of the two alone.
-RangeSet difference(const RangeSet& a, const RangeSet& b);
+// Returns the keys that only one of the two has.
+SEMEL_API RangeSet difference(const RangeSet& a, const RangeSet& b);
 
 }  // namespace semel

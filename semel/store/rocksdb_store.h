@@ -1,40 +1,48 @@
 // RocksStore: one column family of a RocksDB directory as an OrderedStore.
 //
-// Contract  As in ordered_store.h. A directory is opened with the options that its OPTIONS file
-//           names, and the file stays as it is, so that its owner finds it as it was. RocksDB's own
-//           log is not written. A new OPTIONS file is made for a new directory, a new column family
-//           or a merger that is new. raw().SetOptions() lasts until the store is closed.
-// Places    No file outside of the directory is changed, whatever OPTIONS say: a copy has those of
-//           its original. Settings::wal_dir and db_paths are the exceptions.
-// Modes     read_write: for one process at a time. read_only: the state at opening, even of a
-//           directory in use, as long as its owner does not delete files. secondary: follows a
-//           directory in use, a step with each catch_up().
-// Changes   beyond write, update and remove_range: files taken in (by ingest() or past us), records
-//           dropped by a compaction filter or by FIFO compaction are told as the ranges of their
-//           files. Writes to raw() are told by changes_since() after the next opening, not before.
-// Position  position() flushes, and holds up writers meanwhile: it is for checkpoints.
-//           changes_since() tells single keys as far as the write-ahead log goes back, of which
-//           `log_archive_bytes` are kept; beyond, the ranges of files that came or went. It answers
-//           Errc::gap for another database or column family, or an older state of this one.
-// Merges    A column family that was once opened with a merger is opened with one of that name.
-//           Merges are made by whoever reads, and by RocksDB when it flushes, compacts or opens;
-//           damage comes to light then, as Errc::corrupt. Once RocksDB has met it, the store takes
-//           no more writes, and the directory may open in read_only alone.
-// Damage    A directory that is damaged is an error, at opening or when the damaged records are
-//           read. RocksDB would open many of them with a part of the records (rocksdb_damage.h).
-//           One limit is left: if a process was killed, records at the end of its log that were cut
-//           off later are not missed.
-// Cost      A write through us costs what it costs RocksDB, and a shared lock.
-// Threads   As in ordered_store.h. Changes past us are told by threads of RocksDB.
-// Format    docs/formats/rocksdb_position_v1.md; the checkpoint is the file SEMEL-INDEX. Writers
-//           leave docs/formats/rocksdb_seal_v1.md in the directory.
-// Error     at opening: Errc::io if it is damaged; Errc::busy if another process has the directory
-//           open; Errc::invalid if it is no database, or has no such column family;
-//           Errc::outside if its log or tables are outside of the directory, and that was not said
-//           or cannot be so; Errc::unsupported if keys are in another order than that of their bytes,
-//           if records wait for a merge operator that is neither RocksDB's own nor of the merger's
-//           name, if a transaction is prepared (read_write), or if values are those of DBWithTTL.
-//           when reading: Errc::unsupported for a record with wide columns.
+//   auto store = RocksStore::open("/data/records", {.create = true});
+//   auto value = (*store)->get("key");
+//
+// Contract  As in ordered_store.h. A directory is opened with the options of its OPTIONS file. The
+//           file is not changed, so that the owner finds it as it was. RocksDB's own log is not
+//           written. A new OPTIONS file is made for a new directory, a new column family or a new
+//           merger. raw().SetOptions() lasts until the store is closed.
+//           Places: no file outside of the directory is changed, whatever OPTIONS say, because a
+//           copy has those of its original. Settings::wal_dir and db_paths are the exceptions.
+//           Modes: read_write is for one process at a time. read_only shows the state at opening,
+//           even of a directory in use, as long as its owner does not delete files. secondary
+//           follows a directory in use, a step with each catch_up().
+//           Changes: files that are taken in (by ingest() or without us), and records dropped by a
+//           compaction filter or by FIFO compaction, are reported as the ranges of their files.
+//           Writes to raw() are reported by changes_since() after the next opening, not before.
+//           Positions: position() flushes, and delays writers meanwhile. It is for checkpoints.
+//           changes_since() reports single keys as far as the write-ahead log goes back, of which
+//           `log_archive_bytes` are kept. Before that it reports the ranges of files that came or
+//           went. It answers Errc::gap for another database or column family, or for an older state
+//           of this one.
+// Merge     A column family that was once opened with a merger is opened with one of that name.
+//           Readers make the merges, and RocksDB when it flushes, compacts or opens. Damage shows
+//           then, as Errc::corrupt. After RocksDB has met it, the store takes no more writes, and
+//           the directory may open only in read_only.
+// Damage    A damaged directory is an error, at opening or when the damaged records are read.
+//           RocksDB would open many of them with part of the records (rocksdb_damage.h). One limit:
+//           if a process was killed, records at the end of its log that were cut off later are not
+//           missed.
+// Cost      A write costs what it costs RocksDB, and a shared lock.
+// Threads   As in ordered_store.h. Threads of RocksDB report changes that did not come through us.
+// Format    docs/formats/rocksdb_position_v1.md. The checkpoint is the file SEMEL-INDEX. A writer
+//           leaves docs/formats/rocksdb_seal_v1.md in the directory.
+// Error     Errors have the words of RocksDB, which may name a file, and what to do about it.
+//           At opening:
+//           io           the directory is damaged, or RocksDB failed
+//           busy         another process has the directory open
+//           invalid      it is no database, or has no such column family
+//           outside      its log or tables are outside of the directory, and Settings do not allow
+//                        that, or it cannot be
+//           unsupported  keys are not in the order of their bytes; records wait for a merge
+//                        operator that is neither RocksDB's own nor of the merger's name; a
+//                        transaction is prepared (read_write); values are those of DBWithTTL
+//           When reading: Errc::unsupported for a record with wide columns.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +50,7 @@
 #include <string>
 #include <vector>
 
+#include "semel/core/api.h"
 #include "semel/store/ordered_store.h"
 
 namespace rocksdb {
@@ -50,34 +59,33 @@ class DB;
 
 namespace semel {
 
-class RocksStore final : public OrderedStore {
+class SEMEL_API RocksStore final : public OrderedStore {
  public:
   enum class Mode : std::uint8_t { read_write, read_only, secondary };
   struct Path {
     std::string path;
-    std::uint64_t target_bytes = UINT64_MAX;  // how much of the tables it is to take
+    std::uint64_t target_bytes = UINT64_MAX;  // how many bytes of tables it takes
   };
   struct Settings {
     Mode mode = Mode::read_write;
-    bool create = false;  // the directory or the column family, if there is none; read_write only
-    bool sync = false;    // every write is on disk when it returns; otherwise a loss of power (not
-                          // of the process) may cost the last ones
+    // Creates the directory or the column family if there is none. Only in read_write.
+    bool create = false;
+    // Every write is on disk when it returns. Otherwise a power failure may cost the last writes; a
+    // crash of the process costs none.
+    bool sync = false;
     std::string column_family = "default";
     std::optional<std::uint64_t> write_buffer_bytes = {};  // nullopt: as the directory has it
     std::uint64_t log_archive_bytes = std::uint64_t{64} << 20;
     const Merger* merger = nullptr;  // outlives the store; its name has letters, digits and dots
-    // Places outside of the directory, which are used only if they are given here. They are locked
+    // Places outside of the directory are used only if they are given here. They are locked
     // meanwhile.
     std::optional<std::string> wal_dir = {};  // of the log; may be the directory itself
     std::vector<Path> db_paths = {};          // of the tables, as the owner gives them to RocksDB
   };
 
-  // `why`, if given, takes in case of an error RocksDB's own words, or which file is damaged and
-  // what to do.
   static Result<std::unique_ptr<RocksStore>> open(const std::string& directory,
-                                                  const Settings& settings,
-                                                  std::string* why = nullptr);
-  // Errc::invalid if there is no database.
+                                                  const Settings& settings);
+  // Returns the names of the column families. Errc::invalid if there is no database.
   static Result<std::vector<std::string>> column_families(const std::string& directory);
   // Returns the name of the merge operator that the OPTIONS file has for a column family; empty if
   // it has none.
@@ -98,25 +106,24 @@ class RocksStore final : public OrderedStore {
   Result<void> save_checkpoint(ByteView bytes) override;
   Result<std::optional<Bytes>> load_checkpoint() const override;
 
-  // Closes the directory, with all that was written on disk and nothing in the log. The destructor
-  // does the same, and keeps errors to itself. REQUIRES: no other call comes after it.
+  // Closes the directory. Everything written is on disk then, and nothing is in the log. The
+  // destructor does the same and ignores errors. REQUIRES: no other call comes after it.
   Result<void> close();
-  // What RocksDB said of the last error, which may name the file, and what to do; empty before the
-  // first.
-  std::string problem() const;
-  // Takes in table files that SstFileWriter wrote. They are copied.
+  // Returns the last error of RocksDB, if there was one.
+  Result<void> health() const;
+  // Copies table files that SstFileWriter wrote into the store.
   Result<void> ingest(const std::vector<std::string>& files);
-  // Secondary only: brings this up to what its owner has written.
+  // Follows what the owner has written since. Secondary only.
   Result<void> catch_up();
-  // True if RocksDB has flushed or compacted since the last checkpoint, or since the opening: from
-  // now on an old checkpoint costs more to follow, and a new one costs little.
+  // Returns true if RocksDB has flushed or compacted since the last checkpoint, or since the
+  // opening. From then on an old checkpoint costs more to follow, and a new one costs little.
   bool flushed_since_checkpoint() const;
 
   rocksdb::DB& raw() const;
 
  private:
-  struct Body;
-  class IteratorCursor;
+  struct SEMEL_LOCAL Body;
+  class SEMEL_LOCAL IteratorCursor;
   explicit RocksStore(std::unique_ptr<Body> body);
   std::unique_ptr<Body> body_;
 };

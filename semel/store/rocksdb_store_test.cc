@@ -16,7 +16,7 @@
 #include <mutex>
 #include <set>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/store/internal/rocksdb_options.h"
 #include "semel/store/internal/rocksdb_places.h"
 #include "semel/store/internal/rocksdb_position.h"
@@ -37,6 +37,9 @@ extern "C" const char* __lsan_default_suppressions() {
 // NOLINTEND(bugprone-reserved-identifier)
 
 namespace semel {
+
+using namespace store_internal;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -67,9 +70,8 @@ class RocksStoreTest : public ::testing::Test {
   std::string path() const { return (directory_.path() / "db").string(); }
 
   std::unique_ptr<RocksStore> open(RocksStore::Settings settings = {.create = true}) const {
-    std::string why;
-    auto store = RocksStore::open(path(), settings, &why);
-    EXPECT_TRUE(store) << why;
+    auto store = RocksStore::open(path(), settings);
+    EXPECT_TRUE(store) << store.error().message();
     return store ? *std::move(store) : nullptr;
   }
   Errc refusal(const RocksStore::Settings& settings) const {
@@ -92,7 +94,7 @@ class RocksStoreTest : public ::testing::Test {
     EXPECT_TRUE(writer.Finish().ok());
     return file;
   }
-  // What a run of ours would have left: a hundred records, and a position.
+  // Writes the state that a run of ours would leave: a hundred records, and a position.
   Bytes left_behind(int records = 100) const {
     const auto store = open();
     for (int n = 0; n < records; ++n) put(*store, key(n), "before");
@@ -141,10 +143,10 @@ TEST_F(RocksStoreTest, CreatesADatabaseOnlyIfAsked) {
 TEST_F(RocksStoreTest, ADamagedDatabaseIsAnErrorWithTheReason) {
   left_behind();
   directory_.write("db/CURRENT", "MANIFEST-999999\n");
-  std::string why;
-  const auto store = RocksStore::open(path(), {}, &why);
+  const auto store = RocksStore::open(path(), {});
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().code, Errc::io);
+  const std::string why = store.error().message();
   EXPECT_NE(why.find("MANIFEST-999999"), std::string::npos) << why;
 }
 
@@ -345,8 +347,10 @@ TEST_F(RocksStoreTest, ARecordWithWideColumnsIsAnErrorThatNamesIt) {
   const auto store = open({});
   put(*store, "plain", "1");
   EXPECT_EQ(**store->get("plain"), "1");
-  EXPECT_EQ(store->get("wide").error().code, Errc::unsupported);
-  EXPECT_NE(store->problem().find("'wide'"), std::string::npos) << store->problem();
+  const Error error = store->get("wide").error();
+  EXPECT_EQ(error.code, Errc::unsupported);
+  EXPECT_NE(error.message().find("'wide'"), std::string::npos) << error.message();
+  EXPECT_EQ(store->health().error().message(), error.message());
   const auto cursor = *store->cursor();
   cursor->seek("plain");
   ASSERT_TRUE(cursor->valid());
@@ -494,8 +498,7 @@ TEST_F(RocksStoreTest, WhatIsSyncedIsOnDisk) {
   EXPECT_EQ(killed(), (Model{{"a", "1"}}));
 }
 
-// What RocksDB does not do by itself any more, because the options that would make it do so are not
-// passed on.
+// RocksDB does not do these by itself any more, because their options are not passed on.
 TEST_F(RocksStoreTest, NoFileOutsideOfTheDirectoryIsChanged) {
   const std::string victim = directory_.write("beside/000001.sst", "of another database");
   const auto store = open();
@@ -686,7 +689,7 @@ TEST_F(RocksStoreTest, TellsWhatARestoredCopyChanged) {
   }
 }
 
-// The same with a column family whose files did not change meanwhile, so that they tell nothing.
+// The files of this column family did not change meanwhile, so they tell nothing.
 TEST_F(RocksStoreTest, TellsWritesToARestoredCopyThatReuseSequenceNumbers) {
   const std::string copy = (directory_.path() / "copy").string();
   { left_behind(); }

@@ -1,24 +1,30 @@
 #include "semel/sync/replica.h"
 
+#include <mutex>
 #include <utility>
 #include <vector>
 
-#include "semel/core/arithmetic.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/hash/keyed_digest.h"
-#include "semel/sync/initiator.h"
+#include "semel/store/internal/responsible_store.h"
 #include "semel/sync/internal/frame.h"
 
 namespace semel {
+
+using namespace store_internal;
+using namespace sync_internal;
+
 namespace {
 
-constexpr Error kNeedsJoin{Errc::invalid, "replica: only join and newest lose no write"};
-constexpr Error kStillAnswers{Errc::invalid, "replica: it answers for keys of the range"};
-constexpr Error kNobodyAnswers{Errc::invalid, "replica: the other does not answer for the range"};
-constexpr Error kNotStored{Errc::corrupt, "replica: the other end does not say that it stored"};
-constexpr Error kTooLarge{Errc::limit, "replica: a record is larger than a frame may be"};
+const Error kNeedsJoin{Errc::invalid, "replica: only join and newest lose no write"};
+const Error kStillAnswers{Errc::invalid, "replica: it answers for keys of the range"};
+const Error kNobodyAnswers{Errc::invalid, "replica: the other does not answer for the range"};
+const Error kNotStored{Errc::corrupt, "replica: the other end does not say that it stored"};
+const Error kStopped{Errc::io, "replica: the peer has stopped"};
+const Error kTooLarge{Errc::limit, "replica: a record is larger than a frame may be"};
 
 bool loses_nothing(const Resolver& resolver) {
-  return resolver.rule == Rule::join || resolver.rule == Rule::newest;
+  return resolver.rule == SyncRule::join || resolver.rule == SyncRule::newest;
 }
 
 bool meets(const RangeSet& set, const KeyRange& range) {
@@ -36,134 +42,154 @@ Responder::Terms terms_of(const Replica::Settings& settings) {
 
 }  // namespace
 
+struct Replica::Body {
+  Body(OrderedStore& all, std::unique_ptr<IndexedStore> indexed, Settings chosen)
+      : store(all),
+        clients(store, chosen.responsibility),
+        index(std::move(indexed)),
+        settings(std::move(chosen)),
+        responder(*index, terms_of(settings)) {}
+
+  Result<SyncReport> sync_set(SyncPeer& destination, const KeyRange& range,
+                              const Resolver& resolver);
+  Result<void> hand_over(SyncPeer& destination, const KeyRange& range, const Resolver& resolver);
+  Result<std::optional<std::string>> middle_of(const KeyRange& range);
+  Result<void> send_all(SyncPeer& destination, const KeyRange& range, SyncRule rule);
+  Result<void> send(SyncPeer& destination, const KeyRange& range, frame::Manner manner,
+                    const Bytes& records);
+  std::uint64_t next_seed();
+
+  OrderedStore& store;       // all records
+  ResponsibleStore clients;  // the records that the replica answers for
+  std::unique_ptr<IndexedStore> index;
+  Settings settings;
+  Responder responder;
+  std::mutex policy;  // held to change the responsibility, and to remove what is outside
+  std::mutex seed_mutex;
+};
+
 Result<std::unique_ptr<Replica>> Replica::open(OrderedStore& store, const Secret& secret,
                                                Settings settings) {
-  Result<std::unique_ptr<IndexedStore>> index = IndexedStore::open(store, secret, settings.index);
-  if (!index) return index.error();
-  return std::unique_ptr<Replica>(new Replica(store, *std::move(index), std::move(settings)));
+  std::unique_ptr<IndexedStore> index =
+      SEMEL_TRY(IndexedStore::open(store, secret, settings.index));
+  auto body = std::make_unique<Body>(store, std::move(index), std::move(settings));
+  return std::unique_ptr<Replica>(new Replica(std::move(body)));
 }
 
-Replica::Replica(OrderedStore& store, std::unique_ptr<IndexedStore> index, Settings settings)
-    : store_(store),
-      clients_(store, settings.responsibility),
-      index_(std::move(index)),
-      settings_(std::move(settings)),
-      responder_(*index_, terms_of(settings_)) {}
+Replica::Replica(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+Replica::~Replica() = default;
+
+RangeSet Replica::responsibility() const { return body_->clients.responsibility(); }
+Responder& Replica::responder() { return body_->responder; }
+IndexedStore& Replica::index() { return *body_->index; }
 
 Result<std::optional<std::string>> Replica::get(std::string_view key) const {
-  return clients_.get(key);
+  return body_->clients.get(key);
 }
 
-Result<void> Replica::write(std::span<const Write> writes) { return clients_.write(writes); }
+Result<void> Replica::write(std::span<const Write> writes) { return body_->clients.write(writes); }
 
 Result<void> Replica::update(std::span<const std::string_view> keys,
                              const OrderedStore::Become& become) {
-  return clients_.update(keys, become);
+  return body_->clients.update(keys, become);
 }
 
 void Replica::set_responsibility(RangeSet responsibility) {
-  const std::lock_guard lock(policy_);
-  clients_.set_responsibility(std::move(responsibility));
+  const std::lock_guard lock(body_->policy);
+  body_->clients.set_responsibility(std::move(responsibility));
 }
 
 void Replica::take_over(const KeyRange& range) {
-  const std::lock_guard lock(policy_);
-  RangeSet responsibility = clients_.responsibility();
+  const std::lock_guard lock(body_->policy);
+  RangeSet responsibility = body_->clients.responsibility();
   responsibility.add(range);
-  clients_.set_responsibility(std::move(responsibility));
+  body_->clients.set_responsibility(std::move(responsibility));
 }
 
 void Replica::give_up(const KeyRange& range) {
-  const std::lock_guard lock(policy_);
-  RangeSet responsibility = clients_.responsibility();
+  const std::lock_guard lock(body_->policy);
+  RangeSet responsibility = body_->clients.responsibility();
   responsibility.remove(range);
-  clients_.set_responsibility(std::move(responsibility));
+  body_->clients.set_responsibility(std::move(responsibility));
 }
 
-Result<SyncReport> Replica::copy_set(Peer& destination, const KeyRange& range) {
+Result<SyncReport> Replica::copy_set(SyncPeer& destination, const KeyRange& range) {
   Resolver resolver;
-  resolver.rule = Rule::destination;
+  resolver.rule = SyncRule::destination;
   return sync_set(destination, range, resolver);
 }
 
-Result<SyncReport> Replica::sync_set(Peer& destination, const KeyRange& range,
+Result<SyncReport> Replica::sync_set(SyncPeer& destination, const KeyRange& range,
                                      const Resolver& resolver) {
-  SyncSettings settings;
-  settings.range = range;
-  settings.resolver = resolver;
-  settings.resolver.join = settings_.resolver.join;
-  settings.resolver.time_of = settings_.resolver.time_of;
-  settings.link = settings_.link;
-  settings.limits = settings_.limits;
-  settings.seed = next_seed();
-  Initiator sync(*index_, std::move(settings));
-  while (!sync.done() && !sync.failed()) {
-    // A frame stays where it is until the last one of its round trip is answered.
-    for (const ByteView frame : sync.outstanding()) {
-      const Result<Bytes> answer = destination.ask(frame);
-      if (!answer) return answer.error();
-      const Result<void> received = sync.receive(*answer);
-      if (!received) return received.error();
-    }
-  }
-  if (sync.failed()) return sync.error();
-  return sync.report();
+  return body_->sync_set(destination, range, resolver);
 }
 
-Result<void> Replica::hand_over(Peer& destination, const KeyRange& range,
+Result<SyncReport> Replica::Body::sync_set(SyncPeer& destination, const KeyRange& range,
+                                           const Resolver& resolver) {
+  SyncSettings how;
+  how.range = range;
+  how.resolver = resolver;
+  how.resolver.join = settings.resolver.join;
+  how.resolver.time_of = settings.resolver.time_of;
+  how.link = settings.link;
+  how.limits = settings.limits;
+  how.seed = next_seed();
+  Result<SyncReport> report = sync(*index, destination, how);
+  if (report && report->stopped) return kStopped;
+  return report;
+}
+
+Result<void> Replica::hand_over(SyncPeer& destination, const KeyRange& range,
                                 const Resolver& resolver) {
   if (!loses_nothing(resolver)) return kNeedsJoin;
   if (meets(responsibility(), range)) return kStillAnswers;
-  return hand_over_part(destination, range, resolver);
+  return body_->hand_over(destination, range, resolver);
 }
 
-Result<void> Replica::hand_over_part(Peer& destination, const KeyRange& range,
-                                     const Resolver& resolver) {
-  const Result<SyncReport> synced = sync_set(destination, range, resolver);
-  if (!synced) return synced.error();
-  if (synced->proved) return {};
+Result<void> Replica::Body::hand_over(SyncPeer& destination, const KeyRange& range,
+                                      const Resolver& resolver) {
+  const SyncReport synced = SEMEL_TRY(sync_set(destination, range, resolver));
+  if (synced.proved) return {};
   // The other end is written to. In a part there are fewer writes, and a sync of it is shorter.
-  const Result<std::optional<std::string>> middle = middle_of(range);
-  if (!middle) return middle.error();
-  if (!*middle) return send_all(destination, range, resolver.rule);
-  const Result<void> lower = hand_over_part(destination, {range.first, **middle}, resolver);
-  if (!lower) return lower;
-  return hand_over_part(destination, {**middle, range.end}, resolver);
+  const std::optional<std::string> middle = SEMEL_TRY(middle_of(range));
+  if (!middle) return send_all(destination, range, resolver.rule);
+  SEMEL_TRY(hand_over(destination, {range.first, *middle}, resolver));
+  return hand_over(destination, {*middle, range.end}, resolver);
 }
 
 // The key that halves the containers of the range; nullopt if there is but one.
-Result<std::optional<std::string>> Replica::middle_of(const KeyRange& range) {
-  const Result<IndexedStore::View> view = index_->view();
-  if (!view) return view.error();
-  const std::vector<NyeTrie::Container> containers = view->trie().containers(range);
+Result<std::optional<std::string>> Replica::Body::middle_of(const KeyRange& range) {
+  const IndexedStore::View view = SEMEL_TRY(index->view());
+  const std::vector<NyeTrie::Container> containers = view.trie().containers(range);
   if (containers.size() < 2) return std::optional<std::string>();
   return std::optional(containers[containers.size() / 2].path.range().first);
 }
 
-Result<void> Replica::send_all(Peer& destination, const KeyRange& range, Rule rule) {
-  const auto key =
-      static_cast<std::uint32_t>(DigestKey(index_->secret(), KeyPurpose::entry).id().seed);
-  const auto manner = rule == Rule::join ? frame::Manner::join : frame::Manner::newest;
-  const auto send = [&](const Bytes& records) -> Result<void> {
-    Bytes body;
-    Writer(body).u8(static_cast<std::uint8_t>(manner));
-    Writer(body).bytes(records);
-    const frame::Header header{frame::Kind::question, static_cast<std::uint32_t>(next_seed()), key};
-    frame::Builder question(header);
-    frame::encode(frame::Scope{range, 0}, question.body());
-    frame::encode_part(frame::Topic::store, body, question.body());
-    const Bytes sealed = std::move(question).seal();
-    if (sealed.size() > settings_.limits.frame_bytes) return kTooLarge;
-    const Result<Bytes> answer = destination.ask(sealed);
-    if (!answer) return answer.error();
-    const Result<frame::Opened> opened = frame::open(*answer);
-    if (!opened) return opened.error();
-    const bool stored = opened->header.kind == frame::Kind::answer &&
-                        opened->header.number == header.number && opened->header.key == key;
-    return stored ? Result<void>() : kNotStored;
-  };
-  const Result<std::unique_ptr<Cursor>> cursor = store_.cursor();
-  if (!cursor) return cursor.error();
+// Sends records to be stored, and waits until they are.
+Result<void> Replica::Body::send(SyncPeer& destination, const KeyRange& range, frame::Manner manner,
+                                 const Bytes& records) {
+  Bytes body;
+  Writer(body).u8(static_cast<std::uint8_t>(manner));
+  Writer(body).bytes(records);
+  const frame::Header header{frame::Kind::question, static_cast<std::uint32_t>(next_seed()),
+                             frame::key_name(index->secret())};
+  frame::Builder question(header);
+  frame::encode(frame::Scope{range, 0}, question.body());
+  frame::encode_part(frame::Topic::store, body, question.body());
+  const Bytes sealed = std::move(question).seal();
+  if (sealed.size() > settings.limits.frame_bytes) return kTooLarge;
+  SEMEL_TRY(destination.send(sealed));
+  const std::optional<Bytes> answer = SEMEL_TRY(destination.receive());
+  if (!answer) return kStopped;
+  const frame::Opened opened = SEMEL_TRY(frame::open(*answer));
+  const bool stored = opened.header.kind == frame::Kind::answer &&
+                      opened.header.number == header.number && opened.header.key == header.key;
+  return stored ? Result<void>() : kNotStored;
+}
+
+Result<void> Replica::Body::send_all(SyncPeer& destination, const KeyRange& range, SyncRule rule) {
+  const auto manner = rule == SyncRule::join ? frame::Manner::join : frame::Manner::newest;
+  const std::unique_ptr<Cursor> cursor = SEMEL_TRY(store.cursor());
   // Beside the records: the bounds of the range, and some bytes of the frame.
   const std::size_t others = range.first.size() + (range.end ? range.end->size() : 0) + 128;
   Bytes records;
@@ -172,46 +198,43 @@ Result<void> Replica::send_all(Peer& destination, const KeyRange& range, Rule ru
     if (!writer) return {};
     writer->finish();
     writer.reset();
-    return send(std::exchange(records, {}));
+    return send(destination, range, manner, std::exchange(records, {}));
   };
-  Cursor& at = **cursor;
+  Cursor& at = *cursor;
   for (at.seek(range.first); at.valid() && range.contains(at.key()); at.next()) {
     const std::size_t more = at.key().size() + at.value().size() + others;
-    if (writer && writer->size() + more > settings_.limits.frame_bytes) {
-      const Result<void> sent = flush();
-      if (!sent) return sent;
+    if (writer && writer->size() + more > settings.limits.frame_bytes) {
+      SEMEL_TRY(flush());
     }
     if (!writer) writer.emplace(records);
     writer->add(at.key(), at.value());
   }
-  if (const Result<void> status = at.status(); !status) return status;
+  SEMEL_TRY(at.status());
   return flush();
 }
 
 Result<void> Replica::remove_set(const KeyRange& range) {
-  const std::lock_guard lock(policy_);
-  if (meets(clients_.responsibility(), range)) return kStillAnswers;
-  return store_.remove_range(range);
+  const std::lock_guard lock(body_->policy);
+  if (meets(body_->clients.responsibility(), range)) return kStillAnswers;
+  return body_->store.remove_range(range);
 }
 
-std::uint64_t Replica::next_seed() {
-  const std::lock_guard lock(seed_mutex_);
-  return mix(settings_.seed++);
+std::uint64_t Replica::Body::next_seed() {
+  const std::lock_guard lock(seed_mutex);
+  return mix(settings.seed++);
 }
 
-Result<void> migrate(Replica& source, Replica& destination, Peer& to_destination,
+Result<void> migrate(Replica& source, Replica& destination, SyncPeer& to_destination,
                      const KeyRange& range, const Resolver& resolver) {
   if (!loses_nothing(resolver)) return kNeedsJoin;
-  const Result<SyncReport> copied = source.copy_set(to_destination, range);
-  if (!copied) return copied.error();
+  SEMEL_TRY(source.copy_set(to_destination, range));
   destination.take_over(range);
   source.give_up(range);
-  const Result<void> handed = source.hand_over(to_destination, range, resolver);
-  if (!handed) return handed;
+  SEMEL_TRY(source.hand_over(to_destination, range, resolver));
   return source.remove_set(range);
 }
 
-Result<SyncReport> replicate(Replica& source, Replica& destination, Peer& to_destination,
+Result<SyncReport> replicate(Replica& source, Replica& destination, SyncPeer& to_destination,
                              const KeyRange& range, const Resolver& resolver) {
   if (!loses_nothing(resolver)) return kNeedsJoin;
   const Result<SyncReport> copied = source.copy_set(to_destination, range);
@@ -220,8 +243,8 @@ Result<SyncReport> replicate(Replica& source, Replica& destination, Peer& to_des
   return source.sync_set(to_destination, range, resolver);
 }
 
-Result<void> scale_down(Replica& leaving, Replica& staying, Peer& to_staying, const KeyRange& range,
-                        const Resolver& resolver) {
+Result<void> scale_down(Replica& leaving, Replica& staying, SyncPeer& to_staying,
+                        const KeyRange& range, const Resolver& resolver) {
   if (!loses_nothing(resolver)) return kNeedsJoin;
   if (!staying.responsibility().covers(range)) return kNobodyAnswers;
   leaving.give_up(range);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <map>
 #include <set>
@@ -14,19 +15,22 @@
 #include <utility>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/store/memory_store.h"
 #include "semel/sync/internal/frame.h"
 #include "tests/support/index.h"
 
 namespace semel {
+
+using namespace sync_internal;
+
 namespace {
 
 const KeyRange kLower{"a", "m"};
 const KeyRange kUpper{"m", std::nullopt};
 
-// A value is a set of marks, one bit each; the join is the union. So every write is seen on its own:
-// no later one hides that it was lost.
+// A value is a set of marks, one bit each; the join is the union. So every write is seen on its
+// own: no later one hides that it was lost.
 constexpr std::size_t kMarks = 256;
 
 std::string with_mark(std::optional<std::string_view> now, std::size_t mark) {
@@ -107,7 +111,7 @@ void expect_holds(Side& side, const Acknowledged& writes) {
   }
 }
 
-// What a client of a range does that moves: ask the old place, then the new one.
+// Writes as a client of a moving range does: it asks the old place, then the new one.
 bool write_somewhere(Side& source, Side& destination, const std::string& key, std::size_t mark) {
   const Result<void> there = source.add(key, mark);
   if (there) return true;
@@ -116,14 +120,15 @@ bool write_somewhere(Side& source, Side& destination, const std::string& key, st
   return here.has_value();
 }
 
-// Does something before each question is passed on.
-class MeddlingPeer final : public Peer {
+// Does something before each question is answered.
+class MeddlingPeer final : public SyncPeer {
  public:
   MeddlingPeer(Replica& replica, std::function<void(int question)> meddle)
       : local_(replica.responder()), meddle_(std::move(meddle)) {}
-  Result<Bytes> ask(ByteView frame) override {
+  Result<void> send(ByteView frame) override { return local_.send(frame); }
+  Result<std::optional<Bytes>> receive() override {
     meddle_(questions_++);
-    return local_.ask(frame);
+    return local_.receive();
   }
 
  private:
@@ -133,12 +138,13 @@ class MeddlingPeer final : public Peer {
 };
 
 // Fails from a certain question on.
-class BrokenPeer final : public Peer {
+class BrokenPeer final : public SyncPeer {
  public:
   BrokenPeer(Replica& replica, int good) : local_(replica.responder()), good_(good) {}
-  Result<Bytes> ask(ByteView frame) override {
+  Result<void> send(ByteView frame) override { return local_.send(frame); }
+  Result<std::optional<Bytes>> receive() override {
     if (good_-- <= 0) return Error{Errc::io, "the line is down"};
-    return local_.ask(frame);
+    return local_.receive();
   }
   bool broken() const { return good_ < 0; }
 
@@ -225,9 +231,10 @@ TEST(Replica, SyncMakesBothEndsAgreeOnTheRangeAlone) {
 }
 
 TEST(Replica, ReportsAPeerThatFailsOrTalksNonsense) {
-  class Mumbling final : public Peer {
+  class Mumbling final : public SyncPeer {
    public:
-    Result<Bytes> ask(ByteView /*frame*/) override { return Bytes(40, 1); }
+    Result<void> send(ByteView /*frame*/) override { return {}; }
+    Result<std::optional<Bytes>> receive() override { return std::optional(Bytes(40, 1)); }
   };
   Side a{RangeSet::all()};
   Side b{RangeSet::all(), 2};
@@ -261,7 +268,7 @@ TEST(Migration, RefusesResolversThatLoseWrites) {
   Side destination{RangeSet(), 2};
   ASSERT_TRUE(source.add("n1", 0));
   LocalPeer peer(destination->responder());
-  for (const Rule rule : {Rule::source, Rule::destination, Rule::callback}) {
+  for (const SyncRule rule : {SyncRule::source, SyncRule::destination, SyncRule::callback}) {
     Resolver resolver;
     resolver.rule = rule;
     EXPECT_EQ(migrate(*source, *destination, peer, kUpper, resolver).error().code, Errc::invalid);
@@ -325,16 +332,22 @@ TEST(Migration, EndsHoweverFastTheDestinationIsWrittenTo) {
 
 // Answers what a sync asks from another replica, which has all that the source has, and besides it
 // changes all the time: nothing is proved, and nothing of the source's is found missing.
-class Decoy final : public Peer {
+class Decoy final : public SyncPeer {
  public:
   Decoy(Replica& destination, Side& decoy) : destination_(destination), decoy_(decoy) {}
-  Result<Bytes> ask(ByteView question) override {
+  Result<void> send(ByteView question) override {
+    questions_.emplace_back(question.begin(), question.end());
+    return {};
+  }
+  Result<std::optional<Bytes>> receive() override {
+    const Bytes question = std::move(questions_.front());
+    questions_.pop_front();
     for (const auto& [key, value] : decoy_.all()) {
       if (key.size() != 5) continue;
       EXPECT_TRUE(decoy_.add(key + "x", mark_ % kMarks));
     }
     ++mark_;
-    return (stores(question) ? destination_ : *decoy_).responder().respond(question);
+    return std::optional((stores(question) ? destination_ : *decoy_).responder().respond(question));
   }
 
  private:
@@ -346,6 +359,7 @@ class Decoy final : public Peer {
   }
   Replica& destination_;
   Side& decoy_;
+  std::deque<Bytes> questions_;
   std::size_t mark_ = 0;
 };
 

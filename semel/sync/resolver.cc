@@ -16,7 +16,7 @@ std::uint64_t Resolver::leading_time(std::string_view /*key*/, std::string_view 
 }
 
 std::string Resolver::merged(std::string_view key, std::string_view a, std::string_view b) const {
-  if (rule == Rule::join) return join(key, a, b);
+  if (rule == SyncRule::join) return join(key, a, b);
   const std::uint64_t time_a = time_of(key, a);
   const std::uint64_t time_b = time_of(key, b);
   if (time_a != time_b) return std::string(time_a > time_b ? a : b);

@@ -1,4 +1,16 @@
-// The words that both ends of a sync share, and what it reports.
+// sync(): makes two stores agree, at a cost in proportion to their difference.
+//
+//   Responder responder(*there, {});       // at the other end
+//   LocalPeer peer(responder);             // or any other SyncPeer
+//   const Result<SyncReport> report = sync(*here, peer, {.seed = 1});
+//
+// Contract  If the report says `proved`, both ends agreed on the range at the instant of their
+//           first exchange. Under join or newest they hold the same records afterwards, except for
+//           records written meanwhile, which the next sync finds. Nothing outside the range is read
+//           or written. An error or a stop leaves both ends sound, with part of the repairs done.
+// Memory    Grows with the difference of one stretch, not with the store.
+// Threads   Any number of syncs may run at once, also on one store.
+// Format    docs/formats/sync_frames_v1.md.
 #pragma once
 
 #include <cstdint>
@@ -7,56 +19,77 @@
 #include <string>
 #include <string_view>
 
+#include "semel/core/api.h"
+#include "semel/core/result.h"
+#include "semel/index/indexed_store.h"
 #include "semel/store/key_range.h"
+#include "semel/sync/peer.h"
 #include "semel/sync/plan.h"
 #include "semel/sync/resolver.h"
 
 namespace semel {
 
-enum class Purpose : std::uint8_t {
-  plan,    // estimate, predict, and stop
-  diff,    // find the keys that differ; nothing is written at either end
-  repair,  // find them and make both ends agree
+enum class SyncPurpose : std::uint8_t {
+  plan,    // only estimates and predicts
+  diff,    // finds the keys that differ, and writes at neither end
+  repair,  // finds them and makes both ends agree
 };
 
-enum class Where : std::uint8_t { initiator, responder, both };  // both: with different values
+// Which end has a key that differs.
+enum class DifferenceSide : std::uint8_t {
+  initiator,
+  responder,
+  both,  // with different values
+};
 
 struct SyncLimits {
-  std::uint32_t frame_bytes = 16U << 20;      // of one frame, either way
-  std::uint64_t stretch_records = 1'000'000;  // that differ, looked for at a time
+  std::uint32_t frame_bytes = 16U << 20;      // the largest frame, either way
+  std::uint64_t stretch_records = 1'000'000;  // differences to look for at a time
   std::uint32_t most_passes = 4;              // over one stretch, until the proof holds
 };
 
+struct SyncProgress {
+  std::uint64_t records = 0;       // the initiator's, in the range
+  std::uint64_t records_done = 0;  // in stretches that are finished
+  std::uint64_t differences = 0;   // expected in the present stretch
+  std::uint64_t found = 0;         // of these differences
+  std::uint64_t repaired = 0;      // of these differences
+  double seconds_left = 0;         // predicted for the present stretch
+  std::string resume_from;         // a sync of the range from here on does what is left
+};
+
 struct SyncSettings {
-  Purpose purpose = Purpose::repair;
+  SyncPurpose purpose = SyncPurpose::repair;
   KeyRange range = {};
   Resolver resolver = {};
-  Link link = {};
-  std::optional<Way> way = {};  // instead of the plan's choice
-  // The records that differ, at both ends together, instead of an estimate. A wrong number costs
-  // bytes and round trips, nothing else.
+  SyncLink link = {};
+  std::optional<SyncWay> way = {};  // overrides the plan
+  // Overrides the estimate of the number of records that differ, at both ends together. A wrong
+  // number only costs bytes and round trips.
   std::optional<double> assumed_difference = {};
   SyncLimits limits = {};
-  std::uint64_t seed = 0;  // picks the bits of shortened digests; another for each sync
-  // Told every key that differs, once, in no order. Diff only.
-  std::function<void(std::string_view key, Where where)> on_difference = {};
+  std::uint64_t seed = 0;  // picks the bits of short digests; use another one for each sync
+  // Called once for every key that differs, in no order. Diff only.
+  std::function<void(std::string_view key, DifferenceSide where)> on_difference = {};
+  // Called after every answer. Returns false to stop the sync.
+  std::function<bool(const SyncProgress& progress)> on_progress = {};
 };
 
 struct SyncReport {
-  Way way = Way::nothing;        // of the stretch with the largest difference
-  Prediction predicted;          // all stretches together
-  Plan plan;                     // of the stretch with the largest difference
-  std::uint64_t bytes_sent = 0;  // by the initiator, frames that were sent again not counted
+  SyncWay way = SyncWay::nothing;  // of the stretch with the largest difference
+  SyncPrediction predicted;        // all stretches together
+  SyncPlan plan;                   // of the stretch with the largest difference
+  std::uint64_t bytes_sent = 0;    // by the initiator
   std::uint64_t bytes_received = 0;
   std::uint64_t first_bytes = 0;    // of these: the first exchange, both ways
   std::uint64_t payload_bytes = 0;  // of these: keys and values of records
   std::uint32_t round_trips = 0;
   std::uint32_t passes = 0;
-  Aggregate initiator;  // as of the first exchange
-  Aggregate responder;
-  Estimate estimate;
-  // Keys that differed when the sync met them, each counted once. An answer that is lost and asked
-  // for again may let a changed key count as one of each end instead.
+  Aggregate initiator;  // at the first exchange
+  Aggregate responder;  // likewise
+  DifferenceEstimate estimate;
+  // Keys that differed when the sync met them, each counted once. If an answer is lost and asked
+  // for again, a changed key may count as one of each end.
   std::uint64_t only_initiator = 0;
   std::uint64_t only_responder = 0;
   std::uint64_t changed = 0;  // keys with different values
@@ -64,9 +97,11 @@ struct SyncReport {
   std::uint64_t written_there = 0;
   std::uint64_t removed_here = 0;
   std::uint64_t removed_there = 0;
-  // What was found explains the difference of the full digests to the last bit. False if records
-  // were written meanwhile: then what is left is as recent as that.
+  // The findings explain the difference of the full digests to the last bit. False if records were
+  // written meanwhile; then only these may be left.
   bool proved = false;
+  bool stopped = false;     // before the end, by on_progress or by the peer
+  std::string resume_from;  // a sync of the range from here on does what is left
 
   std::uint64_t overhead() const {
     return bytes_sent + bytes_received - first_bytes - payload_bytes;
@@ -74,14 +109,9 @@ struct SyncReport {
   std::uint64_t differences() const { return only_initiator + only_responder + changed; }
 };
 
-struct SyncProgress {
-  std::uint64_t records = 0;       // of the initiator, in the range
-  std::uint64_t records_done = 0;  // in stretches that are finished
-  std::uint64_t differences = 0;   // expected in the present stretch
-  std::uint64_t found = 0;         // of these
-  std::uint64_t repaired = 0;      // of these
-  double seconds_left = 0;         // predicted for the present stretch
-  std::string resume_from;         // a sync of the range from here on does what is left
-};
+// Compares this store with the one behind `peer`, and repairs them if `settings` say so.
+// REQUIRES: nothing is sent to the peer meanwhile, and no answers wait there.
+SEMEL_API Result<SyncReport> sync(IndexedStore& store, SyncPeer& peer,
+                                  const SyncSettings& settings);
 
 }  // namespace semel

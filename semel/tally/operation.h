@@ -1,26 +1,28 @@
-// Operation: one change to a counter, and the id by which its retries are known.
+// Addition: one change to a counter, with the id by which its retries are recognised.
 //
-// An id is opaque (whatever the client chose) or numbered (a client, and a number that it counts up).
-// Both are digests by the time they are here: nobody keeps the text of an id. An operation without an
-// id is new each time it comes.
-// Format    docs/formats/tally_entries_v2.md.
+// An id is opaque (a text that the client chose) or numbered (a client, and a number that it counts
+// up). Both are digests by the time they are here: the text of an id is never kept. An operation
+// without an id counts each time it comes.
+//
+//   const OperationId id = *opaque_id(hasher, "order 17");
+//   const Result<Answer> answer = table.add({"sold", 5, id}, now_ms);
+//
+// Format    docs/formats/tally_entries_v1.md, 'An id'.
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <optional>
 #include <string_view>
 
-#include "semel/core/clock.h"
+#include "semel/core/api.h"
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
-#include "semel/crdt/dot.h"
-#include "semel/crdt/version_vector.h"
 #include "semel/hash/digest.h"
 #include "semel/hash/hasher.h"
 
 namespace semel::tally {
 
-struct OperationId {
+struct SEMEL_API OperationId {
   enum class Kind : std::uint8_t { none = 0, opaque = 1, numbered = 2 };
 
   Kind kind = Kind::none;
@@ -38,37 +40,35 @@ struct OperationId {
   static Result<OperationId> decode(Reader& in);
 };
 
-struct Operation {
-  enum class Kind : std::uint8_t {
-    add = 0,
-    reset = 1,   // to zero, of all that its site had seen
-    remove = 2,  // the same, and the counter goes
-  };
+// These make an id of the text that a client sends. Errc::limit beyond limits::kOperationIdBytes.
+SEMEL_API Result<OperationId> opaque_id(const Hasher& hasher, std::string_view id);
+SEMEL_API Result<OperationId> numbered_id(const Hasher& hasher, std::string_view client,
+                                          std::uint64_t sequence);
 
-  Dot dot = {};  // the site that took it, and its place in the log of that site
-  Kind kind = Kind::add;
+struct Addition {
+  std::string_view counter;
+  std::int64_t delta = 0;
   OperationId id = {};
-  std::string counter = {};
-  std::int64_t delta = 0;       // add
-  VersionVector observed = {};  // reset and remove: what they undo
-  TimeMs taken_ms = 0;          // by the clock of its site
-  VersionVector known = {};     // what its site held of other logs before it
-  std::uint64_t previous = 0;   // the head of its log before it (log_heads.h)
-
-  // Returns the head of its log after it; never 0.
-  std::uint64_t head() const;
-
-  bool operator==(const Operation&) const = default;
-
-  // But for the dot, which is the key of the entry.
-  void encode(Sink out) const;
-  // Reads what fills `in` exactly; `in` may come from an enemy.
-  static Result<Operation> decode(Dot dot, ByteView in);
 };
 
-// Ids of the text that a client sends. Errc::limit beyond limits::kOperationIdBytes.
-Result<OperationId> opaque_id(const Hasher& hasher, std::string_view id);
-Result<OperationId> numbered_id(const Hasher& hasher, std::string_view client,
-                                std::uint64_t sequence);
+enum class Outcome : std::uint8_t {
+  applied,
+  duplicate,  // a retry, or taken for one; nothing changed
+  stale,      // too old to judge; nothing changed
+  conflict,   // exact tables: the id came before with another counter or delta; nothing changed
+  overflow,   // the value would leave 64 bits; nothing changed, and the id is still free
+  full,       // there is no room to remember the id; nothing changed, and the id is still free
+};
+
+// Marks the additions of a batch that have no answer, because memory ran out before their turn.
+inline constexpr auto kUnanswered = static_cast<Outcome>(0xff);
+
+struct Answer {
+  Outcome outcome = Outcome::applied;
+  // The value of the counter after the operation. nullopt if it was not asked for, if there is no
+  // such counter, or if the value is beyond 64 bits.
+  std::optional<std::int64_t> value = {};
+  bool operator==(const Answer&) const = default;
+};
 
 }  // namespace semel::tally

@@ -1,6 +1,4 @@
 // Operation and OperationId: bytes, and ids of text.
-#include "semel/tally/operation.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -8,11 +6,15 @@
 #include <vector>
 
 #include "semel/core/limits.h"
+#include "semel/tally/internal/logged_operation.h"
 #include "tests/support/allocation.h"
 #include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 
 namespace semel::tally {
+
+using namespace internal;
+
 namespace {
 
 constexpr Dot kDot = {3, 7};

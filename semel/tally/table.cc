@@ -1,26 +1,30 @@
 #include "semel/tally/table.h"
 
+#include <map>
 #include <string>
 #include <utility>
 
 #include "semel/core/assert.h"
-#include "semel/hash/seal.h"
+#include "semel/hash/internal/sealed.h"
 #include "semel/tally/internal/entries.h"
+#include "semel/tally/internal/ledger.h"
 #include "semel/tally/internal/overlay_merge.h"
 
 namespace semel::tally {
+
+using namespace internal;
+
 namespace {
 
-constexpr std::uint32_t kMagic = 0x32544d53;  // "SMT2"
-constexpr std::size_t kTrailerSize = 8;
+constexpr Format kFormat{"STT", 1, "table"};
 
-// Counters in memory as the base of a ledger. What is not folded, the log holds: nothing to do.
+// Counters in memory as the base of a ledger. The log holds what is not folded: nothing to do.
 class MemoryBase final : public Ledger::Base {
  public:
   explicit MemoryBase(Counters& counters) : counters_(counters) {}
 
-  void fold(std::string_view counter, const Shard& shard) override {
-    counters_.add({counter, shard});
+  std::optional<int128> fold(std::string_view counter, const Shard& shard) override {
+    return counters_.add({counter, shard});
   }
   void clear(std::string_view counter) override { counters_.remove(counter); }
   void hold(const Operation& /*operation*/) override {}
@@ -31,10 +35,11 @@ class MemoryBase final : public Ledger::Base {
     counters_.sums_of(counters, sums);
     return {};
   }
-  void fold_all(std::span<const Counters::Addition> additions, std::span<int128> sums) override {
-    counters_.add(additions, sums);
+  void fold_all(std::span<const NamedShard> shards, std::span<int128> sums) override {
+    counters_.add(shards, sums);
   }
-  bool tells_sums() const override { return true; }
+  bool knows_sums() const override { return true; }
+  void prefetch(std::string_view counter) const override { counters_.prefetch(counter); }
   void reserve(std::span<const Addition> additions) override {
     std::size_t names = 0;
     for (const Addition& addition : additions) names += addition.counter.size();
@@ -52,6 +57,14 @@ class Table::Body {
  public:
   Body(Ledger made, const OperationLog::Limits& bounds) : ledger(std::move(made)), limits(bounds) {}
 
+  Result<Answer> change(Operation::Kind kind, std::string_view counter, const OperationId& id,
+                        TimeMs now_ms) {
+    const Addition change{counter, 0, id};
+    Answer answer;
+    SEMEL_TRY(ledger.run({{&change, 1}, {&answer, 1}, now_ms, true, kind}, base));
+    return answer;
+  }
+
   Counters counters;
   Ledger ledger;
   MemoryBase base{counters};
@@ -64,72 +77,44 @@ Table& Table::operator=(Table&&) noexcept = default;
 Table::~Table() = default;
 
 Result<Table> Table::make(const Settings& settings, TimeMs now_ms) {
-  Result<Recogniser> recogniser = Recogniser::make(settings.recogniser, now_ms);
-  if (!recogniser) return recogniser.error();
-  return Table(std::make_unique<Body>(Ledger(std::move(*recogniser), settings.site, settings.log),
-                                      settings.log));
+  const OperationLog::Limits limits{settings.max_unfolded};
+  Recogniser recogniser = SEMEL_TRY(Recogniser::make(settings.recognition, now_ms));
+  return Table(
+      std::make_unique<Body>(Ledger(std::move(recogniser), settings.site, limits), limits));
 }
 
 Result<void> Table::add(std::span<const Addition> additions, std::span<Answer> answers,
                         TimeMs now_ms) {
-  const Result<bool> refused =
-      body_->ledger.answer_refused(additions, answers, now_ms, body_->base);
-  if (!refused) return refused.error();
-  if (*refused) return {};
-  for (Answer& answer : answers) answer.outcome = kUnanswered;
-  body_->ledger.advance(now_ms);
-  return body_->ledger.add(additions, answers, true, body_->base);
+  return body_->ledger.run({additions, answers, now_ms}, body_->base);
 }
 
-Counters::Seek Table::seek(std::string_view counter) const { return body_->counters.seek(counter); }
-
-Result<Answer> Table::add(const Addition& addition, Counters::Seek seek, TimeMs now_ms) {
-  Counters& counters = body_->counters;
-  Ledger& ledger = body_->ledger;
-  if (const std::optional<Dot> dot = ledger.alone(addition)) {
-    // A counter is two misses of the cache away, the bits of an id one: they overlap.
-    ledger.begin(addition);
-    counters.approach(seek);
-    // Where time stands still, what is refused leaves no trace anyway.
-    const bool stands = ledger.time_of(now_ms) <= ledger.recogniser().now();
-    Outcome outcome = stands ? Outcome::applied : ledger.test_alone(addition, now_ms);
-    if (outcome == Outcome::applied) {
-      ledger.advance(now_ms);
-      counters.reserve(1, addition.counter.size());
-      outcome = ledger.add_alone(addition, *dot);
-    }
-    const std::optional<int128> sum =
-        outcome == Outcome::applied
-            ? counters.add({addition.counter, {dot->site, dot->counter, 1, addition.delta}}, seek)
-            : counters.sum_of(addition.counter, seek);
-    return Answer{outcome, narrowed(sum)};
-  }
+Result<Answer> Table::add(const Addition& addition, TimeMs now_ms) {
+  prefetch(addition.counter);
   Answer answer;
-  const Result<void> added = add({&addition, 1}, {&answer, 1}, now_ms);
-  if (!added) return added.error();
+  SEMEL_TRY(body_->ledger.run({{&addition, 1}, {&answer, 1}, now_ms}, body_->base));
   return answer;
 }
 
+void Table::prefetch(std::string_view counter) const { body_->counters.prefetch_place(counter); }
+
 Result<Answer> Table::reset(std::string_view counter, const OperationId& id, TimeMs now_ms) {
-  body_->ledger.advance(now_ms);
-  return body_->ledger.change(Operation::Kind::reset, counter, id, body_->base);
+  return body_->change(Operation::Kind::reset, counter, id, now_ms);
 }
 
 Result<Answer> Table::remove(std::string_view counter, const OperationId& id, TimeMs now_ms) {
-  body_->ledger.advance(now_ms);
-  return body_->ledger.change(Operation::Kind::remove, counter, id, body_->base);
+  return body_->change(Operation::Kind::remove, counter, id, now_ms);
 }
 
 Result<std::optional<std::int64_t>> Table::get(std::string_view counter) const {
-  return body_->ledger.get(counter, body_->base);
+  return SEMEL_TRY(body_->ledger.get({&counter, 1}, body_->base)).front();
 }
 
-Result<std::vector<std::optional<std::int64_t>>> Table::many(
+Result<std::vector<std::optional<std::int64_t>>> Table::get(
     std::span<const std::string_view> counters) const {
-  return body_->ledger.many(counters, body_->base);
+  return body_->ledger.get(counters, body_->base);
 }
 
-void Table::scan(const NameRange& range, const Counters::Visit& visit) const {
+void Table::scan(const NameRange& range, const VisitCounter& visit) const {
   OverlayMerge merge(body_->ledger.log(), range);
   bool more = true;
   body_->counters.scan(range, [&](std::string_view counter, int128 sum) {
@@ -152,9 +137,9 @@ Result<void> Table::become(SiteId site, TimeMs now_ms) {
   return body_->ledger.become(site, now_ms);
 }
 
-void Table::entries(const VisitEntry& visit) {
+void Table::publish(const VisitEntry& visit) {
   if (log().superseded()) return;
-  body_->ledger.say(log().view(), body_->base);
+  body_->ledger.record_published(log().view(), body_->base);
   Bytes value;
   log().operations([&](const Operation& operation) {
     value.clear();
@@ -168,27 +153,26 @@ void Table::entries(const VisitEntry& visit) {
   });
 }
 
-Result<bool> Table::take(std::string_view key, ByteView value, TimeMs now_ms) {
+Result<bool> Table::receive(std::string_view key, ByteView value, TimeMs now_ms) {
   body_->ledger.advance(now_ms);
   if (const std::optional<Dot> dot = dot_of_key(key)) {
-    const Result<Operation> operation = Operation::decode(*dot, value);
-    if (!operation) return operation.error();
-    return body_->ledger.take({&*operation, 1}, body_->base);
+    const Operation operation = SEMEL_TRY(Operation::decode(*dot, value));
+    return body_->ledger.receive({&operation, 1}, body_->base);
   }
   if (const std::optional<SiteId> site = site_of_key(key)) {
-    const Result<SiteView> view = SiteView::decode(value);
-    if (!view) return view.error();
-    const Result<void> heard = body_->ledger.hear(*site, *view, body_->base);
-    if (!heard) return heard.error();
+    const SiteView view = SEMEL_TRY(SiteView::decode(value));
+    SEMEL_TRY(body_->ledger.receive_view(*site, view, body_->base));
     return true;
   }
-  return Error{Errc::corrupt, "no entry of a table"};
+  return Error{Errc::corrupt, "this is not an entry of a table"};
 }
 
 void Table::advance(TimeMs now_ms) {
   if (body_->ledger.time_of(now_ms) > recogniser().now()) body_->ledger.advance(now_ms);
 }
 
+TableInfo Table::info() const { return body_->ledger.info(); }
+std::uint64_t Table::holders(Dot dot) const { return log().holders(dot); }
 const Recogniser& Table::recogniser() const { return body_->ledger.recogniser(); }
 const OperationLog& Table::log() const { return body_->ledger.log(); }
 
@@ -196,44 +180,94 @@ std::uint64_t Table::bytes() const {
   return body_->counters.bytes() + body_->ledger.bytes() + sizeof(Body);
 }
 
-void Table::encode(Sink out) const {
-  Seal seal(out);
-  Writer w(out);
-  w.u32(kMagic);
-  w.u64(body_->limits.most_operations);
-  body_->ledger.state().encode(out);
+namespace {
 
-  w.varint(encoded_size(recogniser()));
-  recogniser().encode(out);
+// Writes a part after its length.
+void write_part(Writer& w, const auto& part, Bytes& buffer) {
+  buffer.clear();
+  part.encode(buffer);
+  w.text(text_of(buffer));
+}
 
-  Bytes part;  // a small one
+std::uint64_t counted(const auto& for_each) {
   std::uint64_t count = 0;
-  log().operations([&](const Operation& /*operation*/) { ++count; });
-  w.varint(count);
-  log().operations([&](const Operation& operation) {
-    part.clear();
-    operation.encode(part);
-    w.u64(operation.dot.packed());
-    w.text(text_of(part));
+  for_each([&](const auto&...) { ++count; });
+  return count;
+}
+
+Result<std::vector<Operation>> read_operations(Reader& r) {
+  std::vector<Operation> operations;
+  const std::uint64_t count = r.varint();
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const Dot dot = Dot::unpacked(r.u64());
+    const std::string_view value = r.text();
+    if (!r.ok() || dot.counter == 0) return corrupt(kFormat, "an operation");
+    if (i > 0 && !(operations.back().dot < dot)) return corrupt(kFormat, "order of operations");
+    operations.push_back(SEMEL_TRY(Operation::decode(dot, bytes_of(value))));
+  }
+  return operations;
+}
+
+Result<std::map<SiteId, SiteView>> read_views(Reader& r) {
+  std::map<SiteId, SiteView> views;
+  const std::uint64_t sites = r.varint();
+  for (std::uint64_t i = 0; i < sites; ++i) {
+    const SiteId site = r.u16();
+    const std::string_view value = r.text();
+    const bool ascends = views.empty() || views.rbegin()->first < site;
+    if (!r.ok() || !ascends) return corrupt(kFormat, "order of views");
+    views.emplace(site, SEMEL_TRY(SiteView::decode(bytes_of(value))));
+  }
+  return views;
+}
+
+Result<void> read_counters(Reader& r, const VersionVector& folded, Counters& counters) {
+  const std::uint64_t count = r.varint();
+  std::string before;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::string_view name = r.text();
+    const std::string_view value = r.text();
+    if (!r.ok() || (i > 0 && name <= before)) return corrupt(kFormat, "order of counters");
+    const CounterState counter = SEMEL_TRY(CounterState::decode(bytes_of(value)));
+    if (counter.empty()) return corrupt(kFormat, "an empty counter");
+    for (const Shard& shard : counter.shards()) {
+      if (!folded.contains({shard.site, shard.clock})) {
+        return corrupt(kFormat, "a counter ahead of the state");
+      }
+      counters.add({name, shard});
+    }
+    before = name;
+  }
+  return {};
+}
+
+}  // namespace
+
+void Table::encode(Sink out) const {
+  seal(out, kFormat, [this](Writer& w) {
+    Bytes buffer;
+    w.u64(body_->limits.max_unfolded);
+    body_->ledger.state().encode(w.sink());
+    w.varint(encoded_size(recogniser()));
+    recogniser().encode(w.sink());
+
+    w.varint(counted([&](const auto& visit) { log().operations(visit); }));
+    log().operations([&](const Operation& operation) {
+      w.u64(operation.dot.packed());
+      write_part(w, operation, buffer);
+    });
+    w.varint(counted([&](const auto& visit) { log().views(visit); }));
+    log().views([&](SiteId site, const SiteView& view) {
+      w.u16(site);
+      write_part(w, view, buffer);
+    });
+    w.varint(body_->counters.size());
+    body_->counters.scan_states({}, [&](std::string_view counter, const CounterState& state) {
+      w.text(counter);
+      write_part(w, state, buffer);
+      return true;
+    });
   });
-  count = 0;
-  log().views([&](SiteId /*site*/, const SiteView& /*view*/) { ++count; });
-  w.varint(count);
-  log().views([&](SiteId site, const SiteView& view) {
-    part.clear();
-    view.encode(part);
-    w.u16(site);
-    w.text(text_of(part));
-  });
-  w.varint(body_->counters.size());
-  body_->counters.scan_states({}, [&](std::string_view counter, const CounterState& state) {
-    part.clear();
-    state.encode(part);
-    w.text(counter);
-    w.text(text_of(part));
-    return true;
-  });
-  seal.close();
 }
 
 bool Table::operator==(const Table& other) const {
@@ -244,74 +278,20 @@ bool Table::operator==(const Table& other) const {
 }
 
 Result<Table> Table::decode(ByteView in) {
-  Reader r(in);
-  const std::uint32_t magic = r.u32();
-  OperationLog::Limits limits;
-  limits.most_operations = r.u64();
-  if (!r.ok() || r.rest() < kTrailerSize) return Error{Errc::truncated, "table: header"};
-  if (magic != kMagic) return Error{Errc::unsupported, "table: magic"};
-  const ByteView body = in.first(in.size() - kTrailerSize);
-  if (load_u64(in.data() + body.size()) != checksum(body)) {
-    return Error{Errc::corrupt, "table: checksum"};
-  }
-  const Result<Ledger::State> state = Ledger::State::decode(r);
-  if (!state) return state.error();
+  Reader r = SEMEL_TRY(open_sealed(in, kFormat));
+  const OperationLog::Limits limits{r.u64()};
+  const Ledger::State state = SEMEL_TRY(Ledger::State::decode(r));
   const std::string_view encoded = r.text();
-  if (!r.ok()) return Error{Errc::corrupt, "table: recogniser"};
-  Result<Recogniser> recogniser = Recogniser::decode(bytes_of(encoded));
-  if (!recogniser) return recogniser.error();
-
-  std::vector<Operation> operations;
-  const std::uint64_t count = r.varint();
-  for (std::uint64_t i = 0; i < count && r.ok(); ++i) {
-    const Dot dot = Dot::unpacked(r.u64());
-    const std::string_view value = r.text();
-    if (!r.ok() || dot.counter == 0) return Error{Errc::corrupt, "table: an operation"};
-    if (i > 0 && !(operations.back().dot < dot)) {
-      return Error{Errc::corrupt, "table: order of operations"};
-    }
-    Result<Operation> operation = Operation::decode(dot, bytes_of(value));
-    if (!operation) return operation.error();
-    operations.push_back(std::move(*operation));
-  }
-  std::map<SiteId, SiteView> views;
-  const std::uint64_t sites = r.varint();
-  for (std::uint64_t i = 0; i < sites && r.ok(); ++i) {
-    const SiteId site = r.u16();
-    const std::string_view value = r.text();
-    if (!r.ok() || (!views.empty() && views.rbegin()->first >= site)) {
-      return Error{Errc::corrupt, "table: order of views"};
-    }
-    Result<SiteView> view = SiteView::decode(bytes_of(value));
-    if (!view) return view.error();
-    views.emplace(site, std::move(*view));
-  }
-  if (!r.ok()) return Error{Errc::corrupt, "table: views"};
-  Result<OperationLog> log = OperationLog::restore(state->log, operations, views, limits);
-  if (!log) return log.error();
-  if (log->state() != state->log) return Error{Errc::corrupt, "table: a state behind its views"};
-
+  if (!r.ok()) return corrupt(kFormat, "recogniser");
+  Recogniser recogniser = SEMEL_TRY(Recogniser::decode(bytes_of(encoded)));
+  const std::vector<Operation> operations = SEMEL_TRY(read_operations(r));
+  const std::map<SiteId, SiteView> views = SEMEL_TRY(read_views(r));
+  OperationLog log = SEMEL_TRY(OperationLog::restore(state.log, operations, views, limits));
+  if (log.state() != state.log) return corrupt(kFormat, "a state behind its views");
   auto made = std::make_unique<Body>(
-      Ledger(std::move(*recogniser), std::move(*log), state->bound, state->lag_ms), limits);
-  const std::uint64_t counters = r.varint();
-  std::string before;
-  for (std::uint64_t i = 0; i < counters && r.ok(); ++i) {
-    const std::string_view name = r.text();
-    const std::string_view value = r.text();
-    if (!r.ok() || (i > 0 && name <= before))
-      return Error{Errc::corrupt, "table: order of counters"};
-    const Result<CounterState> counter = CounterState::decode(bytes_of(value));
-    if (!counter) return counter.error();
-    if (counter->empty()) return Error{Errc::corrupt, "table: an empty counter"};
-    for (const Shard& shard : counter->shards()) {
-      if (!state->log.folded.contains({shard.site, shard.clock})) {
-        return Error{Errc::corrupt, "table: a counter ahead of the state"};
-      }
-      made->counters.add({name, shard});
-    }
-    before = name;
-  }
-  if (!r.ok() || r.rest() != kTrailerSize) return Error{Errc::corrupt, "table: size"};
+      Ledger(std::move(recogniser), std::move(log), state.bound, state.lag_ms), limits);
+  SEMEL_TRY(read_counters(r, state.log.folded, made->counters));
+  if (!r.at_end()) return corrupt(kFormat, "size");
   return Table(std::move(made));
 }
 

@@ -1,18 +1,24 @@
 // Table: counters in memory that count every operation once, at one site or at many.
 //
-// Contract  As in ledger.h. Time is handed in with each call, and never runs backwards inside.
-//           Values, sums and counts are of the present, of all operations that are here.
+//   Table table = *Table::make({}, now_ms);
+//   const Result<Answer> answer = table.add({"sold", 5, id}, now_ms);  // applied, value 5
+//
+// Contract  An operation counts once, however often it is sent with its id; a retry is answered
+//           with the value of the counter and the word duplicate. The id and its effect go
+//           together: an operation that is refused leaves its id free. Values, sums and counts are
+//           of the present, of all operations that are here. Time is handed in with each call, and
+//           never runs backwards inside.
 // Order     Counters are in the order of the bytes of their names.
-// Sites     Each site has a Table. They exchange entries (entries.h): entries() gives those of this
-//           one, take() takes those of another. A new site starts from a copy of a member's table
-//           (decode(), become()).
-// Cost      add: 0.3 us in batches with a million counters (docs/benchmarks.md), 0.4 us one by one with
-//           100,000.
-//           sum: O(log counters), and what is not folded in the range.
-// Memory    That of the counters (counters.h), of the recogniser (recogniser.h), and of the operations
-//           that are not folded (operation_log.h).
+// Sites     Each site has a Table. publish() gives the entries that the other sites need, receive()
+//           takes in theirs. A new site starts from a copy of a member's table (decode(),
+//           become()).
+// Cost      add: 0.3 us in batches with a million counters, 0.4 us one by one with 100,000
+//           (docs/benchmarks.md). sum: O(log counters), and the operations of the range that are
+//           not folded.
+// Memory    About 98 bytes for a counter, 350 bytes for an operation that is not folded, and the
+//           recogniser: 0.7 to 63 bytes for an id of the window.
 // Threads   const members may run at once; any other call needs the object to itself.
-// Format    docs/formats/tally_table_v2.md.
+// Format    docs/formats/tally_table_v1.md.
 #pragma once
 
 #include <cstdint>
@@ -23,76 +29,90 @@
 #include <string_view>
 #include <vector>
 
+#include "semel/core/api.h"
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
-#include "semel/tally/internal/ledger.h"
+#include "semel/tally/counters/name_range.h"
+#include "semel/tally/operation.h"
+#include "semel/tally/table_info.h"
 
 namespace semel::tally {
 
-class Table {
+namespace internal {
+class OperationLog;
+class Recogniser;
+}  // namespace internal
+
+class SEMEL_API Table {
  public:
   struct Settings {
-    Recogniser::Goal recogniser = {};
+    Recognition recognition = {};
     SiteId site = 1;
-    OperationLog::Limits log = {};
+    // While more operations than this are not known to all members, further ones are refused.
+    std::uint64_t max_unfolded = 1 << 20;
   };
 
-  // Errc::invalid or Errc::limit for a recogniser that cannot be.
+  // Errc::invalid or Errc::limit for a recognition that cannot be.
   static Result<Table> make(const Settings& settings, TimeMs now_ms);
   Table(Table&&) noexcept;
   Table& operator=(Table&&) noexcept;
   ~Table();
 
-  // Each is answered for itself; see Ledger::add for what refuses all. If none is applied, nothing
-  // changes, not even the time, unless there was no room (Outcome::full). If memory runs out, those
-  // before have their answers, and the others are kUnanswered.
+  // Answers each addition for itself, in order. If none of them changes anything, the time of the
+  // table stays too; Outcome::full is a change. An error refuses all: Errc::limit for a name that
+  // is too long; Errc::outside, Errc::forked and Errc::gap where this site may not count. If memory
+  // runs out, the additions before are in and have their answers; the others are kUnanswered.
+  // REQUIRES: the spans are of equal size.
   Result<void> add(std::span<const Addition> additions, std::span<Answer> answers, TimeMs now_ms);
-  Result<Answer> add(const Addition& addition, TimeMs now_ms) {
-    return add(addition, seek(addition.counter), now_ms);
-  }
-  // For a caller that knows the counter before the id: seek() begins to load what add() will need.
-  // REQUIRES: a Seek of that counter, and no change since.
-  Counters::Seek seek(std::string_view counter) const;
-  Result<Answer> add(const Addition& addition, Counters::Seek seek, TimeMs now_ms);
-  // To zero, for all sites, of all that this one has seen; or gone, the same way.
+  Result<Answer> add(const Addition& addition, TimeMs now_ms);
+  // Begins to load what add() will need of a counter, for a caller that knows its name before the
+  // id.
+  void prefetch(std::string_view counter) const;
+  // Sets a counter to zero, or removes it, for all sites: undoes all that this site has seen of it.
   Result<Answer> reset(std::string_view counter, const OperationId& id, TimeMs now_ms);
   Result<Answer> remove(std::string_view counter, const OperationId& id, TimeMs now_ms);
 
+  // Return nullopt where there is no such counter. Errc::limit for a value beyond 64 bits.
   Result<std::optional<std::int64_t>> get(std::string_view counter) const;
-  Result<std::vector<std::optional<std::int64_t>>> many(
+  Result<std::vector<std::optional<std::int64_t>>> get(
       std::span<const std::string_view> counters) const;
-  // In order, until `visit` says false.
-  void scan(const NameRange& range, const Counters::Visit& visit) const;
+  void scan(const NameRange& range, const VisitCounter& visit) const;
   RangeSum sum(const NameRange& range) const;
 
-  // Sites.
+  // Errc::invalid for a site that is or was a member.
   Result<void> admit(SiteId site);
+  // Errc::invalid for a site that is not a member, and for this one.
   Result<void> retire(SiteId site);
   using VisitEntry = std::function<void(std::string_view key, ByteView value)>;
-  // Says what this site holds, and tells all shared entries; none if it is superseded().
-  void entries(const VisitEntry& visit);
-  // Errc::corrupt, and no change, if the entry is none or damaged; Errc::mismatch, and no change, if it
-  // is of another table. False if there was no room, or something before it is missing: it must come
-  // again.
-  Result<bool> take(std::string_view key, ByteView value, TimeMs now_ms);
-  // A copy of a member becomes this site, which that member has admitted. REQUIRES: nothing has been
-  // called since it was decoded.
+  // Visits all entries that the other sites need, and notes that they were published. Visits none
+  // if this site is superseded.
+  void publish(const VisitEntry& visit);
+  // Takes in an entry of another site. Returns false if there was no room for it, or if something
+  // before it is missing: it must come again. Errc::corrupt if it is damaged or no entry at all;
+  // Errc::mismatch if it is of another table. Nothing changes then.
+  Result<bool> receive(std::string_view key, ByteView value, TimeMs now_ms);
+  // Turns a copy of a member into this site, which that member has admitted. REQUIRES: nothing has
+  // been called since it was decoded.
   Result<void> become(SiteId site, TimeMs now_ms);
 
-  // Nothing happens but that time passes.
+  // Lets time pass.
   void advance(TimeMs now_ms);
 
-  const Recogniser& recogniser() const;
-  const OperationLog& log() const;
+  TableInfo info() const;
+  // Returns how many members hold an operation.
+  std::uint64_t holders(Dot dot) const;
   std::uint64_t bytes() const;  // of memory, nearly
 
   void encode(Sink out) const;
-  // Reads one table that fills `in` exactly; `in` may come from an enemy.
   static Result<Table> decode(ByteView in);
   bool operator==(const Table& other) const;  // whether both would go on in the same way
 
+  // For tests.
+  const internal::Recogniser& recogniser() const;
+  const internal::OperationLog& log() const;
+
  private:
-  class Body;
+  class SEMEL_LOCAL Body;
   explicit Table(std::unique_ptr<Body> body);
   std::unique_ptr<Body> body_;
 };

@@ -9,11 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include "semel/tally/internal/ledger.h"
 #include "semel/tally/table.h"
 #include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 
 namespace semel::tally {
+
+using namespace internal;
+
 namespace {
 
 constexpr TimeMs kNow = 1'700'000'000'000;
@@ -52,25 +56,25 @@ rc::Gen<Call> a_call() {
       rc::gen::element<std::uint64_t>(1, 1, 1, 7, 100), step);
 }
 
-std::vector<Recogniser::Goal> goals() {
-  std::vector<Recogniser::Goal> all;
+std::vector<Recognition> goals() {
+  std::vector<Recognition> all;
   for (const auto kind :
-       {Recogniser::Kind::clients, Recogniser::Kind::filter, Recogniser::Kind::exact}) {
+       {Recognition::Kind::clients, Recognition::Kind::filter, Recognition::Kind::exact}) {
     for (const std::uint64_t cap : {kNoCap, std::uint64_t{10000}}) {
-      for (const auto when_full : {WhenFull::refuse, WhenFull::forget}) {
+      for (const auto on_full : {OnFull::refuse, OnFull::forget}) {
         all.push_back({.kind = kind,
                        .window_ms = kWindowMs,
                        .fpr = 0.01,
                        .ids = 16,
                        .max_bytes = cap,
-                       .when_full = when_full});
+                       .on_full = on_full});
       }
     }
   }
   return all;
 }
 
-Table made(const Recogniser::Goal& goal) { return *Table::make({.recogniser = goal}, kNow); }
+Table made(const Recognition& goal) { return *Table::make({.recognition = goal}, kNow); }
 
 Table copied(const Table& table) {
   Result<Table> copy = Table::decode(encoded(table));
@@ -113,7 +117,8 @@ std::vector<Answer> answered(Table& table, const Call& call, TimeMs now_ms) {
   return answered(table, call, now_ms, call.kind == Call::Kind::batch);
 }
 
-// What there was no room for has left its time, and counts in the expected under-count.
+// Returns true if a call left a trace. A call without room leaves its time, and counts in the
+// expected under-count.
 bool left_something(std::span<const Answer> answers) {
   return std::any_of(answers.begin(), answers.end(), [](const Answer& answer) {
     return answer.outcome == Outcome::applied || answer.outcome == Outcome::full;
@@ -124,11 +129,11 @@ std::vector<Call> some_calls() {
   return *rc::gen::resize(300, rc::gen::container<std::vector<Call>>(a_call()));
 }
 
-// One that is applied, so that all have the same time.
+// Applies one more operation, so that all tables have the same time.
 void end(Table& table, TimeMs now_ms) { RC_ASSERT(table.add({"end", 1, {}}, now_ms).has_value()); }
 
 RC_GTEST_PROP(TableReplay, ADecodedOneGoesOnAsTheFirst, ()) {
-  const Recogniser::Goal goal = *rc::gen::elementOf(goals());
+  const Recognition goal = *rc::gen::elementOf(goals());
   const std::vector<Call> calls = some_calls();
   Table first = made(goal);
   std::vector<Table> copies;
@@ -146,7 +151,7 @@ RC_GTEST_PROP(TableReplay, ADecodedOneGoesOnAsTheFirst, ()) {
 
 // A burst is sent on one by one, as a server does; a batch as a whole.
 RC_GTEST_PROP(TableReplay, WhatChangedNothingLeavesNoTrace, ()) {
-  const Recogniser::Goal goal = *rc::gen::elementOf(goals());
+  const Recognition goal = *rc::gen::elementOf(goals());
   const std::vector<Call> calls = some_calls();
   Table first = made(goal);
   std::vector<Table> replicas;
@@ -174,7 +179,7 @@ RC_GTEST_PROP(TableReplay, WhatChangedNothingLeavesNoTrace, ()) {
 }
 
 RC_GTEST_PROP(TableReplay, OneByOneOrInBatchesIsTheSame, ()) {
-  const Recogniser::Goal goal = *rc::gen::elementOf(goals());
+  const Recognition goal = *rc::gen::elementOf(goals());
   Table single = made(goal), batched = made(goal);
   TimeMs now_ms = kNow;
   for (const Call& call : some_calls()) {
@@ -188,7 +193,7 @@ RC_GTEST_PROP(TableReplay, OneByOneOrInBatchesIsTheSame, ()) {
 
 // The time may come in steps, by calls that change nothing.
 RC_GTEST_PROP(TableReplay, TimeInStepsIsTimeAtOnce, ()) {
-  const Recogniser::Goal goal = *rc::gen::elementOf(goals());
+  const Recognition goal = *rc::gen::elementOf(goals());
   Table first = made(goal);
   TimeMs now_ms = kNow;
   for (const Call& call : some_calls()) {

@@ -10,23 +10,27 @@
 #include <utility>
 
 #include "semel/core/limits.h"
+#include "semel/tally/internal/ledger.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/support/allocation.h"
 #include "tests/support/keys.h"
 
 namespace semel::tally {
+
+using namespace internal;
+
 namespace {
 
 constexpr TimeMs kNow = 1'700'000'000'000;
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 
-Table table_of(Recogniser::Kind kind, SiteId site = 1, std::uint64_t most_operations = 1 << 20) {
+Table table_of(Recognition::Kind kind, SiteId site = 1, std::uint64_t most_operations = 1 << 20) {
   Table::Settings settings;
-  settings.recogniser = {.kind = kind, .window_ms = 1000, .fpr = 1e-9, .ids = 64};
+  settings.recognition = {.kind = kind, .window_ms = 1000, .fpr = 1e-9, .ids = 64};
   settings.site = site;
-  settings.log.most_operations = most_operations;
+  settings.max_unfolded = most_operations;
   return *Table::make(settings, kNow);
 }
 
@@ -45,7 +49,7 @@ std::optional<std::int64_t> value(const Table& table, std::string_view counter) 
 }
 
 // All that a client of one of the three kinds may count on.
-class EveryKind : public ::testing::TestWithParam<Recogniser::Kind> {
+class EveryKind : public ::testing::TestWithParam<Recognition::Kind> {
  protected:
   Table table = table_of(GetParam());
 };
@@ -152,11 +156,11 @@ TEST_P(EveryKind, DecodedItGoesOnAsItWas) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, EveryKind,
-                         ::testing::Values(Recogniser::Kind::clients, Recogniser::Kind::filter,
-                                           Recogniser::Kind::exact));
+                         ::testing::Values(Recognition::Kind::clients, Recognition::Kind::filter,
+                                           Recognition::Kind::exact));
 
 TEST(TableExact, AnIdWithAnotherDeltaOrCounterIsAConflict) {
-  Table table = table_of(Recogniser::Kind::exact);
+  Table table = table_of(Recognition::Kind::exact);
   added(table, "x", 5, id(1));
   EXPECT_EQ(added(table, "x", 6, id(1)), (Answer{Outcome::conflict, 5}));
   EXPECT_EQ(added(table, "y", 5, id(1)), (Answer{Outcome::conflict, std::nullopt}));
@@ -168,7 +172,7 @@ TEST(TableExact, AnIdWithAnotherDeltaOrCounterIsAConflict) {
 }
 
 TEST(TableClients, ASequenceTooOldIsStale) {
-  Table table = table_of(Recogniser::Kind::clients);
+  Table table = table_of(Recognition::Kind::clients);
   added(table, "x", 1, numbered(1, 5), kNow);
   added(table, "x", 1, numbered(1, 6), kNow + 900);
   EXPECT_EQ(added(table, "x", 1, numbered(1, 5), kNow + 1800), (Answer{Outcome::stale, 2}));
@@ -176,7 +180,7 @@ TEST(TableClients, ASequenceTooOldIsStale) {
 
 TEST(TableClients, WhatTheRecogniserHasNoRoomForIsRefused) {
   Table::Settings settings;
-  settings.recogniser = {.window_ms = 1000, .ids = 16, .max_bytes = Recogniser::kLeastBytes};
+  settings.recognition = {.window_ms = 1000, .ids = 16, .max_bytes = Recogniser::kLeastBytes};
   Table table = *Table::make(settings, kNow);
   std::uint64_t applied = 0;
   std::uint64_t full = 0;
@@ -192,8 +196,8 @@ TEST(TableClients, WhatTheRecogniserHasNoRoomForIsRefused) {
 
 // One site beside a map, with every kind of operation.
 RC_GTEST_PROP(TableProperty, EqualsAMap, ()) {
-  Table table = table_of(*rc::gen::element(Recogniser::Kind::clients, Recogniser::Kind::filter,
-                                           Recogniser::Kind::exact));
+  Table table = table_of(*rc::gen::element(Recognition::Kind::clients, Recognition::Kind::filter,
+                                           Recognition::Kind::exact));
   std::map<std::string, std::int64_t> model;
   std::map<std::uint64_t, std::pair<std::string, std::int64_t>> seen;
   const int steps = *rc::gen::inRange(1, 60);
@@ -261,15 +265,15 @@ std::vector<Addition> many_additions(std::span<const std::string> names, std::ui
 
 RC_GTEST_PROP(TableProperty, ABatchIsAnsweredAndKeptAsOneByOne, ()) {
   Table::Settings settings;
-  settings.recogniser = {
-      .kind = *rc::gen::element(Recogniser::Kind::clients, Recogniser::Kind::filter,
-                                Recogniser::Kind::exact),
+  settings.recognition = {
+      .kind = *rc::gen::element(Recognition::Kind::clients, Recognition::Kind::filter,
+                                Recognition::Kind::exact),
       .window_ms = 1000,
       .fpr = 1e-3,
       .ids = 64,
       .max_bytes = *rc::gen::element(kNoCap, std::uint64_t{16384}),
-      .when_full = *rc::gen::element(WhenFull::refuse, WhenFull::forget)};
-  settings.log.most_operations = *rc::gen::element<std::uint64_t>(300, 1 << 20);
+      .on_full = *rc::gen::element(OnFull::refuse, OnFull::forget)};
+  settings.max_unfolded = *rc::gen::element<std::uint64_t>(300, 1 << 20);
   Table batched = *Table::make(settings, kNow);
   const bool two_sites = *rc::gen::arbitrary<bool>();
   if (two_sites) RC_ASSERT(batched.admit(2).has_value());
@@ -307,8 +311,8 @@ TEST_P(EveryKind, ABatchTakesLittleMemoryAndLeavesNone) {
 
 // Sends all entries of one site to another, as a sync would.
 void send(Table& from, Table& to) {
-  from.entries([&](std::string_view key, ByteView bytes) {
-    const Result<bool> taken = to.take(key, bytes, kNow);
+  from.publish([&](std::string_view key, ByteView bytes) {
+    const Result<bool> taken = to.receive(key, bytes, kNow);
     ASSERT_TRUE(taken) << taken.error().what;
   });
 }
@@ -326,8 +330,8 @@ struct TwoSites : ::testing::Test {
       send(b, a);
     }
   }
-  Table a = table_of(Recogniser::Kind::clients, 1);
-  Table b = table_of(Recogniser::Kind::clients, 2);
+  Table a = table_of(Recognition::Kind::clients, 1);
+  Table b = table_of(Recognition::Kind::clients, 2);
 };
 
 TEST_F(TwoSites, ARetryElsewhereCountsOnce) {
@@ -379,7 +383,7 @@ TEST_F(TwoSites, TogetherTheyMayLeave64BitsAndComeBack) {
 }
 
 TEST_F(TwoSites, AFullTailRefusesNewOnesAndKnowsRetries) {
-  Table small = table_of(Recogniser::Kind::clients, 1, 2);
+  Table small = table_of(Recognition::Kind::clients, 1, 2);
   ASSERT_TRUE(small.admit(2));
   added(small, "x", 1, id(1));
   added(small, "x", 1, id(2));
@@ -392,15 +396,15 @@ TEST_F(TwoSites, AFullTailRefusesNewOnesAndKnowsRetries) {
 
 TEST_F(TwoSites, DamagedEntriesChangeNothing) {
   added(a, "x", 5, id(1));
-  a.entries([&](std::string_view key, ByteView bytes) {
+  a.publish([&](std::string_view key, ByteView bytes) {
     Bytes damaged(bytes.begin(), bytes.end());
     damaged.pop_back();
-    EXPECT_FALSE(b.take(key, damaged, kNow));
+    EXPECT_FALSE(b.receive(key, damaged, kNow));
     damaged.insert(damaged.end(), {1, 2, 3});
-    EXPECT_FALSE(b.take(key, damaged, kNow));
+    EXPECT_FALSE(b.receive(key, damaged, kNow));
   });
-  EXPECT_FALSE(b.take("c", {}, kNow));
-  EXPECT_FALSE(b.take("", {}, kNow));
+  EXPECT_FALSE(b.receive("c", {}, kNow));
+  EXPECT_FALSE(b.receive("", {}, kNow));
   EXPECT_EQ(value(b, "x"), std::nullopt);
 }
 
@@ -438,8 +442,9 @@ TEST_F(TwoSites, ACopyRemembersForAWindowByWhateverClock) {
       exchange();
       for (Table* other : {&a, &b}) {
         send(c, *other);
-        other->entries(
-            [&](std::string_view key, ByteView bytes) { ASSERT_TRUE(c.take(key, bytes, ahead)); });
+        other->publish([&](std::string_view key, ByteView bytes) {
+          ASSERT_TRUE(c.receive(key, bytes, ahead));
+        });
       }
     }
   };
@@ -458,7 +463,7 @@ TEST(Table, SaysHowMuchMemoryItTakes) {
   for (const auto make_id : {+[](std::uint64_t n) { return id(n); },
                              +[](std::uint64_t n) { return numbered(n % 1000, n / 1000); }}) {
     const LiveAllocation live;
-    Table table = *Table::make({.recogniser = {.window_ms = 600'000, .fpr = 1e-6}}, kNow);
+    Table table = *Table::make({.recognition = {.window_ms = 600'000, .fpr = 1e-6}}, kNow);
     EXPECT_NEAR(static_cast<double>(table.bytes()), static_cast<double>(live.bytes()), 2000);
     for (std::uint64_t n = 0; n < 1'000'000; ++n) {
       added(table, "counter:" + std::to_string(n % 100'000), 1, make_id(n), kNow + TimeMs(n / 2));
@@ -475,15 +480,15 @@ struct BytesCase {
   using Type = Table;
   static constexpr std::size_t kHeaderSize = 12;
   static constexpr std::size_t kMostGrowth = 64;
-  static constexpr char kFile[] = "tally_table_v2.bin";
+  static constexpr char kFile[] = "tally_table_v1.bin";
   static Type make() {
-    Table table = table_of(Recogniser::Kind::exact);
+    Table table = table_of(Recognition::Kind::exact);
     EXPECT_EQ(added(table, "folded", 5, id(1)).outcome, Outcome::applied);
     EXPECT_EQ(added(table, "negative", -5, id(2)).outcome, Outcome::applied);
     EXPECT_TRUE(table.admit(2));
     EXPECT_EQ(added(table, "folded", 1, numbered(1, 300)).outcome, Outcome::applied);
     EXPECT_TRUE(table.reset("negative", {}, kNow).has_value());
-    table.entries([](std::string_view, ByteView) {});
+    table.publish([](std::string_view, ByteView) {});
     return table;
   }
 };

@@ -5,41 +5,29 @@
 
 #include "semel/core/assert.h"
 #include "semel/core/limits.h"
-#include "semel/hash/seal.h"
-#include "semel/window/digest_order.h"
+#include "semel/hash/internal/digests_in_order.h"
+#include "semel/hash/internal/sealed.h"
 
 namespace semel {
+
+using window_internal::GenerationTime;
+using window_internal::SequenceSet;
+
 namespace {
 
-// docs/formats/client_window_v1.md. All integers little-endian.
-//
-//    OFFSET     SIZE  FIELD
-//         0        4  magic, the bytes "SCW1"; a new layout takes a new magic
-//         4        1  kind of hash: 0 fast, 1 keyed
-//         5        1  when full: 0 refuse, 1 forget
-//         6        2  generations in a window
-//         8        8  window
-//        16        8  most bytes of memory
-//        24        8  seed of the hash, or name of its key
-//        32        8  now
-//        40        8  kept from
-//        48        8  clients that follow, ascending: each its digest (16), the highest sequence
-//                     forgotten (8), whether there is one (1), the number of its marks (1), and for
-//                     each mark its generation (8), the number of its pieces (8) and these (16 each)
-//   end - 8        8  checksum of all the bytes before it
-constexpr std::uint32_t kMagic = 0x31574353;
-constexpr std::size_t kTrailerSize = 8;
+constexpr Format kFormat{"WCL", 1, "client window"};  // docs/formats/client_window_v1.md
 constexpr std::size_t kClientHeader = 26;
 constexpr std::size_t kMarkHeader = 16;
 constexpr std::size_t kPieceSize = 16;
 
-// The window itself; a client, with its share of the hash table; a mark, with its place on the roll.
+// Bytes of the window itself; of a client, with its share of the hash table; of a mark, with its
+// place on the roll.
 constexpr std::uint64_t kWindowBytes = 256;
 constexpr std::uint64_t kClientBytes = 96;
 constexpr std::uint64_t kMarkBytes = 88;
 
-// Marks that one call clears of what has left the window. An insert adds one at most, so that two keep
-// up with any load.
+// An insert clears so many marks that have left the window. It adds at most one, so two keep up
+// with any load.
 constexpr int kClearedByInsert = 2;
 constexpr int kClearedByAdvance = 32;
 
@@ -50,13 +38,13 @@ Result<void> check(const ClientWindow::Goal& goal) {
   if (goal.max_bytes < ClientWindow::kLeastCap) {
     return Error{Errc::invalid, "a client window needs 4096 bytes"};
   }
-  if (!goal.hash.valid() || goal.when_full > WhenFull::forget) {
+  if (!goal.hash.valid() || goal.on_full > OnFull::forget) {
     return Error{Errc::invalid, "a client window of unknown hash or policy"};
   }
   return {};
 }
 
-// The bytes by which a set grows with this number. It may be able to shrink, too.
+// Returns the bytes by which a set grows with this number. It may shrink.
 std::uint64_t growth(const SequenceSet& set, std::uint64_t number) {
   return std::max(set.bytes_with(number), set.bytes()) - set.bytes();
 }
@@ -132,7 +120,7 @@ Verdict ClientWindow::test(const ClientOperation& id, TimeMs now_ms) const {
   return client == clients_.end() ? Verdict::fresh : judge(client->second, id.sequence, now_ms);
 }
 
-// Whether it is remembered in this generation or a later one.
+// Returns true if the operation is remembered in this generation or a later one.
 bool ClientWindow::remembers(const ClientOperation& id, std::int64_t from_generation) const {
   const auto client = clients_.find(id.client);
   if (client == clients_.end()) return false;
@@ -167,8 +155,8 @@ Verdict ClientWindow::test_and_insert(const ClientOperation& id, TimeMs at_ms) {
                                                                     : place(id, at_ms);
 }
 
-// What place() does where there is nothing to clear and no mark to make, as is mostly so. False, and no
-// change, where it is not.
+// Does the work of place() in the usual case: there is nothing to clear and no mark to make.
+// Returns false, and changes nothing, in other cases.
 bool ClientWindow::place_at_once(Client& client, std::uint64_t sequence, TimeMs at_ms) {
   if (some_have_left()) return false;
   Mark& last = client.marks.back();
@@ -199,7 +187,7 @@ void ClientWindow::put(Mark& mark, std::uint64_t sequence) {
   bytes_ += mark.sequences.bytes() - before;
 }
 
-// The table of clients is the one large block.
+// Only the table of clients is a large block.
 bool ClientWindow::takes(std::uint64_t ids) const {
   const std::uint64_t clients = clients_.size() + ids;
   return clients * 2 * sizeof(void*) < limits::kSmallBlock ||
@@ -207,12 +195,12 @@ bool ClientWindow::takes(std::uint64_t ids) const {
              static_cast<double>(clients_.bucket_count()) * clients_.max_load_factor();
 }
 
-// What has left the window goes first, so that the answer does not depend on how much of it is still
-// there.
+// First clears all that has left the window, so that the answer does not depend on how much of it
+// was cleared before.
 bool ClientWindow::make_room(const ClientOperation& id, std::int64_t generation) {
   while (bytes_ + bytes_for(id, generation) > goal_.max_bytes) {
     if (clear_one()) continue;
-    if (goal_.when_full == WhenFull::refuse || rolls_.empty()) return false;
+    if (goal_.on_full == OnFull::refuse || rolls_.empty()) return false;
     forget_oldest();
   }
   return true;
@@ -249,7 +237,7 @@ ClientWindow::Mark& ClientWindow::mark_of(Digest client, std::int64_t generation
   return *marks.insert(marks.begin() + at, Mark{generation, {}});
 }
 
-// Takes out the first marks of a client, and the client if none is left.
+// Removes the first marks of a client, and the client if none is left.
 void ClientWindow::forget(Digest client, std::size_t marks) {
   const auto entry = clients_.find(client);
   SEMEL_ASSERT(entry != clients_.end() && marks <= entry->second.marks.size());
@@ -262,7 +250,7 @@ void ClientWindow::forget(Digest client, std::size_t marks) {
   clients_.erase(entry);
 }
 
-// Takes out what of a client has left the window. The rolls may name it still.
+// Removes the marks of a client that have left the window. The rolls may still name the client.
 void ClientWindow::clear(Digest client) {
   const auto entry = clients_.find(client);
   if (entry == clients_.end()) return;
@@ -273,7 +261,7 @@ bool ClientWindow::some_have_left() const {
   return !rolls_.empty() && rolls_.front().generation < time_.oldest_alive();
 }
 
-// False if nothing has left the window.
+// Returns false if nothing has left the window.
 bool ClientWindow::clear_one() {
   if (!some_have_left()) return false;
   clear(rolls_.front().clients.front());
@@ -286,7 +274,7 @@ void ClientWindow::clear_some(int marks) {
   while (marks > 0 && clear_one()) --marks;
 }
 
-// REQUIRES: nothing is left to be cleared, so that the oldest mark of all is the first of its client.
+// REQUIRES: everything is cleared, so that the oldest mark of all is the first of its client.
 void ClientWindow::forget_oldest() {
   const Roll& oldest = rolls_.front();
   for (const Digest& client : oldest.clients) {
@@ -325,7 +313,7 @@ void ClientWindow::test_and_insert(std::span<const ClientOperation> ids,
                  [&](const ClientOperation& id) { return test_and_insert(id); });
 }
 
-// All clients that have not left, ascending, without what has left the window.
+// Returns all clients that stay, ascending, without marks that have left the window.
 std::vector<std::pair<Digest, ClientWindow::Client>> ClientWindow::remembered() const {
   std::vector<std::pair<Digest, Client>> all;
   all.reserve(clients_.size());
@@ -334,8 +322,7 @@ std::vector<std::pair<Digest, ClientWindow::Client>> ClientWindow::remembered() 
     if (dead == client.marks.size()) continue;
     all.emplace_back(digest, client).second.forget(dead);
   }
-  std::sort(all.begin(), all.end(),
-            [](const auto& a, const auto& b) { return comes_before(a.first, b.first); });
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   return all;
 }
 
@@ -361,15 +348,15 @@ Result<void> ClientWindow::merge(const ClientWindow& other) {
   return {};
 }
 
-// Without what has left the window.
+// Leaves out marks that have left the window.
 void ClientWindow::encode_client(const Client& client, Writer& out) const {
   const std::size_t dead = dead_marks(client);
   const std::optional<std::uint64_t> forgotten = forgotten_of(client, dead);
   out.u64(forgotten.value_or(0));
-  out.u8(forgotten.has_value() ? 1 : 0);
+  out.boolean(forgotten.has_value());
   out.u8(static_cast<std::uint8_t>(client.marks.size() - dead));
   for (const Mark& mark : std::span(client.marks).subspan(dead)) {
-    out.u64(static_cast<std::uint64_t>(mark.generation));
+    out.i64(mark.generation);
     out.u64(mark.sequences.pieces().size());
     for (const SequenceSet::Piece& piece : mark.sequences.pieces()) {
       out.u64(piece.head);
@@ -379,7 +366,6 @@ void ClientWindow::encode_client(const Client& client, Writer& out) const {
 }
 
 void ClientWindow::encode(Sink out) const {
-  Seal seal(out);
   const auto here = [&](const Client& client) { return dead_marks(client) < client.marks.size(); };
   std::uint64_t clients = 0, size = 0;
   for (const auto& [digest, client] : clients_) {
@@ -390,41 +376,35 @@ void ClientWindow::encode(Sink out) const {
       size += kMarkHeader + mark.sequences.pieces().size() * kPieceSize;
     }
   }
-  Writer w(out);
-  w.u32(kMagic);
-  w.u8(static_cast<std::uint8_t>(goal_.hash.kind));
-  w.u8(static_cast<std::uint8_t>(goal_.when_full));
-  w.u16(static_cast<std::uint16_t>(goal_.generations));
-  w.u64(static_cast<std::uint64_t>(goal_.window_ms));
-  w.u64(goal_.max_bytes);
-  w.u64(goal_.hash.seed);
-  w.u64(static_cast<std::uint64_t>(now()));
-  w.u64(static_cast<std::uint64_t>(time_.kept_from()));
-  w.u64(clients);
-  if (!out.only_measures(size)) {
+  seal(out, kFormat, [&](Writer& w) {
+    write(w, goal_.hash);
+    w.enumeration(goal_.on_full);
+    w.u8(static_cast<std::uint8_t>(goal_.generations));
+    w.i64(goal_.window_ms);
+    w.u64(goal_.max_bytes);
+    w.i64(now());
+    w.i64(time_.kept_from());
+    w.u64(clients);
+    if (w.sink().only_measures(size)) return;
     for_each_in_order(clients_, here, [&](Digest digest, const Client& client) {
-      w.u64(digest.lo);
-      w.u64(digest.hi);
+      write(w, digest);
       encode_client(client, w);
     });
-  }
-  seal.close();
+  });
 }
 
-// Reads the marks of one client. False if they are none that a client has.
+// Reads the marks of one client. Returns false if no client has such marks.
 bool ClientWindow::decode_marks(Reader& r, Digest client, std::uint64_t marks) {
-  const auto rest = [&] { return r.rest() - kTrailerSize; };
-  if (marks == 0 || marks > rest() / (kMarkHeader + kPieceSize)) return false;
+  if (marks == 0 || marks > r.rest() / (kMarkHeader + kPieceSize)) return false;
   std::int64_t last = 0;
   for (std::uint64_t i = 0; i < marks; ++i) {
-    if (rest() < kMarkHeader) return false;
-    const auto generation = static_cast<std::int64_t>(r.u64());
+    const std::int64_t generation = r.i64();
     const std::uint64_t pieces = r.u64();
     const bool ascends = i == 0 ? generation >= time_.oldest_alive() : generation > last;
-    if (!ascends || generation > time_.newest()) return false;
+    if (!r.ok() || !ascends || generation > time_.newest()) return false;
     last = generation;
     // Length before allocation: until here the number of pieces is only a claim.
-    if (pieces == 0 || pieces > rest() / kPieceSize) return false;
+    if (pieces == 0 || pieces > r.rest() / kPieceSize) return false;
     SequenceSet& sequences = mark_of(client, generation).sequences;
     sequences.reserve(pieces);
     for (std::uint64_t n = 0; n < pieces; ++n) {
@@ -437,54 +417,36 @@ bool ClientWindow::decode_marks(Reader& r, Digest client, std::uint64_t marks) {
 }
 
 Result<ClientWindow> ClientWindow::decode(ByteView in) {
-  Reader r(in);
-  const std::uint32_t magic = r.u32();
+  Reader r = SEMEL_TRY(open_sealed(in, kFormat));
   Goal goal{};
-  goal.hash.kind = static_cast<HashKind>(r.u8());
-  goal.when_full = static_cast<WhenFull>(r.u8());
-  goal.generations = r.u16();
-  goal.window_ms = static_cast<TimeMs>(r.u64());
+  goal.hash = read_hash_id(r);
+  goal.on_full = r.enumeration(OnFull::forget);
+  goal.generations = r.u8();
+  goal.window_ms = r.i64();
   goal.max_bytes = r.u64();
-  goal.hash.seed = r.u64();
-  const auto now_ms = static_cast<TimeMs>(r.u64());
-  const auto kept_from_ms = static_cast<TimeMs>(r.u64());
+  const TimeMs now_ms = r.i64();
+  const TimeMs kept_from_ms = r.i64();
   const std::uint64_t clients = r.u64();
-  if (!r.ok() || r.rest() < kTrailerSize) return Error{Errc::truncated, "client window: header"};
-  if (magic != kMagic) return Error{Errc::unsupported, "client window: magic"};
-  const ByteView body = in.first(in.size() - kTrailerSize);
-  if (load_u64(in.data() + body.size()) != checksum(body)) {
-    return Error{Errc::corrupt, "client window: checksum"};
-  }
-  if (!check(goal)) return Error{Errc::corrupt, "client window: goal"};
-  if (kept_from_ms > now_ms && kept_from_ms - 1 > now_ms) {
-    return Error{Errc::corrupt, "client window: kept from a time to come"};
-  }
+  if (!r.ok() || !check(goal)) return corrupt(kFormat, "goal");
+  if (kept_from_ms > later_by(now_ms, 1)) return corrupt(kFormat, "kept from a later time");
 
   ClientWindow window(goal, now_ms);
   window.time_.keep_from(kept_from_ms);
   Digest last{};
   for (std::uint64_t i = 0; i < clients; ++i) {
-    if (r.rest() < kClientHeader + kTrailerSize) {
-      return Error{Errc::corrupt, "client window: number of clients"};
-    }
-    const std::uint64_t lo = r.u64();
-    const Digest client{lo, r.u64()};
-    if (i > 0 && !comes_before(last, client)) {
-      return Error{Errc::corrupt, "client window: order of clients"};
-    }
-    last = client;
+    const Digest client = read_digest(r);
     const std::uint64_t forgotten = r.u64();
-    const std::uint8_t forgot = r.u8();
-    if (forgot > 1 || (forgot == 0 && forgotten != 0)) {
-      return Error{Errc::corrupt, "client window: sequence forgotten"};
-    }
-    if (!window.decode_marks(r, client, r.u8())) {
-      return Error{Errc::corrupt, "client window: marks of a client"};
-    }
-    if (forgot == 1) window.clients_.find(client)->second.forgotten = forgotten;
+    const bool forgot = r.boolean();
+    const std::uint8_t marks = r.u8();
+    if (!r.ok()) return corrupt(kFormat, "number of clients");
+    if (i > 0 && client <= last) return corrupt(kFormat, "order of clients");
+    if (!forgot && forgotten != 0) return corrupt(kFormat, "sequence forgotten");
+    if (!window.decode_marks(r, client, marks)) return corrupt(kFormat, "marks of a client");
+    if (forgot) window.clients_.find(client)->second.forgotten = forgotten;
+    last = client;
   }
-  if (r.rest() != kTrailerSize) return Error{Errc::corrupt, "client window: size"};
-  if (window.bytes_ > goal.max_bytes) return Error{Errc::corrupt, "client window: beyond its cap"};
+  if (!r.at_end()) return corrupt(kFormat, "size");
+  if (window.bytes_ > goal.max_bytes) return corrupt(kFormat, "beyond its cap");
   return window;
 }
 

@@ -1,30 +1,32 @@
-// ClientWindow: recognises operations (client, sequence), where a client numbers its own.
+// ClientWindow: recognises operations (client, sequence). Each client numbers its operations.
 //
-// Contract  As in window.h, and exact: an operation is a duplicate if and only if it was accepted in a
-//           generation that is still remembered, in whatever order the operations of a client come. A
-//           sequence that is not remembered, and not above the highest of this client that has been
-//           forgotten, is `stale`: it may have been accepted. So no operation of a client is accepted
-//           twice while the client stays. A client stays while one of its operations is remembered;
-//           after that it is as if it had never come, and any sequence is fresh. insert() remembers
-//           any sequence, whatever was forgotten.
-//           An operation is remembered beyond the window for less than a span, window / generations.
-// Clients   A sequence may be any number, and skip any; but one much higher than the others makes
-//           these stale when it is forgotten. Who numbers in several ranges at once is several
+// Contract  The contract of window.h holds, and there are no false positives. An operation is a
+//           duplicate if and only if it was accepted in a generation that is still remembered,
+//           whatever the order in which operations of a client come. A sequence that is not
+//           remembered is `stale` if its client has a forgotten one that is not below it: it may
+//           have been accepted. So no operation of a client is accepted twice while the client
+//           stays. A client stays while one of its operations is remembered. After that it is a new
+//           client, and any sequence is fresh. insert() remembers any sequence.
+//           An operation is remembered beyond the window for less than a span, window /
+//           generations.
+// Clients   Sequences may be any numbers, with gaps. A sequence much higher than the others makes
+//           them stale when it is forgotten. A client that numbers in several ranges at once must
+//           use several client ids.
+// Full      The operations of the oldest generation are forgotten early, in one call that takes
+//           longer the more clients they have. They are stale then, if the client stays.
+// Merge     A merge is the union of two windows of one goal at the same time: of their operations,
+//           and of what they forgot. Beyond the cap it fails with Errc::full. A merge that fails
+//           changes nothing.
+// Layout    Each client has the highest sequence forgotten, and a mark for each generation in which
+//           it was active. A mark is the set of the accepted sequences (sequence_set.h).
+// Cost      A call takes a lookup in a hash table, and a binary search in each mark. Later calls
+//           clear operations that have left the window, a few marks each. While clients grow in
+//           number, the hash table is rebuilt at times, in one long call.
+// Memory    A client takes 96 bytes and a mark about 120, for any number of operations in order.
+//           With 4 generations an operation takes 0.37 bytes at 2000 operations in a window, and 6
+//           bytes at 100. An operation whose sequence stands alone takes 16 to 20 bytes.
+// Limits    Whoever chooses digests can make the hash table slow: use the keyed hash for untrusted
 //           clients.
-// Full      The operations of the oldest generation go early, in one call as long as their clients are
-//           many. They are stale then, if the client stays.
-// Merge     The union of two windows of one goal at the same time: of the operations, and of what was
-//           forgotten. Beyond the cap it fails with Errc::full. Whatever fails changes nothing.
-// Layout    For each client the highest sequence forgotten, and for each generation in which it was
-//           active a mark: the set of the sequences accepted (sequence_set.h).
-// Cost      A look at a hash table, and a binary search in each mark. What has left the window is
-//           cleared by later calls, a few marks each. As the clients grow in number the hash table is
-//           rebuilt at times, in one long call.
-// Memory    96 bytes a client and about 120 a mark, for any number of operations in order: with 4
-//           generations 0.37 bytes for an operation at 2000 in a window, 6 at 100. An operation whose
-//           sequence stands alone takes 16 to 20.
-// Limits    Whoever chooses digests can make the hash table slow: clients from outside take the keyed
-//           hash.
 // Threads   const members may run at once; any other call needs the object to itself.
 // Format    docs/formats/client_window_v1.md.
 #pragma once
@@ -37,6 +39,7 @@
 #include <utility>
 #include <vector>
 
+#include "semel/core/api.h"
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/hash/digest.h"
@@ -52,7 +55,7 @@ struct ClientOperation {
   bool operator==(const ClientOperation&) const = default;
 };
 
-class ClientWindow {
+class SEMEL_API ClientWindow {
  public:
   using Id = ClientOperation;
 
@@ -60,16 +63,16 @@ class ClientWindow {
     TimeMs window_ms;
     std::uint32_t generations = 4;  // in a window, 1 to 64
     std::uint64_t max_bytes = kNoCap;
-    WhenFull when_full = WhenFull::refuse;
+    OnFull on_full = OnFull::refuse;
     HashId hash = {};
     bool operator==(const Goal&) const = default;
   };
   static constexpr std::uint64_t kLeastCap = 4096;
 
-  // Errc::invalid unless window_ms > 0, generations are 1 to 64 and max_bytes >= kLeastCap.
+  // Errors: Errc::invalid unless window_ms > 0, generations are 1 to 64 and max_bytes >= kLeastCap.
   static Result<ClientWindow> make(const Goal& goal, TimeMs now_ms);
 
-  // REQUIRES, of all that take an id: the digest of the client was made by goal().hash.
+  // REQUIRES for all ids: the digest of the client was made by goal().hash.
   Verdict test(const ClientOperation& id) const { return test(id, now()); }
   Verdict test(const ClientOperation& id, TimeMs now_ms) const;  // the same after advance(now_ms)
   Verdict insert(const ClientOperation& id) { return insert(id, now()); }
@@ -80,7 +83,7 @@ class ClientWindow {
   void insert(std::span<const ClientOperation> ids, std::span<Verdict> verdicts);
   void test_and_insert(std::span<const ClientOperation> ids, std::span<Verdict> verdicts);
 
-  // Whether so many more ids take no large block (limits::kSmallBlock).
+  // Returns true if so many more ids take no large block (limits::kSmallBlock).
   bool takes(std::uint64_t ids) const;
 
   void advance(TimeMs now_ms);
@@ -88,51 +91,48 @@ class ClientWindow {
   Promise promise() const { return time_.promise(); }
   WindowCounts counts() const;
   double false_positive_rate() const { return 0; }
-  // What has left the window and is not yet cleared included.
+  // Includes operations that have left the window and are not yet cleared.
   std::uint64_t bytes() const { return bytes_; }
 
   const Goal& goal() const { return goal_; }
-  // Changes the cap. What is beyond a lower one stays until it leaves the window.
+  // Changes the cap. Memory beyond a lower cap stays until its operations leave the window.
   void set_max_bytes(std::uint64_t max_bytes) { goal_.max_bytes = max_bytes; }
-  // Clients, those that have left and are not yet cleared included.
+  // Returns how many clients there are, with those that have left and are not yet cleared.
   std::uint64_t clients() const { return clients_.size(); }
 
-  // The highest sequence of a client that is no longer remembered; nullopt if there is none, or the
-  // client has left.
+  // Returns the highest forgotten sequence of a client; nullopt if there is none, or the client has
+  // left.
   std::optional<std::uint64_t> forgotten(Digest client) const;
-  // The same as before a restart, after what is remembered was inserted again. A client of which
-  // nothing is remembered has left.
+  // Restores forgotten() after a restart. Call it after the remembered operations were inserted
+  // again. A client without remembered operations has left.
   void restore_forgotten(Digest client, std::uint64_t sequence);
 
-  // Errc::mismatch if goal or now differ; Errc::full beyond the cap.
+  // Errors: Errc::mismatch if goal or now differ; Errc::full beyond the cap.
   Result<void> merge(const ClientWindow& other);
 
   // Appends the encoding to `out`.
   void encode(Sink out) const;
-  // Reads one window that fills `in` exactly. `in` may come from an enemy.
+  // Reads one window that fills `in` exactly. `in` is untrusted.
   static Result<ClientWindow> decode(ByteView in);
 
-  // Whether both remember the same, and would go on in the same way. counts() may differ.
+  // Compares what is remembered and all that decides what happens next, not counts().
   bool operator==(const ClientWindow& other) const;
 
  private:
   struct Mark {
     std::int64_t generation;
-    SequenceSet sequences;
+    window_internal::SequenceSet sequences;
     bool operator==(const Mark&) const = default;
   };
   struct Client {
     std::optional<std::uint64_t> forgotten;  // the highest sequence
     std::vector<Mark> marks;                 // ascending by generation; capacity: the size
 
-    // Takes the first `count` marks out, and their highest sequence into `forgotten`.
+    // Removes the first `count` marks, and keeps their highest sequence in `forgotten`.
     void forget(std::size_t count);
     bool operator==(const Client&) const = default;
   };
-  struct DigestHash {
-    std::size_t operator()(const Digest& digest) const noexcept { return digest.lo; }
-  };
-  // Which clients have a mark in a generation, or had one.
+  // The clients that have a mark in a generation, or had one.
   struct Roll {
     std::int64_t generation;
     std::deque<Digest> clients;
@@ -162,8 +162,8 @@ class ClientWindow {
   bool decode_marks(Reader& r, Digest client, std::uint64_t marks);
 
   Goal goal_;
-  GenerationTime time_;
-  std::unordered_map<Digest, Client, DigestHash> clients_;
+  window_internal::GenerationTime time_;
+  std::unordered_map<Digest, Client> clients_;
   std::deque<Roll> rolls_;  // ascending by generation; none is empty
   std::uint64_t bytes_;
   WindowCounts counts_;  // but for the steps backwards, which time_ counts

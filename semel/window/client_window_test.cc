@@ -8,7 +8,8 @@
 #include <numeric>
 #include <set>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
+#include "semel/hash/internal/checksum.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/laws/merge_laws.h"
@@ -17,6 +18,10 @@
 #include "tests/support/keys.h"
 
 namespace semel {
+
+using window_internal::GenerationTime;
+using window_internal::SequenceSet;
+
 namespace {
 
 constexpr TimeMs kNow = 1'700'000'000'000;
@@ -33,16 +38,16 @@ struct Configurations {
   static constexpr bool kFalsePositives = false, kStaleById = true;
   static constexpr ClientWindow::Goal kGoals[] = {
       {.window_ms = 1000},
-      {.window_ms = 1000, .max_bytes = 4096, .when_full = WhenFull::refuse},
-      {.window_ms = 1000, .generations = 3, .max_bytes = 4096, .when_full = WhenFull::forget},
+      {.window_ms = 1000, .max_bytes = 4096, .on_full = OnFull::refuse},
+      {.window_ms = 1000, .generations = 3, .max_bytes = 4096, .on_full = OnFull::forget},
       {.window_ms = 997, .generations = 1, .max_bytes = 1 << 20},
-      {.window_ms = 64, .generations = 64, .max_bytes = 8192, .when_full = WhenFull::forget},
+      {.window_ms = 64, .generations = 64, .max_bytes = 8192, .on_full = OnFull::forget},
   };
   static constexpr int kConfigurations = std::size(kGoals);
 
   static Type make(int i, TimeMs now_ms) { return window_of(kGoals[i], now_ms); }
   static std::uint64_t cap(int i) { return kGoals[i].max_bytes; }
-  static WhenFull when_full(int i) { return kGoals[i].when_full; }
+  static OnFull on_full(int i) { return kGoals[i].on_full; }
   static std::optional<TimeMs> upper_edge(const Type& window) {
     const ClientWindow::Goal& goal = window.goal();
     return goal.window_ms + (goal.window_ms - 1) / goal.generations + 1;
@@ -72,11 +77,11 @@ struct HostileCase : Configurations {
 // Runs, bitmaps and single sequences, in several generations.
 struct BytesCase {
   using Type = ClientWindow;
-  static constexpr std::size_t kHeaderSize = 56;
+  static constexpr std::size_t kHeaderSize = 63;
   static constexpr char kFile[] = "client_window_v1.bin";
   static Type make() {
     ClientWindow window = window_of(
-        {.window_ms = 1000, .max_bytes = 1 << 20, .when_full = WhenFull::forget, .hash = kTestHash},
+        {.window_ms = 1000, .max_bytes = 1 << 20, .on_full = OnFull::forget, .hash = kTestHash},
         kNow - 1200);
     EXPECT_EQ(window.insert({key(1), 90}), Verdict::fresh);
     window.advance(kNow - 500);
@@ -369,7 +374,7 @@ TEST(ClientWindow, RefusesWhatDoesNotFitAndTakesItWhenTheOldestHaveLeft) {
 
 TEST(ClientWindow, ForgetsTheOldestEarlyAndSaysSo) {
   ClientWindow window =
-      window_of({.window_ms = 1000, .max_bytes = 4096, .when_full = WhenFull::forget});
+      window_of({.window_ms = 1000, .max_bytes = 4096, .on_full = OnFull::forget});
   EXPECT_EQ(window.test_and_insert({key(0), 1}), Verdict::fresh);
   EXPECT_EQ(window.test_and_insert({key(1), 1}), Verdict::fresh);
   window.advance(kNow + 500);
@@ -394,7 +399,7 @@ TEST(ClientWindow, TakesTimesOfEverySignAndSize) {
         ClientWindow window = window_of({.window_ms = window_ms,
                                          .generations = generations,
                                          .max_bytes = 4096,
-                                         .when_full = WhenFull::forget},
+                                         .on_full = OnFull::forget},
                                         start_ms);
         EXPECT_EQ(window.test_and_insert({key(1), 1}), Verdict::fresh);
         EXPECT_EQ(window.insert({key(1), kHighest}, kLast), Verdict::fresh);
@@ -479,22 +484,22 @@ TEST(ClientWindow, RefusesBytesThatNoWindowWrites) {
     store_u64(damaged.data() + damaged.size() - 8,
               checksum(ByteView(damaged).first(damaged.size() - 8)));
     const Result<ClientWindow> read = ClientWindow::decode(damaged);
-    return read ? "none" : read.error().what;
+    return read ? "none" : read.error().message();
   };
-  const std::size_t first = 56, mark = first + 26, second = mark + 32;
+  const std::size_t first = 63, mark = first + 26, second = mark + 32;
   const std::uint64_t newest = kNow / 250;
   const std::string marks = "client window: marks of a client";
-  EXPECT_EQ(refusal(8, 0), "client window: goal");
-  EXPECT_EQ(refusal(16, 4095), "client window: goal");
-  EXPECT_EQ(refusal(16, 4096), "none");
-  EXPECT_EQ(refusal(40, kNow + 1), "none");
-  EXPECT_EQ(refusal(40, kNow + 2), "client window: kept from a time to come");
-  EXPECT_EQ(refusal(48, 1), "client window: size");
-  EXPECT_EQ(refusal(48, 3), "client window: number of clients");
+  EXPECT_EQ(refusal(23, 0), "client window: goal");
+  EXPECT_EQ(refusal(31, 4095), "client window: goal");
+  EXPECT_EQ(refusal(31, 4096), "none");
+  EXPECT_EQ(refusal(47, kNow + 1), "none");
+  EXPECT_EQ(refusal(47, kNow + 2), "client window: kept from a later time");
+  EXPECT_EQ(refusal(55, 1), "client window: size");
+  EXPECT_EQ(refusal(55, 3), "client window: number of clients");
   EXPECT_EQ(refusal(first + 8, 2), "client window: order of clients");
   EXPECT_EQ(refusal(first + 16, 7), "client window: sequence forgotten");
   EXPECT_EQ(refusal(first + 24, 1, 1), "none");
-  EXPECT_EQ(refusal(first + 24, 2, 1), "client window: sequence forgotten");
+  EXPECT_EQ(refusal(first + 24, 2, 1), "client window: number of clients");
   EXPECT_EQ(refusal(first + 25, 0, 1), marks);
   EXPECT_EQ(refusal(first + 25, 255, 1), marks);
   EXPECT_EQ(refusal(mark, newest - 5), marks);

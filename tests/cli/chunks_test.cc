@@ -111,7 +111,7 @@ TEST(ChunkReader, TakesTheHeaderOfEachFile) {
   EXPECT_NE(read.complaints.at(0).find("has no column 'x'"), std::string::npos);
 }
 
-// Of columns in another order, by other names or of another number nothing is handed on.
+// Nothing is handed on from an input with other columns, or in another order.
 TEST(ChunkReader, RefusesAHeaderThatIsNotTheFirst) {
   const TemporaryDirectory directory;
   const std::string a = directory.write("a", "x,id\n1,2\n");

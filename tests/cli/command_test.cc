@@ -9,7 +9,7 @@
 namespace semel {
 namespace {
 
-// What bash offers for the last of the words, sorted.
+// Returns what bash offers for the last of the words, sorted.
 std::vector<std::string> completed(const std::string& words, const std::string& directory = "") {
   const Outcome outcome = run_shell(
       "source <($SEMEL completion bash); compopt() { :; }; COMP_WORDS=(" + words +

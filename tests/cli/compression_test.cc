@@ -46,7 +46,7 @@ TEST(Compression, WaitsForBytesThatDecide) {
   }
 }
 
-// What may become something either does or does not, and then stays so.
+// More bytes decide whether an undecided input is compressed, and the decision never changes.
 RC_GTEST_PROP(Compression, IsDecidedOnce, ()) {
   const auto bytes = *rc::gen::container<std::string>(
       rc::gen::elementOf(std::string("\x1f\x8b\x9d\x28\xb5\x2f\xfdPK\x03\x04"

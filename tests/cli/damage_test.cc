@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/store/rocksdb_store.h"
 #include "semel/tally/store/tally_directory.h"
 #include "tests/cli/command.h"
@@ -206,7 +206,7 @@ bool is_log_or_manifest(const fs::path& file) {
   return is_log(file) || file.filename().string().starts_with("MANIFEST-");
 }
 
-// What was opened to write is asked afterwards: it must not have lost anything then.
+// A directory that was opened to write must not have lost anything afterwards.
 const std::vector<std::vector<Words>> kOfRecords = {{{"dump", kDamaged}},
                                                     {{"dump", kDamaged, "--secondary"}},
                                                     {{"load", kDamaged}, {"dump", kDamaged}}};
@@ -257,7 +257,7 @@ TEST_F(Damage, OfADirectoryWhoseProcessWasKilledIsTold) {
 
 TEST_F(Damage, OfATableWhoseProcessWasKilledIsTold) {
   tally::TallyStore::Settings settings;
-  settings.recogniser = tally::Recogniser::Goal{};
+  settings.recognition = tally::Recognition{};
   auto table = tally::TallyDirectory::open(path("used"), settings);
   ASSERT_TRUE(table) << table.error().what;
   for (int i = 0; i < 200; ++i) {

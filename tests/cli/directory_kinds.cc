@@ -246,7 +246,7 @@ void rewrite_options(const std::string& directory,
   std::ofstream(file) << change(text);
 }
 
-// As RocksDB 6 wrote it: the log's directory is always named, and fewer options are.
+// Writes the file as RocksDB 6 did: it always names the log's directory, and fewer options.
 std::string as_of_6(std::string text, const std::string& wal_dir) {
   text = std::regex_replace(text, std::regex("rocksdb_version=[0-9.]+"), "rocksdb_version=6.11.4");
   text = std::regex_replace(text, std::regex("\n  wal_dir=[^\n]*"), "");

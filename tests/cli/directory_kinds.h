@@ -1,7 +1,8 @@
-// Directories of RocksDB as other programs make them, one kind each, and the programs that own them.
+// Directories of RocksDB as other programs make them, one kind each, and the programs that own
+// them.
 //
-// Contract  A kind says how its owner opens the directory, and what `semel` is to say of it: nothing,
-//           because its records are compared and written as they are, or why not.
+// Contract  A kind says how its owner opens the directory, and what `semel` is to say of it:
+//           nothing, because its records are compared and written as they are, or why not.
 //           The owner is the oracle: it reads through RocksDB with options of its own.
 #pragma once
 
@@ -21,7 +22,7 @@ namespace semel {
 using Records = std::map<std::string, std::string>;
 using Families = std::map<std::string, Records>;
 
-// Where a directory is, and what belongs to it outside of it.
+// The place of a directory, and of its parts outside of it.
 struct Place {
   std::filesystem::path root;
   std::string directory() const { return root / "db"; }

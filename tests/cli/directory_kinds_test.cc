@@ -1,7 +1,7 @@
-// Directories of RocksDB of many kinds, and one law for all of them: what `semel` says and writes is
-// what the owner's own RocksDB reads, or the directory is refused with the reason and not changed.
-// In both cases the owner finds its records, its other column families, its prepared transactions
-// and its OPTIONS afterwards.
+// Directories of RocksDB of many kinds, and one law for all of them: what `semel` says and writes
+// is what the owner's own RocksDB reads, or the directory is refused with the reason and not
+// changed. In both cases the owner finds its records, its other column families, its prepared
+// transactions and its OPTIONS afterwards.
 #include "tests/cli/directory_kinds.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ Records partner_records() {
   return records;
 }
 
-// What both have after a sync: of two values the greater.
+// Returns what both have after a sync: the greater of two values.
 Records joined(const Records& a, const Records& b) {
   Records both = a;
   for (const auto& [key, value] : b) both[key] = std::max(both[key], value);
@@ -53,7 +53,7 @@ std::string lines_of(const Records& records) {
   return out;
 }
 
-// What the owner reads otherwise than expected: the column family, and the keys.
+// Returns the keys that the owner reads otherwise than expected, by column family.
 std::string mistakes(const Families& read, const Families& expected) {
   std::string out;
   for (const auto& [family, records] : expected) {
@@ -140,7 +140,7 @@ class DirectoryKinds : public ::testing::TestWithParam<Kind> {
     EXPECT_EQ(dump.out, lines_of(oracle_.at(owner_.family)));
   }
 
-  // Both have what either had, and the owner finds the rest as it was.
+  // Both have all that either had, and the owner finds the rest unchanged.
   void expect_synced() {
     const Outcome outcome = with_partner({"sync"});
     EXPECT_EQ(outcome.status, 0) << outcome.err << outcome.signal;

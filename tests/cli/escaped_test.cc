@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/store_options.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 
 namespace semel::cli {
 namespace {

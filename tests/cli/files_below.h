@@ -1,5 +1,5 @@
-// FilesBelow: what stands in all files below some folders, so that a test can tell that none of them
-// has changed.
+// FilesBelow: what stands in all files below some folders, so that a test can tell that none of
+// them has changed.
 #pragma once
 
 #include <filesystem>

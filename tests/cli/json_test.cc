@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/records.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "tests/cli/lines.h"
 #include "tests/cli/process.h"
 
@@ -17,9 +17,10 @@ class Json : public ::testing::Test {
  protected:
   std::string problem(const std::string& text) {
     padded_ = text + std::string(kPadding, '\0');
-    return reader_.parse(std::string_view(padded_).substr(0, text.size()));
+    const auto parsed = reader_.parse(std::string_view(padded_).substr(0, text.size()));
+    return parsed ? "" : parsed.error().message();
   }
-  // REQUIRES: problem() found none.
+  // REQUIRES: the last text was read.
   JsonReader::Value at(const std::string& pointer) { return reader_.at(pointer, buffer_); }
   JsonReader::Value value(const std::string& json) {
     EXPECT_EQ(problem("{\"a\":" + json + ",\"b\":2}"), "") << json;

@@ -1,5 +1,5 @@
-// Copies of a RocksDB directory whose owner is running. Whatever `semel` is asked to do with a copy,
-// no file of the original changes, and after a kill the owner finds every record that it has
+// Copies of a RocksDB directory whose owner is running. Whatever `semel` is asked to do with a
+// copy, no file of the original changes, and after a kill the owner finds every record that it has
 // acknowledged.
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
@@ -96,7 +96,7 @@ class LiveOwnerOf : public ::testing::TestWithParam<Copy> {
                : FilesBelow(root() + "/original", root() + "/messages of the original");
   }
 
-  // As RocksDB before 6.24 did it always.
+  // RocksDB before 6.24 always did this.
   void name_log_in_options(const std::string& place) const {
     std::string name;
     ASSERT_TRUE(rocksdb::GetLatestOptionsFileName(copy(), rocksdb::Env::Default(), &name).ok());

@@ -6,9 +6,9 @@
 // goes to COMMAND, 1 for what comes from it. The fault happens at byte OFFSET of that direction.
 //
 // The proxy is two processes. The front is what the shell runs, as it would run ssh: it waits. The
-// network passes the bytes, in a session of its own: whoever ends the front does not end the network
-// or COMMAND, just as ending ssh does not end a program on another host. The file PIDS gets the
-// process ids of the network and of COMMAND.
+// network passes the bytes, in a session of its own: whoever ends the front does not end the
+// network or COMMAND, just as ending ssh does not end a program on another host. The file PIDS gets
+// the process ids of the network and of COMMAND.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -112,7 +112,8 @@ class Network {
     }
   }
 
-  // Passes bytes until the answerer has ended and all that it said is passed on. Returns its status.
+  // Passes bytes until the answerer has ended and all that it said is passed on. Returns its
+  // status.
   int run() {
     int status = 0;
     bool ended = false;
@@ -188,7 +189,7 @@ class Network {
     }
   }
 
-  // What happens once, at the offset.
+  // The fault, which happens once, at the offset.
   void strike(Lane& lane) {
     switch (plan_.fault) {
       case Fault::stall_both:

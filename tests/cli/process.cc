@@ -81,8 +81,8 @@ std::string activity(pid_t pid) {
   return all;
 }
 
-// Whether one of its threads is in a write to standard output. "1 0x1 ...": the number of the call,
-// and what it is called with.
+// Returns true if one of its threads is in a write to standard output. A line "1 0x1 ..." has the
+// number of the system call and its arguments.
 bool writes(pid_t pid) {
   const std::string writing = std::to_string(SYS_write) + " 0x1 ";
   std::error_code gone;
@@ -221,7 +221,8 @@ bool Process::pump() {
 }
 
 void Process::give() {
-  // As much as a pipe holds: ThreadSanitizer looks at all that is offered, however little is taken.
+  // No more than a pipe holds: ThreadSanitizer looks at all that is offered, however little is
+  // taken.
   constexpr std::size_t kMost = std::size_t{64} << 10;
   const ssize_t n = ::write(in_, input_.data() + given_, std::min(kMost, input_.size() - given_));
   if (n >= 0) {

@@ -1,7 +1,7 @@
 // Process: another program, with its input, its output and its end in our hands.
 //
-// Contract  Nothing deadlocks: input is written while output is read. Nothing hangs: at the deadline
-//           the program and all it started are killed, and the outcome says so.
+// Contract  Nothing deadlocks: input is written while output is read. Nothing hangs: at the
+//           deadline the program and all it started are killed, and the outcome says so.
 //           The program starts with SIGPIPE and SIGINT at their defaults, whatever ours are.
 #pragma once
 
@@ -45,7 +45,7 @@ class Process {
 
   // Gives some input now, beside Start::input. REQUIRES: the program reads it.
   void write(std::string_view bytes);
-  // What it writes on standard output, until that is `size` bytes or the deadline has come.
+  // Returns what it writes to standard output, until that is `size` bytes or the deadline has come.
   std::string read(std::size_t size);
   pid_t id() const { return pid_; }
   // Sends it a signal. REQUIRES: finish() was not called.

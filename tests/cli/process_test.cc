@@ -56,7 +56,7 @@ std::string read_line(Process& process) {
   return line;
 }
 
-// Whether the process has ended, though perhaps nobody has looked yet.
+// Returns true if the process has ended, even if nobody has waited for it.
 bool ended(const std::string& pid) {
   std::ifstream file("/proc/" + pid + "/stat");
   std::string number, name, state;
@@ -75,7 +75,7 @@ TEST(Process, KillsAllThatRunsBeyondTheDeadline) {
   EXPECT_TRUE(eventually([&] { return ended(parent) && ended(child); }));
 }
 
-// What is left behind says its number when the other has ended.
+// The process that is left behind writes its number when the other has ended.
 TEST(Process, KillsWhatIsLeftBehind) {
   Process process({.command = {"bash", "-c",
                                "(while read -r _ _ _ parent _ </proc/$BASHPID/stat; "

@@ -119,11 +119,11 @@ TEST(Columns, AreFoundByNumberAndByName) {
   Questions questions;
   questions.key = parse_fields(kCsv, "id,2");
   questions.time = parse_field(kCsv, "when");
-  std::string missing;
-  EXPECT_EQ(find_columns(kCsv, questions, "when,\"id\",x\r\n", missing), (Columns{2, 2, 1}));
-  EXPECT_EQ(find_columns(kCsv, questions, "\xef\xbb\xbfid,when\n", missing), (Columns{1, 2, 2}));
-  EXPECT_EQ(find_columns(kCsv, questions, "a,b\n", missing), std::nullopt);
-  EXPECT_EQ(missing, "id");
+  EXPECT_EQ(*find_columns(kCsv, questions, "when,\"id\",x\r\n"), (Columns{2, 2, 1}));
+  EXPECT_EQ(*find_columns(kCsv, questions, "\xef\xbb\xbfid,when\n"), (Columns{1, 2, 2}));
+  EXPECT_EQ(find_columns(kCsv, questions, "a,b\n").error().message(), "has no column 'id'");
+  EXPECT_EQ(find_columns(kCsv, questions, std::nullopt).error().message(),
+            "column 'id' is a name; allowed: with --header, or a number");
 }
 
 TEST(Fields, RefuseWhatCannotBe) {
@@ -142,13 +142,14 @@ class Reading {
       : syntax_(syntax) {
     if (!key.empty()) questions_.key = parse_fields(syntax, key);
     if (!time.empty()) questions_.time = parse_field(syntax, time);
-    std::string missing;
-    columns_ = *find_columns(syntax, questions_, std::nullopt, missing);
+    columns_ = *find_columns(syntax, questions_, std::nullopt);
     reader_.emplace(syntax_, questions_, hasher_);
   }
   std::string problem(const std::string& record) {
     const std::string padded = record + std::string(kPadding, '\0');
-    return reader_->read(std::string_view(padded).substr(0, record.size()), columns_, answers_);
+    const auto read =
+        reader_->read(std::string_view(padded).substr(0, record.size()), columns_, answers_);
+    return read ? "" : read.error().message();
   }
   Digest key(const std::string& record) {
     EXPECT_EQ(problem(record), "") << record;

@@ -18,8 +18,8 @@
 #include <sstream>
 #include <string>
 
-#include "semel/core/arithmetic.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/arithmetic.h"
+#include "semel/core/internal/random.h"
 
 namespace {
 

@@ -22,7 +22,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// As a server with the module answers to one producer.
+// Answers as a server with the module does to one producer.
 ScriptedAnswer as_it_should(const Words& words) {
   if (words[0] == "CLUSTER") return {"-ERR This instance has cluster support disabled\r\n"};
   if (words[0] == "ROLE") return {"*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"};
@@ -117,7 +117,7 @@ TEST(SiftAt, WaitsForAServerThatLoadsItsData) {
   EXPECT_GT(asked, 5);
 }
 
-// Whoever is told to end does so, though another producer holds a key, or seems to.
+// A run ends at a signal although another producer holds a key, or seems to.
 TEST(SiftAt, EndsWithASignalWhileAKeyIsHeld) {
   const TemporaryDirectory directory;
   std::atomic<int> claims = 0;
@@ -287,7 +287,7 @@ TEST_F(Login, RefusesWhatIsNoPassword) {
   expect_usage_error(sift_quietly({"--password-file", "x"}, ""), {"--password-file", "--at"});
 }
 
-// What ps shows, while the command waits for its input.
+// Reads what ps shows while the command waits for its input.
 TEST_F(Login, LeavesNoPasswordInTheCommandLine) {
   Process process({.command = {SEMEL_COMMAND, "sift", "-q", "-a", "redis://ann:hunter2@" + host(),
                                "-N", "s", "-w", "1h"}});

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "client/slot.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "tests/cli/command.h"
 #include "tests/cli/temporary_directory.h"
 #include "tests/support/redis_cluster.h"
@@ -137,7 +137,7 @@ TEST_F(SiftRemote, TellsWhatItDid) {
 TEST_F(SiftRemote, LetsEachKeyThroughAtOneOfManyProducers) {
   for (const char* delivery : {"at-least-once", "at-most-once"}) {
     constexpr int kProducers = 4;
-    // The same keys, each in an order of its own: they wait for each other.
+    // All have the same keys, each in an order of its own: they wait for each other.
     const std::string text = lines_of(8'000, 3);
     const auto expected = counts_of(text);
     std::vector<std::string> lines;
@@ -204,7 +204,7 @@ TEST_F(SiftRemote, LosesNothingWhenAProducerIsKilled) {
   }
 }
 
-// Of a claim that nobody ends, the end is waited for.
+// A claim that nobody ends is waited for until its end.
 TEST_F(SiftRemote, WaitsForAnotherProducersClaim) {
   ASSERT_EQ(sift_quietly(at(server_.url(), "s", {"--slices", "1"}), "z\n").status, 0);
   const std::string key = client::spread_keys("s", 1).front();
@@ -264,7 +264,7 @@ TEST_F(SiftRemote, RefusesAnotherNumberOfSlices) {
   EXPECT_NE(list.err.find("s:slices holds something else"), std::string::npos) << list.err;
 }
 
-// Of all who begin at once with different numbers, those with one of them go on.
+// If producers begin at once with different numbers, those with one of the numbers go on.
 TEST_F(SiftRemote, AgreesOnTheNumberOfSlicesAmongProducersThatBeginAtOnce) {
   constexpr std::size_t kProducers = 6;
   std::vector<Outcome> outcomes(kProducers);
@@ -306,8 +306,8 @@ TEST_F(SiftRemote, RefusesAnotherNumberOfSlicesInATree) {
 TEST_F(SiftRemote, StopsWhenTheServerHasNoRoom) {
   const std::string key = client::spread_keys("small", 1).front();
   ASSERT_EQ(server_
-                .call({"SIFT.RESERVE", key, "WINDOW", "1h", "STRUCTURE", "exact", "MAXBYTES",
-                       "20000", "CAPACITY", "64"})
+                .call({"SIFT.RESERVE", key, "WINDOW", "1h", "EXACT", "MAXBYTES", "20000",
+                       "CAPACITY", "64"})
                 .text(),
             "OK");
   const Outcome outcome =
@@ -417,8 +417,8 @@ TEST(SiftCluster, SpreadsItsSlicesEvenly) {
   }
 }
 
-// Two producers of one stream, at work while one primary after another is killed. SEMEL_KILLS says how
-// many; the figures of docs/cluster.md are of 20.
+// Two producers of one stream, at work while one primary after another is killed. SEMEL_KILLS says
+// how many; the figures of docs/cluster.md are of 20.
 TEST(SiftCluster, LetsEachKeyThroughOnceThoughPrimariesDie) {
   const auto kills = static_cast<int>(setting("SEMEL_KILLS", 2));
   for (const std::string delivery : {"at-least-once", "at-most-once"}) {
@@ -473,7 +473,7 @@ TEST(SiftCluster, LetsEachKeyThroughOnceThoughPrimariesDie) {
     if (delivery == "at-least-once") {
       EXPECT_EQ(written.size(), keys);
     }
-    // What was acknowledged as seen is seen.
+    // A key that was acknowledged as seen stays seen.
     const Outcome again = run({.command = sift_words(options), .input = inputs[0] + inputs[1]});
     if (delivery == "at-least-once") {
       EXPECT_EQ(again.out, "");

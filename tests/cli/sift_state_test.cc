@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "tests/cli/command.h"
 #include "tests/cli/lines.h"
 #include "tests/cli/temporary_directory.h"
@@ -131,7 +131,7 @@ TEST_F(SiftState, BelongsToOneProcessAtATime) {
   const Outcome second = sift({}, "a\n");
   EXPECT_EQ(second.status, 1);
   EXPECT_EQ(second.err, "semel sift: another process is using '" + state_ + "'\n");
-  // What was made at the start is empty.
+  // The file that was made at the start is empty.
   ASSERT_TRUE(eventually([&] { return std::filesystem::file_size(state_) > 0; }));
   EXPECT_EQ(sift({}, "a\n").status, 1) << "the new file is locked too";
   first.finish();
@@ -174,7 +174,8 @@ TEST_F(SiftState, IgnoresAHangUpThatItsParentIgnores) {
   EXPECT_EQ(process.finish().status, 0);
 }
 
-// Nothing that was written out before the last checkpoint is let through again, and nothing is lost.
+// Nothing that was written out before the last checkpoint is let through again, and nothing is
+// lost.
 TEST_F(SiftState, KeepsWhatWasSavedBeforeAKill) {
   for (const char* threads : {"1", "3"}) {
     std::filesystem::remove(state_);
@@ -198,8 +199,8 @@ TEST_F(SiftState, KeepsWhatWasSavedBeforeAKill) {
   }
 }
 
-// A reader that does not read: the first piece, all duplicates, is written, and its thread comes to save
-// the state while the pieces behind it, which take no time to judge, wait to be written.
+// A reader that does not read: the first piece, all duplicates, is written, and its thread comes to
+// save the state while the pieces behind it, which take no time to judge, wait to be written.
 TEST_F(SiftState, KnowsNothingThatIsNotWritten) {
   std::string input;
   for (int i = 0; i < 1 << 18; ++i) input += "x\n";
@@ -218,8 +219,8 @@ TEST_F(SiftState, KnowsNothingThatIsNotWritten) {
   }
 }
 
-// Killed at any moment, over and over: every line comes out, and no line that an earlier run saved comes
-// out again.
+// Killed at any moment, over and over: every line comes out, and no line that an earlier run saved
+// comes out again.
 TEST_F(SiftState, LosesNothingWhenItIsKilledAgainAndAgain) {
   const std::string input = run_semel({"generate", "-n", "300k", "-b", "17", "-d", "0.3"}).out;
   const std::string in = directory_.write("in", input);
@@ -242,7 +243,7 @@ TEST_F(SiftState, LosesNothingWhenItIsKilledAgainAndAgain) {
       EXPECT_EQ(safe.count(each), 0u) << run << ": " << each;
       written.insert(each);
     }
-    // What the state knows by now: ask a copy of it.
+    // A copy tells what the state knows by now.
     if (run % 5 == 4 && std::filesystem::exists(state_)) {
       std::filesystem::copy_file(state_, directory_.path() / "copy",
                                  std::filesystem::copy_options::overwrite_existing);
@@ -280,7 +281,7 @@ TEST_F(SiftState, TellsWhenItCannotBeSaved) {
                              "': No such file or directory\n");
 }
 
-// What somebody else may put where a file of ours is expected.
+// Objects that somebody else may put where a file of ours is expected.
 struct Trap {
   std::string name;
   std::function<void(const std::filesystem::path& at)> set;

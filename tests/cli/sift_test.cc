@@ -218,7 +218,7 @@ TEST(Sift, SummarisesForPrograms) {
   EXPECT_GT(number_in(outcome.err, "lines_per_second"), 0);
 }
 
-// Whoever follows a log sees a line when it is there, not when a buffer is full.
+// A reader that follows a log sees a line at once, not when a buffer is full.
 TEST(Sift, WritesWhatIsDecidedBeforeItWaits) {
   const TemporaryDirectory directory;
   const std::string dropped = directory.path() / "dropped";

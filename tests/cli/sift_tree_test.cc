@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/tree_plan.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "tests/cli/command.h"
 #include "tests/cli/temporary_directory.h"
 

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "semel/core/clock.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "tests/cli/command.h"
 #include "tests/cli/lines.h"
 #include "tests/cli/temporary_directory.h"

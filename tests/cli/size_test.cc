@@ -4,13 +4,13 @@
 #include <map>
 #include <sstream>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/filter/cuckoo_filter.h"
 #include "semel/window/client_window.h"
-#include "semel/window/endless_set.h"
-#include "semel/window/exact_window.h"
-#include "semel/window/forgetful_filter.h"
-#include "semel/window/sliding_filter.h"
+#include "semel/window/internal/endless_set.h"
+#include "semel/window/internal/exact_window.h"
+#include "semel/window/internal/forgetful_filter.h"
+#include "semel/window/internal/sliding_filter.h"
 #include "tests/cli/command.h"
 #include "tests/support/keys.h"
 
@@ -79,13 +79,13 @@ TEST(Size, TellsTheBytesOfSets) {
   }
   const CuckooFilter cuckoo(*CuckooShape::for_goal({.keys = kIds, .fpr = kError}));
   expect_row(all, "cuckoo", cuckoo.bytes(), cuckoo.shape().expected_fpr(kIds));
-  EndlessSet set({}, 0);
+  window_internal::EndlessSet set({}, 0);
   for (const Digest& id : keys(0, kIds)) (void)set.insert(id);
   expect_row(all, "exact-set", set.bytes(), 0);
   EXPECT_EQ(all.size(), 7u);
 }
 
-// What the summary of the command says.
+// Returns a number from the summary of the command.
 TEST(Size, TellsTheBytesOfSift) {
   for (const char* ids : {"1", "3M"}) {
     const std::string lines = run_semel({"generate", "-n", ids, "-d", "0", "-b", "17"}).out;
@@ -96,26 +96,33 @@ TEST(Size, TellsTheBytesOfSift) {
   }
 }
 
+double full_rate_of(const window_internal::ForgetfulFilter& filter) {
+  const window_internal::LaneTable& table = filter.tables().back();
+  return window_internal::forgetful_math::full_rate(table.shape(),
+                                                    static_cast<double>(table.lane_ids()));
+}
+
 TEST(Size, TellsTheBytesOfFiltersWithAWindow) {
   const auto all = windows();
   for (const auto& [word, layout] : {std::pair{"plain", BloomLayout::plain},
                                      {"blocked2", BloomLayout::blocked2},
                                      {"blocked3", BloomLayout::blocked3}}) {
     for (const std::uint32_t lanes : {8u, 16u}) {
-      const ForgetfulFilter filter = *ForgetfulFilter::make({.window_ms = kWindowMs,
-                                                             .fpr = kError,
-                                                             .ids = kIds,
-                                                             .past_lanes = lanes - 1,
-                                                             .layout = layout,
-                                                             .grows = false},
-                                                            0);
+      const window_internal::ForgetfulFilter filter =
+          *window_internal::ForgetfulFilter::make({.window_ms = kWindowMs,
+                                                   .fpr = kError,
+                                                   .ids = kIds,
+                                                   .past_lanes = lanes - 1,
+                                                   .layout = layout,
+                                                   .grows = false},
+                                                  0);
       const std::string name = std::string("forgetful-") + word + '-' + std::to_string(lanes);
-      expect_row(all, name, filter.bytes(), filter.full_false_positive_rate());
+      expect_row(all, name, filter.bytes(), full_rate_of(filter));
       EXPECT_LE(all.at(name).error, kError);
     }
   }
   for (const std::uint32_t bits : {4u, 8u, 16u}) {
-    const SlidingFilter filter = *SlidingFilter::make(
+    const window_internal::SlidingFilter filter = *window_internal::SlidingFilter::make(
         {.window_ms = kWindowMs, .fpr = kError, .ids = kIds, .timer_bits = bits}, 0);
     const std::string name = "sliding-" + std::to_string(bits);
     ASSERT_TRUE(all.contains(name));
@@ -140,9 +147,9 @@ double measured(W window, std::uint64_t ids, IdOf id_of) {
 TEST(Size, TellsTheBytesOfExactWindows) {
   for (const std::uint64_t ids : {1'000, 20'000, 100'000}) {
     const auto all = rows({"-n", std::to_string(ids), "-e", "0.1", "-w", "10m"});
-    const double exact =
-        measured(*ExactWindow::make({.window_ms = kWindowMs, .ids = ids, .punctual = true}, 0), ids,
-                 [](std::uint64_t n) { return key(n); });
+    const double exact = measured(*window_internal::ExactWindow::make(
+                                      {.window_ms = kWindowMs, .ids = ids, .punctual = true}, 0),
+                                  ids, [](std::uint64_t n) { return key(n); });
     EXPECT_NEAR(static_cast<double>(all.at("exact-window").bytes), exact, 0.01 * exact) << ids;
     const double clients =
         measured(*ClientWindow::make({.window_ms = kWindowMs}, 0), ids, [&](std::uint64_t n) {
@@ -158,7 +165,7 @@ TEST(Size, TellsTheBytesOfExactWindows) {
 // At the edges where a set doubles, and beyond what the command measures itself.
 TEST(Size, TellsTheBytesOfAnExactSetOfAnySize) {
   for (const std::uint64_t ids : {1, 3000, 4096, 4097, 6144, 6145, 98'304, 98'305, 200'000}) {
-    EndlessSet set({}, 0);
+    window_internal::EndlessSet set({}, 0);
     for (const Digest& id : keys(0, ids)) (void)set.insert(id);
     EXPECT_EQ(rows({"--ids", std::to_string(ids), "--error", "0.1"}).at("exact-set").bytes,
               set.bytes())

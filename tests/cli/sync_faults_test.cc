@@ -1,8 +1,8 @@
 // A real `semel sync` and a real `semel serve-sync`, with one random fault on the way between them.
 //
 // The law: both ends end, whatever happens to the bytes. Status 0 means that both directories are
-// right. Whatever the status, both can be opened, hold nothing that neither had, and are equal after
-// another sync. SEMEL_PIPE_FAULTS sets the number of faults, SEMEL_SEED the first of them.
+// right. Whatever the status, both can be opened, hold nothing that neither had, and are equal
+// after another sync. SEMEL_PIPE_FAULTS sets the number of faults, SEMEL_SEED the first of them.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "tests/cli/command.h"
 #include "tests/cli/temporary_directory.h"
 #include "tests/support/setting.h"

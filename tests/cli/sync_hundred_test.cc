@@ -1,8 +1,8 @@
 // A sync costs the hundredth time what it cost the first: a copy follows an owner that updates,
 // compacts, ingests, restarts and is killed, by the built command.
 //
-// Some dozen runs here. `make sync-hundred` does RUNS (100) with RECORDS (1,000,000), and prints what
-// each took. SEMEL_SYNC_RUNS, SEMEL_SYNC_RECORDS and SEMEL_SYNC_UPDATES choose other numbers.
+// Some dozen runs here. `make sync-hundred` does RUNS (100) with RECORDS (1,000,000), and prints
+// what each took. SEMEL_SYNC_RUNS, SEMEL_SYNC_RECORDS and SEMEL_SYNC_UPDATES choose other numbers.
 #include <gtest/gtest.h>
 
 #include <csignal>

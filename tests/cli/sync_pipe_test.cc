@@ -1,5 +1,5 @@
-// SyncPipe with the other end in the hands of the test. Time here is only ever waited for: what must
-// not happen is given longer than the timeout, what must happen any time.
+// SyncPipe with the other end in the hands of the test. Time here is only ever waited for: what
+// must not happen is given longer than the timeout, what must happen any time.
 #include "cli/sync_pipe.h"
 
 #include <fcntl.h>
@@ -25,13 +25,24 @@ using cli::PipeDecoder;
 using cli::PipeEncoder;
 using cli::PipeRole;
 using cli::SyncPipe;
-using Event = SyncPipe::Event;
 using std::chrono::milliseconds;
 
 constexpr TimeMs kTimeoutMs = SyncPipe::kLeastTimeoutMs;
 constexpr milliseconds kLonger{kTimeoutMs + 1200};
 
 void abandon(const std::string& problem, int /*signal*/) { FAIL() << problem; }
+
+// Returns the next frame, "ended", or why there is none.
+std::string received(SyncPipe& pipe) {
+  const Result<std::optional<Bytes>> frame = pipe.receive();
+  if (!frame) return frame.error().message();
+  return *frame ? std::string((*frame)->begin(), (*frame)->end()) : "ended";
+}
+
+std::string said(const Result<bool>& done) {
+  if (!done) return done.error().message();
+  return *done ? "done" : "stopped";
+}
 
 struct Pipe {
   File to_read;
@@ -56,7 +67,7 @@ class SyncPipes : public ::testing::Test {
   SyncPipe::Settings answerer() const {
     return {forth_.to_read.fd(), back_.to_write.fd(), PipeRole::answers, 1 << 20, kTimeoutMs};
   }
-  // As the peer.
+  // Writes as the peer does.
   void write(std::string_view bytes) const {
     ASSERT_FALSE(cli::write_all(back_.to_write.fd(), bytes));
   }
@@ -80,40 +91,34 @@ class SyncPipes : public ::testing::Test {
 TEST_F(SyncPipes, ABusyEndIsNotSilent) {
   SyncPipe asks(asker(), stop_, abandon);
   SyncPipe answers(answerer(), stop_, abandon);
-  asks.send(Bytes{1, 2});
+  EXPECT_TRUE(asks.send(Bytes{1, 2}));
   std::thread busy([&] {
-    Bytes question;
-    EXPECT_EQ(answers.receive(question), Event::done);
+    const Result<std::optional<Bytes>> question = answers.receive();
+    ASSERT_TRUE(question && *question);
     std::this_thread::sleep_for(kLonger);
-    answers.send(question);
-    EXPECT_EQ(answers.flush(), Event::done);
+    EXPECT_TRUE(answers.send(**question));
+    EXPECT_EQ(said(answers.flush()), "done");
     // Now the other one thinks.
-    EXPECT_EQ(answers.receive(question), Event::ended) << answers.problem();
+    EXPECT_EQ(received(answers), "ended");
     answers.send_end();
-    EXPECT_EQ(answers.flush(), Event::done);
+    EXPECT_EQ(said(answers.flush()), "done");
   });
-  Bytes answer;
-  EXPECT_EQ(asks.receive(answer), Event::done) << asks.problem();
-  EXPECT_EQ(answer, (Bytes{1, 2}));
+  EXPECT_EQ(received(asks), std::string("\1\2"));
   std::this_thread::sleep_for(kLonger);
   asks.send_end();
-  EXPECT_EQ(asks.wait_for_end(), Event::ended) << asks.problem();
+  EXPECT_EQ(said(asks.wait_for_end()), "done");
   busy.join();
 }
 
 TEST_F(SyncPipes, SilenceIsAProblem) {
   SyncPipe asks(asker(), stop_, abandon);
-  Bytes frame;
-  EXPECT_EQ(asks.receive(frame), Event::failed);
-  EXPECT_EQ(asks.problem(), "the peer has been silent for 2 s");
+  EXPECT_EQ(received(asks), "the peer has been silent for 2 s");
 }
 
 TEST_F(SyncPipes, SilenceBehindHalfAHelloIsAProblem) {
   SyncPipe asks(asker(), stop_, abandon);
   write("semel-s");
-  Bytes frame;
-  EXPECT_EQ(asks.receive(frame), Event::failed);
-  EXPECT_EQ(asks.problem(), "the peer has been silent for 2 s");
+  EXPECT_EQ(received(asks), "the peer has been silent for 2 s");
 }
 
 TEST_F(SyncPipes, ASlowPeerIsNotSilent) {
@@ -127,9 +132,7 @@ TEST_F(SyncPipes, ASlowPeerIsNotSilent) {
       std::this_thread::sleep_for(kLonger / 34);
     }
   });
-  Bytes frame;
-  EXPECT_EQ(asks.receive(frame), Event::done) << asks.problem();
-  EXPECT_EQ(frame, Bytes{7});
+  EXPECT_EQ(received(asks), "\7");
   slow.join();
 }
 
@@ -141,10 +144,8 @@ TEST_F(SyncPipes, APeerThatReadsNothingIsAProblemAlthoughItSpeaks) {
     say_hello();
     while (!over) say_for(milliseconds(200), [&](std::string& to) { encoder.alive(false, to); });
   });
-  asks.send(Bytes(1 << 20));
-  Bytes frame;
-  EXPECT_EQ(asks.receive(frame), Event::failed);
-  EXPECT_EQ(asks.problem(), "the peer has read nothing for 2 s");
+  EXPECT_TRUE(asks.send(Bytes(1 << 20)));
+  EXPECT_EQ(received(asks), "the peer has read nothing for 2 s");
   over = true;
   peer.join();
 }
@@ -165,8 +166,8 @@ TEST_F(SyncPipes, APeerThatSaysItIsFullIsWaitedFor) {
       }
     }
   });
-  asks.send(Bytes(1 << 20));
-  EXPECT_EQ(asks.flush(), Event::done) << asks.problem();
+  EXPECT_TRUE(asks.send(Bytes(1 << 20)));
+  EXPECT_EQ(said(asks.flush()), "done");
   over = true;
   peer.join();
 }
@@ -216,12 +217,8 @@ TEST_F(SyncPipes, AnEndThatIsFullSaysSoAndReadsOnLater) {
         std::this_thread::sleep_for(milliseconds(1));
       }
     });
-    Bytes frame;
-    for (std::size_t i = 0; i < count; ++i) {
-      ASSERT_EQ(asks.receive(frame), Event::done) << asks.problem();
-      ASSERT_EQ(frame.size(), size);
-    }
-    EXPECT_EQ(asks.receive(frame), Event::ended);
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(received(asks), std::string(size, '\0'));
+    EXPECT_EQ(received(asks), "the peer ended before it answered");
     rest.join();
   }
 }
@@ -234,8 +231,7 @@ TEST_F(SyncPipes, AnAnswerThatWasNotAskedForIsNoGoodbye) {
   encoder.end(stream);
   write(stream);
   asks.send_end();
-  EXPECT_EQ(asks.wait_for_end(), Event::failed);
-  EXPECT_EQ(asks.problem(), "the peer answers what it was not asked");
+  EXPECT_EQ(said(asks.wait_for_end()), "the peer answers what it was not asked");
 }
 
 TEST_F(SyncPipes, ABusyCallerIsAbandoned) {

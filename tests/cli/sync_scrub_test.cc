@@ -118,7 +118,7 @@ TEST_F(SyncScrub, OfTheOtherHostIsAskedForThere) {
   EXPECT_NE(diff.status, 0);
 }
 
-// Both have rotted alike: the directories are equal, and still something is wrong.
+// Both directories have rotted alike: they are equal, and still wrong.
 TEST_F(SyncScrub, FailsEvenIfNothingDiffers) {
   for (const char* const name : {"a", "b"}) rot(name, "value-10077", "VALUE-10077");
   EXPECT_EQ(on_both({"diff", "-q"}).status, 0);

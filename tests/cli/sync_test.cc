@@ -377,7 +377,7 @@ TEST_F(Sync, ReadsKeysAsBytesOrDigits) {
     const Outcome outcome = on_both({"diff", "-k", path("bad")});
     EXPECT_EQ(outcome.status, 2);
     EXPECT_EQ(outcome.err, "semel diff: '" + path("bad") +
-                               "' is no key; allowed: 32 bytes, or 64 hexadecimal digits\n");
+                               "' is not a key; allowed: 32 bytes, or 64 hexadecimal digits\n");
   }
   expect_in(on_both({"sync", "-k", path("none")}).err,
             {"semel sync: cannot read '" + path("none") + "': No such file or directory\n"});
@@ -420,10 +420,10 @@ TEST_F(Sync, NeverMakesADirectory) {
   EXPECT_FALSE(std::filesystem::exists(path("b")));
 
   std::filesystem::create_directory(path("b"));
-  expect_in(on_both({"sync"}).err, {"it is no directory of RocksDB\n"});
+  expect_in(on_both({"sync"}).err, {"it is not a directory of RocksDB\n"});
   EXPECT_TRUE(std::filesystem::is_empty(path("b")));
   directory_.write("file", "");
-  expect_in(run_semel({"diff", path("file"), path("a")}).err, {"it is no directory\n"});
+  expect_in(run_semel({"diff", path("file"), path("a")}).err, {"it is not a directory\n"});
 }
 
 TEST_F(Sync, LeavesADirectoryInUseAlone) {
@@ -466,9 +466,9 @@ TEST_F(Sync, NamesAPeerThatIsNone) {
   const std::vector<std::pair<std::string, std::string>> peers = {
       {"echo 'Welcome to host!'; cat >/dev/null",
        "the peer does not speak semel's sync: it said 'Welcome to host!'"},
-      {"printf 'semel-sync 1\\n'; cat >/dev/null",
-       "the peer speaks another version, or has the same part as this end: it said 'semel-sync 1', "
-       "not 'semel-sync 2 answers'"},
+      {"printf 'semel-sync 2\\n'; cat >/dev/null",
+       "the peer speaks another version, or has the same part as this end: it said 'semel-sync 2', "
+       "not 'semel-sync 1 answers'"},
       {says("long", [](auto& to, auto& out) { to.frame(Bytes((16 << 20) + 1), out); }),
        "the peer sends a frame of more than 16777216 bytes"},
       {says("junk",
@@ -479,12 +479,12 @@ TEST_F(Sync, NamesAPeerThatIsNone) {
       {says("empty", [](auto& to, auto& out) { to.frame({}, out); }), "sync: "},
       {says("noise", [](auto&, auto& out) { out.append(100, '\xff'); }),
        "what came from the peer is damaged"},
-      {"printf 'semel-sync 2 answers\\n\\4\\0\\2ju'", "the peer ended in the middle of a frame"},
-      {"printf 'semel-sync 2 answers\\n'; cat >/dev/null & exec >&-; wait",
+      {"printf 'semel-sync 1 answers\\n\\4\\0\\2ju'", "the peer ended in the middle of a frame"},
+      {"printf 'semel-sync 1 answers\\n'; cat >/dev/null & exec >&-; wait",
        "the peer ended before it answered"},
       {says("goodbye", [](auto& to, auto& out) { to.end(out); }),
        "the peer ended before it answered"},
-      {"cat", "it said 'semel-sync 2 asks', not 'semel-sync 2 answers'"},
+      {"cat", "it said 'semel-sync 1 asks', not 'semel-sync 1 answers'"},
       {"yes", "it said 'y'"},
       {"true", "the peer ended before it said hello"},
       {"exit 3", "ended with status 3"},
@@ -538,20 +538,20 @@ TEST_F(Sync, ServerNamesAPeerThatIsNone) {
       {"GET / HTTP/1.1\r\n\r\n",
        "the peer does not speak semel's sync: it said 'GET / HTTP/1.1\\x0d'"},
       {"", "the peer ended before it said hello"},
-      {"semel-sync 2 asks\nab", "the peer ended in the middle of a frame"},
-      {"semel-sync 2 asks\n", "the peer ended before it said goodbye"},
-      {"semel-sync 2 answers\n",
-       "the peer speaks another version, or has the same part as this end: it said 'semel-sync 2 "
-       "answers', not 'semel-sync 2 asks'"},
-      {std::string("semel-sync 2 asks\n\xff\xff\xff\xff\xff\xff\xff\xff"),
+      {"semel-sync 1 asks\nab", "the peer ended in the middle of a frame"},
+      {"semel-sync 1 asks\n", "the peer ended before it said goodbye"},
+      {"semel-sync 1 answers\n",
+       "the peer speaks another version, or has the same part as this end: it said 'semel-sync 1 "
+       "answers', not 'semel-sync 1 asks'"},
+      {std::string("semel-sync 1 asks\n\xff\xff\xff\xff\xff\xff\xff\xff"),
        "what came from the peer is damaged"}};
   for (const auto& [input, message] : inputs) {
     const Outcome outcome = run_semel({"serve-sync", path("b")}, input);
     EXPECT_EQ(outcome.status, 1);
     expect_in(outcome.err, {"semel serve-sync: " + message});
   }
-  // What is no frame is answered all the same.
-  std::string stream("semel-sync 2 asks\n");
+  // Bytes that are no frame are answered all the same.
+  std::string stream("semel-sync 1 asks\n");
   cli::PipeEncoder encoder;
   encoder.frame(Bytes{1, 2, 3, 4}, stream);
   encoder.end(stream);

@@ -99,7 +99,7 @@ TEST_F(Tally, RefusesWhatLeaves64BitsAndKeepsTheIdFree) {
 }
 
 TEST_F(Tally, TellsAConflictInAnExactTable) {
-  EXPECT_EQ(add({"likes", "5", "--id", "a", "--recognise", "exact"}), "applied 5\n");
+  EXPECT_EQ(add({"likes", "5", "--id", "a", "--exact"}), "applied 5\n");
   EXPECT_EQ(add({"likes", "5", "--id", "a"}), "duplicate 5\n");
   const char* const reason = "its id came before, with another counter or delta";
   expect_refused({"likes", "6", "--id", "a"}, "conflict", reason);
@@ -107,8 +107,8 @@ TEST_F(Tally, TellsAConflictInAnExactTable) {
   EXPECT_EQ(all(), "likes\t5\n");
 }
 
-// A client that goes on counting, until its first operation has left the window. If the machine pauses
-// for a whole window all of the client is forgotten, and there is another try.
+// A client that goes on counting, until its first operation has left the window. If the machine
+// pauses for a whole window all of the client is forgotten, and there is another try.
 TEST_F(Tally, TellsAStaleOperation) {
   const std::string records =
       "for i in {1..40}; do echo $client,$i,1; sleep 0.12; done; echo $client,1,1";
@@ -126,8 +126,7 @@ TEST_F(Tally, TellsAStaleOperation) {
 TEST_F(Tally, RefusesWhenNoMemoryIsLeft) {
   std::string records;
   for (int i = 0; i < 5000; ++i) records += "likes\t1\tid-" + std::to_string(i) + '\n';
-  const Outcome outcome =
-      tally("load", {"-r", "exact", "-m", "64K", "-n", "16", "--json"}, records);
+  const Outcome outcome = tally("load", {"--exact", "-m", "64K", "-n", "16", "--json"}, records);
   EXPECT_EQ(outcome.status, 3) << outcome.err;
   expect_in(outcome.err, {": not counted: no memory is left to remember its id\n",
                           " more lines like these\n", "\"stale\":0"});
@@ -171,8 +170,8 @@ TEST_F(Tally, RefusesBadOperandsAndChangesNothing) {
 // --- shapes
 
 TEST_F(Tally, KeepsItsShapeAndNamesWhatDiffers) {
-  const Words shape = {"-r", "filter", "-w", "1h", "-e", "0.001",
-                       "-n", "1k",     "-m", "1M", "-W", "forget"};
+  const Words shape = {"--filter", "-w", "1h", "-e",        "0.001", "-n",
+                       "1k",       "-m", "1M", "--on-full", "forget"};
   Words words = {"likes", "--id", "a"};
   words.insert(words.end(), shape.begin(), shape.end());
   EXPECT_EQ(add(words), "applied 1\n");
@@ -186,15 +185,20 @@ TEST_F(Tally, KeepsItsShapeAndNamesWhatDiffers) {
     other.insert(other.end(), option.begin(), option.end());
     expect_usage_error(tally("add", other), {start + difference + '\n'});
   };
-  expect_difference({"-r", "exact"}, "--recognise filter, and cannot go on with --recognise exact");
+  expect_difference({"--exact"}, "--filter, and cannot go on with --exact");
   expect_difference({"-w", "10m"}, "--window 1h, and cannot go on with --window 10m");
   expect_difference({"-e", "1e-6"}, "--error 0.001, and cannot go on with --error 1e-06");
   expect_difference({"-n", "2k"}, "--ids 1000, and cannot go on with --ids 2000");
   expect_difference({"-m", "2M"}, "--memory 1048576, and cannot go on with --memory 2097152");
-  expect_difference({"-W", "refuse"},
-                    "--when-full forget, and cannot go on with --when-full refuse");
+  expect_difference({"--on-full", "refuse"},
+                    "--on-full forget, and cannot go on with --on-full refuse");
   EXPECT_EQ(all(), "likes\t1\n");
   EXPECT_EQ(add({"likes", "--id", "b"}), "applied 2\n");
+
+  ASSERT_EQ(run_semel({"tally", "add", path("plain"), "likes"}).status, 0);
+  expect_usage_error(run_semel({"tally", "add", path("plain"), "likes", "-x"}),
+                     {"it was made with neither --exact nor --filter, and cannot go on with "
+                      "--exact\n"});
 }
 
 TEST_F(Tally, HashesIdsWithTheSecretOfTheTable) {
@@ -220,10 +224,11 @@ TEST_F(Tally, RefusesOptionsThatContradictEachOther) {
     words.insert(words.begin(), "likes");
     expect_usage_error(tally("add", words), {text});
   };
-  refused({"-r", "exact", "-e", "0.1"}, "--error and --recognise exact exclude each other");
+  refused({"-x", "-e", "0.1"}, "--error and --exact exclude each other");
+  refused({"-x", "--filter"}, "--exact and --filter exclude each other");
   refused({"-w", "0s"}, "--window cannot be '0'");
   refused({"-e", "0"}, "-e cannot be '0'; allowed: a number, 1e-12 or more, below 1");
-  refused({"-r", "nothing"}, "allowed: clients, filter, exact");
+  refused({"--on-full", "nothing"}, "allowed: refuse, forget");
   refused({"-P", "1s"}, "--period is for --durability periodic");
   refused({"-d", "periodic", "-P", "0s"}, "--period cannot be '0'");
   refused({"-d", "sometimes"}, "allowed: none, periodic, every-write");
@@ -279,7 +284,7 @@ TEST_F(Tally, KeepsAnyBytesInNamesAndIds) {
   EXPECT_EQ(tally("get", {"n\\x09", "n\\x0a", "n\\x00", "n\\\\", "n\\xff"}).out,
             "n\\x09\t9\nn\\x0a\t10\nn\\x00\t0\nn\\\\\t92\nn\\xff\t255\n");
   EXPECT_EQ(add({"n\\x09", "9", "--id", "\\x09"}), "duplicate 9\n");
-  // What is listed can be loaded.
+  // A listing can be loaded.
   ASSERT_EQ(run_semel({"tally", "load", "-qN", path("copy")}, all()).status, 0);
   EXPECT_EQ(run_semel({"tally", "get", path("copy")}).out, all());
 }
@@ -480,7 +485,7 @@ TEST_F(Tally, TakesJsonNumbersOfAnySize) {
 
 TEST_F(Tally, TellsRefusedRecordsByTheirLines) {
   const Outcome outcome =
-      tally("load", {"-r", "exact"},
+      tally("load", {"--exact"},
             std::string("a\t5\t1\na\t6\t1\nb\t") + kGreatest + "\t2\nb\t1\t3\na\t5\t1\nb\t-1\t3\n");
   EXPECT_EQ(outcome.status, 3);
   expect_in(outcome.err,
@@ -513,9 +518,9 @@ void make_old_table(const std::string& path, TimeMs window_ms, TimeMs age_ms, bo
   const auto store = RocksStore::open(path, below);
   ASSERT_TRUE(store) << store.error().what;
   tally::TallyStore::Settings settings;
-  settings.recogniser.emplace().window_ms = window_ms;
+  settings.recognition.emplace().window_ms = window_ms;
   const Hasher hasher = Hasher::fast(0);
-  settings.recogniser->hash = hasher.id();
+  settings.recognition->hash = hasher.id();
   const TimeMs at_ms = SystemClock().now_ms() - age_ms;
   const auto table = tally::TallyStore::open(**store, settings, at_ms);
   ASSERT_TRUE(table) << table.error().what;
@@ -524,7 +529,7 @@ void make_old_table(const std::string& path, TimeMs window_ms, TimeMs age_ms, bo
   ASSERT_TRUE((*table)->add({"likes", 1, id}, at_ms));
 }
 
-// Whoever loads a file again, too late, is told before it counts twice.
+// A file that is loaded again, too late, gives a warning before it counts twice.
 TEST_F(Tally, WarnsWhenEveryIdHasLeftTheWindow) {
   constexpr TimeMs kMinuteMs = 60'000;
   const std::string warning = "semel tally load: warning: '" + path("table") +

@@ -17,7 +17,7 @@ Command set(const std::string& key, std::string_view value) { return {"SET", key
 
 std::string get(Cluster& cluster, const std::string& key) {
   const auto reply = cluster.call(key, {"GET", key}, Repeat::safe);
-  return reply ? std::string(reply->text()) : reply.error().what;
+  return reply ? std::string(reply->text()) : reply.error().message();
 }
 
 Time soon() { return std::chrono::steady_clock::now() + std::chrono::milliseconds(200); }
@@ -54,7 +54,7 @@ std::unique_ptr<RedisCluster> ClusterTest::servers_;
 
 TEST_F(ClusterTest, FindsTheNodeOfEveryKey) {
   Cluster cluster(url());
-  ASSERT_TRUE(cluster.connect()) << cluster.problem();
+  ASSERT_TRUE(cluster.connect());
   EXPECT_TRUE(cluster.clustered());
   EXPECT_EQ(cluster.primaries(), 3u);
   std::vector<Cluster::Ticket> tickets;
@@ -65,7 +65,7 @@ TEST_F(ClusterTest, FindsTheNodeOfEveryKey) {
   }
   for (const auto ticket : tickets) {
     const auto reply = cluster.finish(ticket);
-    ASSERT_TRUE(reply) << cluster.problem();
+    ASSERT_TRUE(reply) << reply.error().message();
     ASSERT_EQ(reply->text(), "OK");
   }
   for (int i = 0; i < kKeys; ++i) {
@@ -136,7 +136,7 @@ TEST_F(ClusterTest, AsksTheNextNodeWhileASlotMigrates) {
   });
   const auto both = cluster.call(here, {"MGET", here, gone}, Repeat::never);
   mover.join();
-  ASSERT_TRUE(both) << cluster.problem();
+  ASSERT_TRUE(both) << both.error().message();
   ASSERT_EQ(both->size(), 2u);
   EXPECT_EQ(both->at(1).text(), "2");
   EXPECT_GT(cluster.counts().later, 0u);
@@ -157,7 +157,7 @@ TEST_F(ClusterTest, FollowsAFailoverByHand) {
   std::int64_t counted = 0;
   while (!over || cluster.address_of(9000) == servers().node(primary).address()) {
     const auto reply = cluster.call(key, {"INCR", key}, Repeat::never);
-    ASSERT_TRUE(reply) << cluster.problem();
+    ASSERT_TRUE(reply) << reply.error().message();
     ASSERT_EQ(reply->integer(), ++counted);  // not a single one lost or repeated
   }
   hand.join();
@@ -181,13 +181,14 @@ TEST_F(ClusterTest, ReplacesAPrimaryThatDied) {
     tickets.push_back(cluster.start(slot_of(key), set(key, "2"), Repeat::safe));
   }
   servers().wait_until_ok();
-  // Whoever wants no replica goes on while the old primary is gone: others tell where the slots are.
+  // A client that wants no replica goes on while the old primary is gone: other nodes tell where
+  // the slots are.
   for (const std::string& key : keys) ASSERT_TRUE(content.call(key, set(key, "1"), Repeat::safe));
   // Nobody confirms at the new primary until it has a replica again.
   servers().node(primary).start();
   for (const auto ticket : tickets) {
     const auto reply = cluster.finish(ticket);
-    ASSERT_TRUE(reply) << cluster.problem();
+    ASSERT_TRUE(reply) << reply.error().message();
   }
   for (const std::string& key : keys) EXPECT_EQ(get(cluster, key), "2");
   EXPECT_GT(cluster.counts().refreshed, 0u);
@@ -196,7 +197,7 @@ TEST_F(ClusterTest, ReplacesAPrimaryThatDied) {
 TEST(Cluster, TakesAServerWithoutClusterForOneNode) {
   const RedisServer server;
   Cluster cluster(*parse_url(server.url() + "/5"));
-  ASSERT_TRUE(cluster.connect()) << cluster.problem();
+  ASSERT_TRUE(cluster.connect());
   EXPECT_FALSE(cluster.clustered());
   EXPECT_EQ(cluster.primaries(), 1u);
   EXPECT_TRUE(cluster.call("k", set("k", "v"), Repeat::never));
@@ -207,13 +208,15 @@ TEST(Cluster, TakesAServerWithoutClusterForOneNode) {
 TEST(Cluster, SaysWhyItCannotConnect) {
   const std::string nobody = "127.0.0.1:" + std::to_string(free_port());
   Cluster absent(*parse_url("redis://" + nobody));
-  ASSERT_EQ(absent.connect().error().code, Errc::io);
-  EXPECT_EQ(absent.problem(), "cannot connect to " + nobody + ": Connection refused");
+  const Error not_there = absent.connect().error();
+  EXPECT_EQ(not_there.code, Errc::io);
+  EXPECT_EQ(not_there.message(), "cannot connect to " + nobody + ": Connection refused");
 
   const RedisServer locked({"--requirepass", "secret"});
   Cluster stranger(*parse_url(locked.url()));
-  ASSERT_EQ(stranger.connect().error().code, Errc::mismatch);
-  EXPECT_NE(stranger.problem().find("NOAUTH"), std::string::npos) << stranger.problem();
+  const Error refused = stranger.connect().error();
+  EXPECT_EQ(refused.code, Errc::mismatch);
+  EXPECT_NE(refused.message().find("NOAUTH"), std::string::npos) << refused.message();
 
   const RedisServer one;
   const RedisServer two;
@@ -248,7 +251,7 @@ TEST(Cluster, RepeatsWhatIsSafe) {
   server.kill();
   server.start();
   const auto reply = cluster.finish(ticket);
-  ASSERT_TRUE(reply) << cluster.problem();
+  ASSERT_TRUE(reply) << reply.error().message();
   EXPECT_GT(cluster.counts().lost, 0u);
 }
 
@@ -261,7 +264,8 @@ TEST(Cluster, GivesUpAtTheDeadline) {
   const auto reply = cluster.call("k", set("k", "v"), Repeat::safe);
   ASSERT_FALSE(reply);
   EXPECT_STREQ(reply.error().what, "no answer by the deadline");
-  EXPECT_NE(cluster.problem().find("refused"), std::string::npos) << cluster.problem();
+  const std::string words = reply.error().message();
+  EXPECT_NE(words.find("refused"), std::string::npos) << words;
   server.start();
   cluster.end_by(kNever);
   EXPECT_TRUE(cluster.call("k", set("k", "v"), Repeat::safe));
@@ -276,13 +280,14 @@ TEST(Cluster, CountsNoAnswerWithoutItsReplica) {
   const auto once = cluster.call("k", set("k", "v"), Repeat::never);
   ASSERT_FALSE(once);
   EXPECT_EQ(cluster.counts().unconfirmed, 1u);
-  EXPECT_NE(cluster.problem().find("only 0 of 1 replicas"), std::string::npos) << cluster.problem();
+  const std::string words = once.error().message();
+  EXPECT_NE(words.find("only 0 of 1 replicas"), std::string::npos) << words;
   cluster.end_by(soon());
   EXPECT_FALSE(cluster.call("k", set("k", "v"), Repeat::safe));
   cluster.end_by(kNever);
-  // As often as there was time: once, or many times.
+  // It was tried as often as there was time: once, or many times.
   EXPECT_GE(cluster.counts().unconfirmed + cluster.counts().lost, 2u);
-  // What the server refuses needs no replica.
+  // A refusal of the server needs no replica.
   const auto refused = cluster.call("k", {"INCR", "k"}, Repeat::never);
   ASSERT_TRUE(refused);
   EXPECT_TRUE(refused->is_error("ERR"));

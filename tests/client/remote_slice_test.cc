@@ -7,11 +7,11 @@
 #include <map>
 #include <thread>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/slices/placement.h"
 #include "semel/slices/sliced_filter.h"
 #include "semel/slices/window_slice.h"
-#include "semel/window/exact_window.h"
+#include "semel/window/internal/exact_window.h"
 #include "tests/support/eventually.h"
 #include "tests/support/redis_server.h"
 
@@ -43,16 +43,15 @@ std::vector<Verdict> answer(Slice& slice, SliceCall call) {
 class RemoteSliceTest : public ::testing::TestWithParam<Taking> {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(eventually([&] { return cluster_.connect().has_value(); })) << cluster_.problem();
+    ASSERT_TRUE(eventually([&] { return cluster_.connect().has_value(); }));
     reserve_exact("s");
   }
 
   void reserve_exact(const std::string& name) {
     const SiftKey made(name);
-    std::string problem;
-    ASSERT_TRUE(reserve(cluster_, {&made, 1},
-                        {.window_ms = kWindowMs, .exact = true, .capacity = 1000}, problem))
-        << problem;
+    const auto done =
+        reserve(cluster_, {&made, 1}, {.window_ms = kWindowMs, .exact = true, .capacity = 1000});
+    ASSERT_TRUE(done) << done.error().message();
   }
 
   RemoteSlice slice(Cluster& cluster, const std::string& owner, const std::string& name = "s") {
@@ -74,8 +73,10 @@ INSTANTIATE_TEST_SUITE_P(Takings, RemoteSliceTest,
 
 TEST_P(RemoteSliceTest, AnswersAsAWindowHereDoes) {
   RemoteSlice there = slice(cluster_, "me");
-  WindowSlice<ExactWindow> here(
-      *ExactWindow::make({.window_ms = kWindowMs, .ids = 1000}, SystemClock().now_ms()), 0);
+  WindowSlice<window_internal::ExactWindow> here(
+      *window_internal::ExactWindow::make({.window_ms = kWindowMs, .ids = 1000},
+                                          SystemClock().now_ms()),
+      0);
   Random random(3);
   for (int round = 0; round < 200; ++round) {
     const auto action = static_cast<SliceAction>(random.below(3));
@@ -92,19 +93,22 @@ TEST_P(RemoteSliceTest, ServesClaims) {
   const auto ask = [&](SliceAction action, std::uint64_t owner) {
     SliceCall call = call_of(action, {key(1)});
     call.owner = owner;
-    return answer(there, call).front();
+    there.start(call);
+    there.finish(call);
+    EXPECT_FALSE(call.failed);
+    return call.claims.front();
   };
-  EXPECT_EQ(ask(SliceAction::claim, 1), Verdict::fresh);
-  EXPECT_EQ(ask(SliceAction::claim, 1), Verdict::fresh);  // again
-  EXPECT_EQ(ask(SliceAction::claim, 2), Verdict::stale);  // held
-  EXPECT_EQ(ask(SliceAction::commit, 2), Verdict::stale);
-  EXPECT_EQ(ask(SliceAction::release, 1), Verdict::fresh);
-  EXPECT_EQ(ask(SliceAction::release, 1), Verdict::stale);
-  EXPECT_EQ(ask(SliceAction::claim, 2), Verdict::fresh);
-  EXPECT_EQ(ask(SliceAction::commit, 2), Verdict::fresh);
-  EXPECT_EQ(ask(SliceAction::commit, 2), Verdict::fresh);  // repeated
-  EXPECT_EQ(ask(SliceAction::forget, 2), Verdict::fresh);
-  EXPECT_EQ(ask(SliceAction::claim, 1), Verdict::duplicate);
+  EXPECT_EQ(ask(SliceAction::claim, 1), ClaimAnswer::fresh);
+  EXPECT_EQ(ask(SliceAction::claim, 1), ClaimAnswer::fresh);  // again
+  EXPECT_EQ(ask(SliceAction::claim, 2), ClaimAnswer::pending);
+  EXPECT_EQ(ask(SliceAction::commit, 2), ClaimAnswer::lost);
+  EXPECT_EQ(ask(SliceAction::release, 1), ClaimAnswer::done);
+  EXPECT_EQ(ask(SliceAction::release, 1), ClaimAnswer::lost);
+  EXPECT_EQ(ask(SliceAction::claim, 2), ClaimAnswer::fresh);
+  EXPECT_EQ(ask(SliceAction::commit, 2), ClaimAnswer::done);
+  EXPECT_EQ(ask(SliceAction::commit, 2), ClaimAnswer::done);  // repeated
+  EXPECT_EQ(ask(SliceAction::forget, 2), ClaimAnswer::done);
+  EXPECT_EQ(ask(SliceAction::claim, 1), ClaimAnswer::seen);
 }
 
 TEST_P(RemoteSliceTest, AreSlicesOfAFilter) {
@@ -142,7 +146,7 @@ TEST_P(RemoteSliceTest, TellsTheTruthAfterALostAnswerIfItClaims) {
     server_.resume();
   });
   there.finish(call);
-  ASSERT_FALSE(call.failed) << there.problem();
+  ASSERT_FALSE(call.failed) << there.error()->message();
   EXPECT_GT(cluster_.counts().lost, 0u);
   EXPECT_EQ(call.verdicts[0], Verdict::duplicate);
   EXPECT_EQ(call.verdicts[1], GetParam() == Taking::claimed ? Verdict::fresh : Verdict::duplicate);
@@ -171,7 +175,7 @@ TEST_P(RemoteSliceTest, TellsOneOfManyProducersThatItIsFirst) {
                                     keys.begin() + static_cast<std::ptrdiff_t>(i + 50)});
           there.start(call);
           there.finish(call);
-          ASSERT_FALSE(call.failed) << there.problem();
+          ASSERT_FALSE(call.failed) << there.error()->message();
           for (std::size_t k = 0; k < 50; ++k) {
             if (call.verdicts[k] == Verdict::fresh) {
               taken[static_cast<std::size_t>(p)].push_back(call.keys[k]);
@@ -201,7 +205,7 @@ TEST_P(RemoteSliceTest, FailsWithAReason) {
     text.start(call);
     text.finish(call);
     EXPECT_TRUE(call.failed) << static_cast<int>(action);
-    EXPECT_NE(text.problem().find("key text holds something else"), std::string::npos);
+    EXPECT_NE(text.error()->message().find("key text holds something else"), std::string::npos);
   }
   server_.kill();
   cluster.end_by(std::chrono::steady_clock::now() + std::chrono::milliseconds(300));
@@ -209,7 +213,8 @@ TEST_P(RemoteSliceTest, FailsWithAReason) {
   there.start(call);
   there.finish(call);
   EXPECT_TRUE(call.failed);
-  EXPECT_NE(there.problem().find("Connection refused"), std::string::npos) << there.problem();
+  const std::string words = there.error()->message();
+  EXPECT_NE(words.find("Connection refused"), std::string::npos) << words;
   EXPECT_EQ(there.bytes(), 0u);
 }
 
@@ -220,11 +225,10 @@ TEST(Reserve, MakesWhatIsMissingAndRefusesWhatIsOther) {
   std::vector<SiftKey> keys;
   for (const std::string& name : spread_keys("r", 4)) keys.emplace_back(name);
   const SiftShape shape{.window_ms = 60'000, .error = 1e-4, .capacity = 100};
-  std::string problem;
-  ASSERT_TRUE(reserve(cluster, keys, shape, problem)) << problem;
-  ASSERT_TRUE(reserve(cluster, keys, shape, problem)) << problem;  // again
+  ASSERT_TRUE(reserve(cluster, keys, shape));
+  ASSERT_TRUE(reserve(cluster, keys, shape));  // again
   EXPECT_EQ(server.call({"DBSIZE"}).integer(), 4);
-  const auto infos = read_info(cluster, keys, problem);
+  const auto infos = read_info(cluster, keys);
   ASSERT_TRUE(infos);
   EXPECT_EQ(infos->front().window_ms, 60'000);
   EXPECT_EQ(infos->front().structure, "forgetful");
@@ -232,10 +236,10 @@ TEST(Reserve, MakesWhatIsMissingAndRefusesWhatIsOther) {
   EXPECT_GT(infos->front().bytes, 0u);
 
   const auto refused = [&](const SiftShape& other, const std::string& part) {
-    const auto done = reserve(cluster, keys, other, problem);
+    const auto done = reserve(cluster, keys, other);
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().code, Errc::mismatch);
-    EXPECT_NE(problem.find(part), std::string::npos) << problem;
+    EXPECT_NE(done.error().message().find(part), std::string::npos) << done.error().message();
   };
   refused({.window_ms = 60'001, .error = 1e-4, .capacity = 100}, "window of 60000ms, not 60001ms");
   refused({.window_ms = 60'000, .error = 1e-5, .capacity = 100}, "error of");
@@ -247,12 +251,11 @@ TEST(Reserve, SaysThatThereIsNoModule) {
   Cluster cluster(*parse_url(server.url()));
   ASSERT_TRUE(cluster.connect());
   const SiftKey key("k");
-  std::string problem;
-  const auto done =
-      reserve(cluster, {&key, 1}, {.window_ms = 1, .error = 0.1, .capacity = 1}, problem);
+  const auto done = reserve(cluster, {&key, 1}, {.window_ms = 1, .error = 0.1, .capacity = 1});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, Errc::unsupported);
-  EXPECT_NE(problem.find("--loadmodule semel.so"), std::string::npos) << problem;
+  const std::string words = done.error().message();
+  EXPECT_NE(words.find("--loadmodule semel.so"), std::string::npos) << words;
 }
 
 }  // namespace

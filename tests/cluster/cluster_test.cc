@@ -1,9 +1,10 @@
-// Three primaries with a replica each, which are killed, cut off, stopped and restarted while clients
-// count and sift: nothing that was acknowledged is lost, and nothing is taken twice.
+// Three primaries with a replica each are killed, cut off, stopped and restarted while clients
+// count and sift. Nothing that was acknowledged is lost, and nothing is taken twice.
 //
-// SEMEL_CLUSTER_ROUNDS says how many are killed in each test, and half as many stopped and restarted; 20
-// by `make cluster`. SEMEL_CLUSTER_SEED says which. SEMEL_CLUSTER_PLANT is a fault of the clients
-// themselves, that these tests have to find: no-wait or new-ids.
+// SEMEL_CLUSTER_ROUNDS is the number of primaries that are killed in each test; half as many are
+// stopped, and restarted. `make cluster` sets 20. SEMEL_CLUSTER_SEED chooses them.
+// SEMEL_CLUSTER_PLANT gives the clients a fault of their own that these tests must find: no-wait or
+// new-ids.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +44,7 @@ std::vector<std::string> with_module(std::vector<std::string> arguments = {}) {
   return arguments;
 }
 
-// DEBUG DIGEST-VALUE of all keys.
+// Returns DEBUG DIGEST-VALUE of all keys.
 std::string digests_of(const RedisServer& server) {
   client::Connection connection = server.connection();
   const auto readonly = connection.call({"READONLY"});
@@ -72,12 +73,12 @@ class ClusterFaults {
   std::uint64_t seed() const { return seed_; }
   std::uint64_t rounds() const { return rounds_; }
 
-  // The faults of the list in turn.
+  // Strikes with the faults of the list in turn.
   void strike(std::span<const Fault> list) {
     for (std::uint64_t i = 0; i < rounds_; ++i) faults_.strike(list[i % list.size()]);
   }
 
-  // Replicas have followed every step: what they were told changed them as it had changed their primary.
+  // Replicas have followed every step: effects changed them as they had changed their primary.
   void expect_equal_copies() const {
     for (std::size_t i = 0; i < servers_.size(); ++i) {
       const RedisServer& node = servers_.node(i);
@@ -87,7 +88,7 @@ class ClusterFaults {
       for (std::size_t p = 0; p < servers_.size(); ++p) {
         const RedisServer& primary = servers_.node(p);
         if (std::to_string(primary.port()) != of) continue;
-        // The last ones may be on their way.
+        // The last commands may be on their way.
         EXPECT_TRUE(eventually([&] { return digests_of(node) == digests_of(primary); }))
             << digests_of(node) << "\nprimary\n"
             << digests_of(primary);

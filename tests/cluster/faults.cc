@@ -44,7 +44,7 @@ void Faults::configure() {
   }
 }
 
-// A replica that came back and has not followed yet is empty: it must not be elected.
+// A replica that came back and has not synchronised yet is empty, and must not be elected.
 void Faults::configure(std::size_t node) {
   servers_.node(node).call({"CONFIG", "SET", "cluster-replica-validity-factor", "10"});
 }
@@ -75,7 +75,7 @@ void Faults::strike(Fault fault) {
       servers_.primary_of(slot);
       break;
     case Fault::cut_off: {
-      // It does not come back while it stands still, which is for less than a node timeout.
+      // It stands still for less than a node timeout, so it does not come back meanwhile.
       const RedisServer& replica = servers_.node(replica_of(primary));
       replica.pause();
       node.call({"CLIENT", "KILL", "TYPE", "REPLICA"});
@@ -102,7 +102,7 @@ void Faults::strike(Fault fault) {
   wait_until_well();
 }
 
-// One that was away takes itself for a primary until it is told otherwise.
+// A server that was away believes that it is a primary until it hears otherwise.
 void Faults::wait_until_well() const {
   const auto deadline = steady_clock::now() + kPatience;
   for (;;) {

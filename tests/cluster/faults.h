@@ -1,25 +1,24 @@
-// Faults: what befalls the primaries of a cluster, and how they come back.
+// Faults: crashes and failures of the primaries of a cluster, and how they come back.
 //
-// Contract  strike() hits the primary of a random slot, and returns when all is well again: the cluster is
-//           ok, and every primary has a replica that follows it. Who works at the cluster meanwhile meets,
-//           by turns, primaries that take writes without a replica (min-replicas-to-write 0) and such that
-//           refuse them (1).
+// Contract  strike() hits the primary of a random slot, and returns when the cluster is ok again
+//           and every primary has a replica that follows it. Meanwhile primaries by turns accept
+//           writes without a replica (min-replicas-to-write 0) and refuse them (1).
 // Threads   A call needs the object and its cluster to itself.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "tests/support/redis_cluster.h"
 
 namespace semel {
 
 enum class Fault : std::uint8_t {
-  kill,     // kill -9, and back as a replica of the one that took its place
-  cut_off,  // the same, after its replica has lost it: what it took since is lost with it
-  stand_still,  // SIGSTOP until its replica takes its place; then it goes on, and takes itself for a primary
-  restart,  // kill -9, and back before anybody takes its place: REQUIRES appendfsync always
+  kill,         // kill -9, and back as a replica of the one that took its place
+  cut_off,      // the same, after its replica was cut off: later changes are lost with it
+  stand_still,  // SIGSTOP until its replica takes over; then it goes on, and believes it is primary
+  restart,      // kill -9, and back before anybody takes its place: REQUIRES appendfsync always
 };
 
 class Faults {
@@ -42,7 +41,7 @@ class Faults {
   const std::size_t primaries_;
 };
 
-// A field of INFO; empty if there is none.
+// Returns a field of INFO, empty if there is none.
 std::string info_of(const RedisServer& server, std::string_view section, std::string_view field);
 
 }  // namespace semel

@@ -7,7 +7,7 @@
 
 #include "semel/core/assert.h"
 #include "semel/core/clock.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/slices/placement.h"
 #include "semel/slices/sliced_filter.h"
 #include "tests/support/eventually.h"
@@ -25,7 +25,7 @@ constexpr std::size_t kProducers = 3;
 constexpr std::uint64_t kMostAtOnce = 256;
 constexpr std::uint64_t kOverlap = 1000;  // ids that are asked for at about the same time
 constexpr std::size_t kAtOnceLate = 500;
-// A call is not given up: what it took would be nobody's. And a claim outlives it.
+// A call is never given up, because nobody would own the ids that it took. A claim outlives a call.
 constexpr std::int64_t kPatienceMs = 60'000;
 constexpr TimeMs kClaimMs = 2 * kPatienceMs;
 
@@ -52,13 +52,14 @@ class SiftProducers::Producer {
         filter_(make(all.taking_, "producer" + std::to_string(number))) {}
 
   bool connect() {
-    std::string problem;
-    // So low that no id is taken for another one in a campaign.
+    // The rate is so low that no false positive is expected in a campaign.
     const client::SiftShape shape{.window_ms = 3'600'000, .error = 1e-12, .capacity = 100'000};
-    const bool connected = eventually([&] { return cluster_.connect().has_value(); });
-    if (connected && client::reserve(cluster_, keys(), shape, problem)) return true;
-    log_.problems.push_back(problem.empty() ? cluster_.problem() : problem);
-    return false;
+    Result<void> done;
+    if (eventually([&] { return (done = cluster_.connect()).has_value(); })) {
+      done = client::reserve(cluster_, keys(), shape);
+    }
+    if (!done) log_.problems.push_back(done.error().message());
+    return done.has_value();
   }
 
   void run(const std::atomic<bool>& enough, std::atomic<std::uint64_t>& next_id) {
@@ -67,7 +68,7 @@ class SiftProducers::Producer {
       const std::uint64_t first = next_id.fetch_add(count / 2);
       std::vector<std::uint64_t> ids;
       for (std::uint64_t i = 0; i < count; ++i) {
-        // One in eight was asked for at any time before.
+        // One id in eight is repeated from any earlier time.
         const bool old = random_.below(8) == 0;
         ids.push_back(old ? random_.below(first + 1) : first + random_.below(kOverlap));
       }
@@ -82,7 +83,7 @@ class SiftProducers::Producer {
     filter_.test_and_set(digests, {}, verdicts, SystemClock().now_ms());
     for (std::size_t i = 0; i < slices_.size(); ++i) {
       if (filter_.states()[i] == SliceState::live) continue;
-      return log_.problems.push_back(slices_[i].problem());
+      return log_.problems.push_back(slices_[i].error()->message());
     }
     for (std::size_t i = 0; i < ids.size(); ++i) {
       Told& told = log_.told[ids[i]];

@@ -1,9 +1,9 @@
-// SiftProducers: producers of one stream that is sifted at a cluster, whatever befalls it.
+// SiftProducers: producers of one stream that is sifted at a cluster while servers crash.
 //
-// Contract  Each thread has a horizontal filter of its own over slices at the cluster, which all share,
-//           and asks for ids that the others ask for too, at about the same time and later. It writes down
-//           what it was told. An answer counts when a replica knows it.
-//           finish() ends them, and asks once more for every id, as a producer that comes late.
+// Contract  Each thread has a horizontal filter of its own over slices at the cluster, which all
+//           share. It asks for ids that the others ask for too, at about the same time and later,
+//           and notes the answers. An answer counts when a replica knows it. finish() ends the
+//           threads, and asks once more for every id, as a late producer.
 // Threads   A call needs the object to itself.
 #pragma once
 
@@ -32,14 +32,14 @@ class SiftProducers {
     std::vector<std::string> problems;
   };
 
-  // `replicas` have to know an answer; 0 is a fault that a test has to find.
+  // So many `replicas` must know an answer. 0 is a fault that a test must find.
   SiftProducers(const client::Url& url, client::Taking taking, std::uint64_t seed,
                 std::uint32_t replicas = 1);
   Report finish();
 
  private:
   class Producer;
-  // How often a producer was told what about an id.
+  // How often producers got which answer for an id.
   struct Told {
     std::uint64_t fresh = 0;
     std::uint64_t duplicate = 0;

@@ -26,7 +26,7 @@ constexpr std::chrono::minutes kPatience{2};
 
 std::vector<std::string> tables() { return client::spread_keys("tally", kTables); }
 
-// Impatient: a failover takes longer than a command may, so that writers give up and start again.
+// Commands time out before a failover is done, so that writers give up and start again.
 ClusterOptions options(std::uint64_t seed, Planted planted) {
   return {.connection = {.connect_timeout_ms = 500, .timeout_ms = 500},
           .deadline_ms = 1'000,
@@ -66,8 +66,9 @@ class TallyWriters::Writer {
         report_(report) {}
 
   void run(const std::atomic<bool>& enough) {
-    if (!eventually([&] { return cluster_.connect().has_value(); }))
-      return report_.problems.push_back(cluster_.problem());
+    Result<void> connected;
+    if (!eventually([&] { return (connected = cluster_.connect()).has_value(); }))
+      return report_.problems.push_back(connected.error().message());
     while (!enough && report_.problems.empty()) {
       std::vector<Operation> batch;
       for (std::uint64_t i = 1 + random_.below(kMostAtOnce); i > 0; --i) batch.push_back(next());
@@ -100,6 +101,7 @@ class TallyWriters::Writer {
             cluster_.start(client::slot_of(operation.table), operation.command(), repeat));
       }
       std::vector<Operation> unanswered;
+      std::string why;
       for (std::size_t i = 0; i < open.size(); ++i) {
         const auto reply = cluster_.finish(tickets[i]);
         if (reply) {
@@ -108,10 +110,11 @@ class TallyWriters::Writer {
         }
         if (planted_ == Planted::new_ids && !open[i].again) open[i].sequence = ++sequence_;
         unanswered.push_back(std::move(open[i]));
+        why = reply.error().message();
       }
       open = std::move(unanswered);
       if (!open.empty() && steady_clock::now() > deadline) {
-        return report_.problems.push_back("no acknowledgement comes: " + cluster_.problem());
+        return report_.problems.push_back("no acknowledgement comes: " + why);
       }
     }
   }
@@ -144,14 +147,15 @@ TallyWriters::TallyWriters(const client::Url& url, std::uint64_t seed, Planted p
   SEMEL_ASSERT(eventually([&] { return cluster.connect().has_value(); }));
   bool exact = false;
   for (const std::string& table : tables()) {
-    Command command{"TALLY.CREATE", table, "WINDOW", "1h", "CAPACITY", "100000"};
-    // So low that none is expected in all operations of a campaign.
+    Command command{"TALLY.RESERVE", table, "WINDOW", "1h", "CAPACITY", "100000"};
+    // The rate is so low that no false positive is expected in a campaign.
     exact = !exact;
     exact ? command.add("EXACT") : command.add("ERROR").add("1e-12");
     const auto reply = cluster.call(table, std::move(command), Repeat::safe);
-    // It may exist by a call whose answer was lost.
+    // A call whose answer was lost may have made it.
     if (reply && (!reply->is_error() || cluster.counts().lost > 0)) continue;
-    std::fprintf(stderr, "cannot make %s: %s\n", table.c_str(), cluster.problem().c_str());
+    const std::string why = reply ? reply->excerpt() : reply.error().message();
+    std::fprintf(stderr, "cannot make %s: %s\n", table.c_str(), why.c_str());
     std::abort();
   }
   for (std::size_t i = 0; i < kWriters; ++i) {

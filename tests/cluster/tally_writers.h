@@ -1,10 +1,10 @@
-// TallyWriters: clients that count at a cluster, whatever befalls it, and know what has to come out.
+// TallyWriters: clients that count at a cluster while servers crash, and know the right sums.
 //
-// Contract  Each thread makes operations of its own, with opaque ids and numbered, on tables in all parts
-//           of the cluster, several on their way at once. An operation is repeated with the same id until
-//           it is acknowledged: answered, and known to a replica. Some are repeated once more long after.
-//           When finish() returns all are acknowledged, and each has to count once: `expected` says what
-//           that makes.
+// Contract  Each thread makes operations of its own, with opaque and with numbered ids, on tables
+//           in all parts of the cluster, several at once. It repeats an operation with the same id
+//           until the operation is acknowledged: answered, and known to a replica. It repeats some
+//           once more long after. When finish() returns, all are acknowledged, and each must count
+//           once: `expected` holds these sums.
 // Threads   A call needs the object to itself.
 #pragma once
 
@@ -18,15 +18,15 @@
 #include <vector>
 
 #include "client/cluster.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 
 namespace semel {
 
-// A fault of the writers, which a test has to find.
+// A fault of the writers, which a test must find.
 enum class Planted : std::uint8_t {
   none,
-  no_wait,  // an answer is enough, whether a replica knows it or not
-  new_ids,  // who has no answer asks again under a new id
+  no_wait,  // an answer is enough, even if no replica knows it
+  new_ids,  // a writer without an answer asks again under a new id
 };
 
 class TallyWriters {
@@ -55,7 +55,7 @@ class TallyWriters {
   std::vector<std::jthread> threads_;
 };
 
-// What the tables hold.
+// Returns the sums of the tables.
 TallyWriters::Sums sums_of(const client::Url& url);
 
 }  // namespace semel

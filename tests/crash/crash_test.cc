@@ -10,7 +10,7 @@
 #include <csignal>
 #include <thread>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "tests/cli/process.h"
 #include "tests/cli/temporary_directory.h"
 #include "tests/crash/operations.h"
@@ -45,7 +45,8 @@ int acknowledged_until_killed(const std::string& mode, const std::string& direct
   return static_cast<int>(bytes.size() + outcome.out.size()) - 1;
 }
 
-// What another program does to the directory between two runs: writes without a log, and a file.
+// Stands in for another program that uses the directory between two runs: it writes without a log,
+// and leaves a file.
 void write_past_us(const std::string& directory, Random& random) {
   rocksdb::DB* raw = nullptr;
   rocksdb::Options options;

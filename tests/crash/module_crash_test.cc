@@ -1,5 +1,5 @@
-// kill -9 of a server with the module during writes of all families, with appendfsync always: nothing
-// that was answered is lost, a retry counts once, and all copies are the same.
+// kill -9 of a server with the module during writes of all families, with appendfsync always:
+// nothing that was answered is lost, a retry counts once, and all copies are the same.
 //
 // SEMEL_CRASH_ROUNDS sets how many times, SEMEL_CRASH_SEED which moments.
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "tests/module/module_server.h"
 #include "tests/support/setting.h"
 
@@ -83,7 +83,7 @@ class ModuleCrash : public ::testing::Test {
     }
   }
 
-  // What was not answered is sent again. Then everything has happened once.
+  // Operations without an answer are sent again. Then everything has happened once.
   void retry(Talk& talk) {
     while (sent_ % kCommands != 0) ++sent_;
     for (; answered_ < sent_; ++answered_) {
@@ -115,7 +115,7 @@ TEST_F(ModuleCrash, LosesNothingAnsweredAndCountsNothingTwice) {
     EXPECT_EQ(info(talk, "semel", "semel_effects_failed"), 0) << server_.log();
     for (std::uint64_t number = before; number < answered_; ++number) expect_kept(talk, number);
     for (int i = 0; i < 100 && before > 0; ++i) expect_kept(talk, random_.below(before));
-    // What was only asked for has changed nothing.
+    // Questions have changed nothing.
     expect_equal(digests(talk), reloaded);
 
     if (random_.below(2) == 0) {

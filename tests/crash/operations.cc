@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 
 namespace semel::crash {
 namespace {

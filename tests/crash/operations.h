@@ -1,5 +1,5 @@
-// What a process does to its store until it is killed: operation n of a seed, the same for whoever
-// asks, so that the one who killed it knows what it did.
+// The operations of a process on its store until it is killed. Operation n is a function of n and
+// the seed, so that the process that killed it knows what it did.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What can be told of a damaged RocksDB directory, exhaustively for small logs. What the command
-// makes of it: tests/cli/damage_test.cc.
+// Damage that can be recognised in a RocksDB directory, exhaustively for small logs.
+// tests/cli/damage_test.cc tests what the command does about it.
 #include "semel/store/internal/rocksdb_damage.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/store/internal/rocksdb_log.h"
 #include "semel/store/internal/rocksdb_seal.h"
 #include "semel/store/rocksdb_store.h"
@@ -19,6 +19,9 @@
 #include "tests/support/store.h"
 
 namespace semel {
+
+using namespace store_internal;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -113,8 +116,8 @@ TEST_F(DamagedLog, TellsZerosWhereverTheyAre) {
   }
 }
 
-// What other bytes, from a place on, leave of the log: nothing that a kill could have left. A few of
-// the random ones look like the beginning of a record.
+// Other bytes from some place on are nothing that a kill could have left. A few of the random bytes
+// look like the beginning of a record.
 TEST_F(DamagedLog, TellsOtherBytesInItsPlace) {
   const std::string log = log_of({30, 1, 200, 0, 60});
   const std::vector<std::size_t> ends = [&] {
@@ -151,7 +154,7 @@ TEST_F(DamagedLog, TellsOtherBytesInItsPlace) {
   EXPECT_LE(passed, 20);  // of 1200: a header of 7 bytes alone is one in 128
 }
 
-// What a kill leaves: each cut keeps the records before it.
+// A kill cuts the log somewhere: each cut keeps the records before it.
 TEST_F(DamagedLog, EndsAnywhereAfterAKill) {
   for (const auto& sizes :
        {std::vector<std::size_t>{30, 1, 200, 0, 60}, std::vector<std::size_t>{40'000, 3, 33'000}}) {
@@ -171,16 +174,14 @@ class DamagedDirectory : public ::testing::Test {
  protected:
   std::string path(const std::string& name = "db") const { return directory_.path() / name; }
   std::unique_ptr<RocksStore> open(RocksStore::Settings settings = {.create = true}) const {
-    std::string why;
-    auto store = RocksStore::open(path(), settings, &why);
-    EXPECT_TRUE(store) << why;
+    auto store = RocksStore::open(path(), settings);
+    EXPECT_TRUE(store) << store.error().message();
     return store ? *std::move(store) : nullptr;
   }
   std::string refusal(RocksStore::Settings settings = {}) const {
-    std::string why;
-    const auto store = RocksStore::open(path(), settings, &why);
+    const auto store = RocksStore::open(path(), settings);
     EXPECT_EQ(store ? Errc::full : store.error().code, Errc::io);
-    return why;
+    return store ? "" : store.error().message();
   }
   std::string named(std::string_view end, const std::string& directory) const {
     for (const auto& entry : fs::directory_iterator(directory)) {
@@ -254,9 +255,8 @@ TEST_F(DamagedDirectory, IsNoCopyThatRocksDbMakes) {
   const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
   ASSERT_TRUE(checkpoint->CreateCheckpoint(path("copy")).ok());
   for (const auto mode : {RocksStore::Mode::read_only, RocksStore::Mode::read_write}) {
-    std::string why;
-    const auto copy = RocksStore::open(path("copy"), {.mode = mode}, &why);
-    ASSERT_TRUE(copy) << why;
+    const auto copy = RocksStore::open(path("copy"), {.mode = mode});
+    ASSERT_TRUE(copy) << copy.error().message();
     EXPECT_EQ(**(*copy)->get("a"), "1");
   }
 }

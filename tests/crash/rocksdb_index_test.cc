@@ -1,5 +1,5 @@
-// An index over RocksDB: through writes past it, files that come and go, and directories that change
-// while nobody looks.
+// An index over RocksDB: through writes past it, files that come and go, and directories that
+// change while nobody looks.
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
 #include <rocksdb/sst_file_writer.h>
@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "tests/cli/temporary_directory.h"
 #include "tests/crash/operations.h"
 #include "tests/crash/setup.h"

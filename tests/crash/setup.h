@@ -1,4 +1,4 @@
-// What a process that gets killed and the one that looks at its store agree on.
+// Shared by a process that gets killed and the process that looks at its store afterwards.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace semel::crash {
 
 // Small buffers: RocksDB flushes and compacts all the time.
 inline const RocksStore::Settings kStore = {.create = true, .write_buffer_bytes = 256 << 10};
-// Of both signs.
+// Returns numbers of both signs.
 inline int128 measure_of(std::string_view key, std::string_view value) {
   return static_cast<int128>(value.size()) - static_cast<int128>(key.size());
 }

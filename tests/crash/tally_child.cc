@@ -2,8 +2,8 @@
 // killed, each from the step FIRST on.
 //
 // Prints `.` when the table is open, and the letter of a client (a, b, ...) when a step of it has
-// been answered. Beside the clients it sums, checkpoints and flushes: `<` when it begins, `>` when it
-// is done.
+// been answered. Beside the clients it sums, checkpoints and flushes: `<` when it begins, `>` when
+// it is done.
 #include <rocksdb/db.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "semel/core/assert.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/store/rocksdb_store.h"
 #include "tests/crash/tally_load.h"
 

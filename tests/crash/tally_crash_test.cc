@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/index/indexed_store.h"
 #include "semel/store/rocksdb_store.h"
 #include "tests/cli/process.h"
@@ -109,7 +109,7 @@ class TallyCrash : public ::testing::TestWithParam<tally::Durability> {
     expect_equals_rebuilt(**index);
   }
 
-  // What was not answered is sent again, and some of what was answered.
+  // Operations without an answer are sent again, and some of the others.
   void retry(tally::TallyDirectory& directory) {
     for (std::uint64_t client = 0; client < kClients; ++client) {
       for (std::uint64_t back = 1; back <= std::min<std::uint64_t>(answered_[client], 5); ++back) {

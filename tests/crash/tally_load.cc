@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "semel/core/assert.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 
 namespace semel::crash {
 namespace {
@@ -106,14 +106,14 @@ Result<Sent> send(const Step& step, tally::TallyStore& table, TimeMs now_ms) {
 }
 
 tally::TallyStore::Settings tally_settings(tally::Durability durability) {
-  using Kind = tally::Recogniser::Kind;
+  using Kind = tally::Recognition::Kind;
   tally::TallyStore::Settings settings;
-  settings.recogniser = {.kind = durability == tally::Durability::every_write ? Kind::clients
-                                 : durability == tally::Durability::periodic  ? Kind::exact
-                                                                              : Kind::filter,
-                         .window_ms = 24 * 3'600'000,  // no test takes as long
-                         .fpr = 1e-12,                 // none of a million is taken for a retry
-                         .ids = 1 << 12};
+  settings.recognition = {.kind = durability == tally::Durability::every_write ? Kind::clients
+                                  : durability == tally::Durability::periodic  ? Kind::exact
+                                                                               : Kind::filter,
+                          .window_ms = 24 * 3'600'000,  // no test takes as long
+                          .fpr = 1e-12,                 // none of a million is taken for a retry
+                          .ids = 1 << 12};
   settings.durability = durability;
   settings.period_ms = 20;
   return settings;

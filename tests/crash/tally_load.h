@@ -1,5 +1,5 @@
-// What the clients of a table send until its process is killed: step n of a client and a seed, the
-// same for whoever asks, so that the one who killed it knows what was sent.
+// The steps that the clients of a table send until its process is killed. Step n of a client is a
+// function of n and the seed, so that the process that killed it knows what was sent.
 //
 // A client sends one step after the other, and sends a step again until it is answered. It has
 // counters of its own, which it also resets and removes, and adds to some that all clients share.

@@ -1,12 +1,12 @@
-// The checker of the documents: what they show must be so.
+// Checker: checks that the documents are true.
 //
-//   ```console   is run: `$ ` begins a command and `> ` continues it, both for bash. The lines after
-//                it are its output, standard error included, exactly; a line `...` stands for any
+//   ```console   is run: `$ ` begins a command and `> ` continues it, both for bash. The lines that
+//                follow are its exact output, standard error included. A line `...` stands for any
 //                number of lines, and `[...]` within a line for any text. The commands of a block
 //                share a fresh directory, and the built semel is first in PATH. The exit status is
-//                not looked at: a document that means it shows it (`semel ...; echo $?`).
+//                ignored: a document that needs it shows it (`semel ...; echo $?`).
 //   ```cpp       stands word for word in a file below examples/, up to indentation.
-//   other        is one of sh, text, cmake, json, make, and is not looked into.
+//   other        is one of sh, text, cmake, json, make, and is not checked.
 //   links        that are relative lead to a file, and to a heading if they name one.
 #pragma once
 
@@ -33,7 +33,7 @@ class Checker {
   // `commands` is the folder of the built semel.
   Checker(std::filesystem::path root, std::filesystem::path commands);
 
-  // The *.md files of the root and below docs/, from the root.
+  // Returns the *.md files of the root and below docs/, as paths from the root.
   std::vector<std::string> documents() const;
   std::vector<Complaint> check(const std::string& document) const;
 
@@ -53,7 +53,7 @@ struct Step {
   std::string command;
   std::vector<std::string> expected;
 };
-// A step of line 0 holds what stands before the first command.
+// A step of line 0 holds the text before the first command.
 std::vector<Step> steps_of(const Block& block);
 bool matches(const std::vector<std::string>& expected, const std::vector<std::string>& actual);
 

@@ -1,4 +1,5 @@
-// The documents of this repository are true, and the checker that says so notices when they are not.
+// The documents of this repository are true, and the checker that says so notices when they are
+// not.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +46,7 @@ void expect_true_documents(const std::filesystem::path& commands) {
 
 #ifdef SEMEL_MODULE
 
-// What documents call redis-cli talks to a server of this test, and prints as on a terminal.
+// The redis-cli of the documents talks to a server of this test, and prints as on a terminal.
 TEST(Documents, ShowWhatIsSo) {
   const RedisServer server({"--loadmodule", SEMEL_MODULE});
   const TemporaryDirectory commands;

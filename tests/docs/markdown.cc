@@ -70,7 +70,7 @@ std::string_view heading_in(std::string_view line) {
   return line.substr(indentation(line));
 }
 
-// As the common hosts make it: small letters, digits, dashes for blanks, no punctuation.
+// Makes anchors as the common hosts do: small letters, digits, dashes for blanks, no punctuation.
 std::string anchor_of(std::string_view heading) {
   std::string anchor;
   for (const char c : heading) {

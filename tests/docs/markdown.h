@@ -1,4 +1,4 @@
-// What the checker needs to know of a Markdown file: fenced blocks, links and headings.
+// Markdown: the fenced blocks, links and headings of a file.
 //
 // Limits    It reads lines, not Markdown: a link that is broken over two lines is not seen. Links
 //           and headings within blocks, and links within `code`, are none.

@@ -1,6 +1,6 @@
-// Golden files: bytes of every released format, which every later release must read, and write again
-// unchanged. A file is written once, by a run with SEMEL_WRITE_GOLDEN set that finds none; it is
-// never overwritten. Tests run in the root of the repository.
+// Golden files: bytes of every released format, which every later release must read, and write
+// again unchanged. A file is written once, by a run with SEMEL_WRITE_GOLDEN set that finds none; it
+// is never overwritten. Tests run in the root of the repository.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -17,13 +17,13 @@
 #include "semel/core/error_rate.h"
 #include "semel/crdt/series.h"
 #include "semel/filter/bloom_filter.h"
-#include "semel/filter/bloom_series.h"
 #include "semel/filter/cuckoo_filter.h"
 #include "semel/hash/hasher.h"
-#include "semel/sift/any_sifter.h"
+#include "semel/sift/sifter.h"
 #include "semel/tally/internal/recogniser.h"
-#include "semel/window/forgetful_filter.h"
-#include "semel/window/sliding_filter.h"
+#include "semel/window/internal/endless_filter.h"
+#include "semel/window/internal/forgetful_filter.h"
+#include "semel/window/internal/sliding_filter.h"
 #include "tests/support/keys.h"
 #include "tests/support/site_life.h"
 
@@ -95,17 +95,17 @@ void recognises(W& window) {
 
 TEST(Goals, OfAForgetfulFilterAreMadeOrRefused) {
   EXPECT_TRUE(rc::check([] {
-    const ForgetfulFilter::Goal goal{
+    const window_internal::ForgetfulFilter::Goal goal{
         .window_ms = *any_window(),
         .fpr = *any_rate(),
         .ids = *any_count(),
         .past_lanes = *rc::gen::element<std::uint32_t>(0, 1, 2, 7, 30, 62, 63, 64),
-        .rule = static_cast<LaneRule>(*rc::gen::inRange(0, 5)),
         .layout = static_cast<BloomLayout>(*rc::gen::inRange(0, 6)),
         .grows = *rc::gen::arbitrary<bool>(),
         .max_bytes = kMostBytes,
         .hash = kTestHash};
-    auto filter = ForgetfulFilter::make(goal, kNow, *rc::gen::element(0.25, 0.5, 0.75));
+    auto filter =
+        window_internal::ForgetfulFilter::make(goal, kNow, *rc::gen::element(0.25, 0.5, 0.75));
     if (!made(filter, is_error_rate(goal.fpr))) return;
     recognises(*filter);
   }));
@@ -113,15 +113,14 @@ TEST(Goals, OfAForgetfulFilterAreMadeOrRefused) {
 
 TEST(Goals, OfASlidingFilterAreMadeOrRefused) {
   EXPECT_TRUE(rc::check([] {
-    const SlidingFilter::Goal goal{
+    const window_internal::SlidingFilter::Goal goal{
         .window_ms = *any_window(),
         .fpr = *any_rate(),
         .ids = *any_count(),
         .timer_bits = *rc::gen::element<std::uint32_t>(0, 3, 4, 8, 16, 17),
-        .equal_timers = *rc::gen::element<std::uint32_t>(0, 1, 2, 32, 33),
         .max_bytes = kMostBytes,
         .hash = kTestHash};
-    auto filter = SlidingFilter::make(goal, kNow);
+    auto filter = window_internal::SlidingFilter::make(goal, kNow);
     if (!made(filter, is_error_rate(goal.fpr))) return;
     recognises(*filter);
   }));
@@ -129,31 +128,31 @@ TEST(Goals, OfASlidingFilterAreMadeOrRefused) {
 
 TEST(Goals, OfASifterAreMadeOrRefused) {
   EXPECT_TRUE(rc::check([] {
-    const SiftGoal goal{.structure = static_cast<SiftStructure>(*rc::gen::inRange(0, 2)),
-                        .window_ms = *any_window(),
-                        .fpr = *any_rate(),
-                        .ids = *any_count(),
-                        .max_bytes = kMostBytes,
-                        .hash = kTestHash};
-    auto sifter = AnySifter::make(goal, kNow);
+    const Sifter::Goal goal{{.structure = static_cast<Window::Structure>(*rc::gen::inRange(0, 2)),
+                             .window_ms = *any_window(),
+                             .fpr = *any_rate(),
+                             .ids = *any_count(),
+                             .max_bytes = kMostBytes,
+                             .hash = kTestHash}};
+    auto sifter = Sifter::make(goal, kNow);
     if (!made(sifter, is_error_rate(goal.fpr))) return;
     const Digest id = key(1);
-    RC_ASSERT(sifter->add(id, kNow) != Sighting::stale);
-    RC_ASSERT(sifter->test(id, kNow) == Sighting::seen);
+    RC_ASSERT(sifter->test_and_insert(id, kNow) != ClaimAnswer::stale);
+    RC_ASSERT(sifter->test(id, kNow) == ClaimAnswer::seen);
     encodes(*sifter);
   }));
 }
 
 TEST(Goals, OfARecogniserAreMadeOrRefused) {
   EXPECT_TRUE(rc::check([] {
-    const tally::Recogniser::Goal goal{
-        .kind = static_cast<tally::Recogniser::Kind>(*rc::gen::inRange(0, 3)),
+    const tally::Recognition goal{
+        .kind = static_cast<tally::Recognition::Kind>(*rc::gen::inRange(0, 3)),
         .window_ms = *any_window(),
         .fpr = *any_rate(),
         .ids = *any_count(),
         .max_bytes = kMostBytes,
         .hash = kTestHash};
-    auto recogniser = tally::Recogniser::make(goal, kNow);
+    auto recogniser = tally::internal::Recogniser::make(goal, kNow);
     if (!made(recogniser, is_error_rate(goal.fpr))) return;
     const auto id = tally::opaque_id(kHash, "a");
     RC_ASSERT(id.has_value());
@@ -162,15 +161,14 @@ TEST(Goals, OfARecogniserAreMadeOrRefused) {
   }));
 }
 
-TEST(Goals, OfABloomSeriesAreMadeOrRefused) {
+TEST(Goals, OfAnEndlessFilterAreMadeOrRefused) {
   EXPECT_TRUE(rc::check([] {
-    const BloomSeries::Goal goal{*any_rate(), std::min<std::uint64_t>(*any_count(), 1 << 18),
-                                 kTestHash};
-    auto series = BloomSeries::make(goal);
-    if (!made(series, goal.fpr > 0 && goal.fpr < 1)) return;
-    RC_ASSERT(series->add(key(1)).has_value());
-    RC_ASSERT(series->contains(key(1)));
-    encodes(*series);
+    const SeriesGoal goal{.fpr = *any_rate(),
+                          .first_keys = std::min<std::uint64_t>(*any_count(), 1 << 18),
+                          .hash = kTestHash};
+    auto filter = window_internal::EndlessFilter::make(goal, kNow);
+    if (!made(filter, is_error_rate(goal.fpr))) return;
+    recognises(*filter);
   }));
 }
 

@@ -1,8 +1,8 @@
-// What every decoder owes to bytes from outside, written once and instantiated for each format.
+// The duties of a decoder to untrusted bytes, written once and instantiated for each format.
 //
-// A format opens with a magic of four bytes and ends with a checksum of eight. Damage is refused by
-// the checksum; so that what lies behind it is tested too, most tests here make the checksum right
-// again, as an enemy would.
+// A format opens with a name and a version of four bytes in all, and ends with a checksum of eight.
+// Damage is refused by the checksum. Most tests here make the checksum right again, as an attacker
+// would, so that what lies behind it is tested too.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,6 +13,7 @@
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/hash/digest.h"
+#include "semel/hash/internal/checksum.h"
 #include "tests/support/allocation.h"
 #include "tests/support/encoded.h"
 
@@ -36,6 +37,9 @@ class HostileBytes : public ::testing::Test {
     store_u64(bytes.data() + body.size(), checksum(body));
   }
 
+  // True for the envelope of hash/internal/sealed.h: the length of the body follows the version.
+  bool sealed() const { return load_u64(bytes.data() + 4) == bytes.size() - 20; }
+
   static constexpr std::size_t most_growth() {
     if constexpr (requires { BytesCase::kMostGrowth; }) {
       return BytesCase::kMostGrowth;
@@ -44,8 +48,8 @@ class HostileBytes : public ::testing::Test {
     }
   }
 
-  // Either an error, or an object that stands for exactly these bytes; and no allocation beyond what
-  // the bytes themselves justify.
+  // Either an error, or an object that stands for exactly these bytes; and no allocation beyond
+  // what the bytes themselves justify.
   static void refused_or_sound(const Bytes& bytes) {
     const LargestAllocation largest;
     const Result<Type> object = Type::decode(bytes);
@@ -78,13 +82,15 @@ TYPED_TEST_P(HostileBytes, RefusesEveryTruncation) {
   for (std::size_t size = 0; size < this->bytes.size(); ++size) {
     const Errc why = this->refusal(ByteView(this->bytes).first(size));
     const bool short_header = size < TypeParam::kHeaderSize + 8;
-    EXPECT_EQ(why, short_header ? Errc::truncated : Errc::corrupt) << size;
+    EXPECT_TRUE(why == Errc::truncated || (!short_header && why == Errc::corrupt)) << size;
   }
 }
 
 TYPED_TEST_P(HostileBytes, RefusesBytesPastTheEnd) {
+  const bool sealed = this->sealed();
   this->bytes.push_back(0);
   EXPECT_EQ(this->refusal(this->bytes), Errc::corrupt);
+  if (sealed) store_u64(this->bytes.data() + 4, this->bytes.size() - 20);
   this->repair_checksum(this->bytes);
   EXPECT_EQ(this->refusal(this->bytes), Errc::corrupt);
 }
@@ -93,7 +99,11 @@ TYPED_TEST_P(HostileBytes, RefusesEveryFlippedBit) {
   for (std::size_t bit = 0; bit < 8 * this->bytes.size(); ++bit) {
     Bytes damaged = this->bytes;
     damaged[bit / 8] ^= static_cast<std::uint8_t>(1u << (bit % 8));
-    EXPECT_EQ(this->refusal(damaged), bit < 32 ? Errc::unsupported : Errc::corrupt) << bit;
+    const Errc why = this->refusal(damaged);
+    const bool in_length = bit >= 32 && bit < 96;
+    EXPECT_TRUE(why == (bit < 32 ? Errc::unsupported : Errc::corrupt) ||
+                (in_length && why == Errc::truncated))
+        << bit;
   }
 }
 

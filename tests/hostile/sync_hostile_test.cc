@@ -1,8 +1,8 @@
-// A sync with an enemy: answers and questions that lie, with checksums that are right.
+// A sync with an attacker: answers and questions lie, and their checksums are right.
 //
-// Whoever has the secret may send any records within the range, and they are taken. What is tested
-// here is that nothing else happens: no end that never comes, no memory for what is only claimed, no
-// record outside the range.
+// A peer that has the secret may send any records within the range, and they are taken. These tests
+// say that nothing else happens: every sync ends, memory is taken only for bytes that came, and no
+// record outside of the range is taken.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -13,16 +13,20 @@
 #include <utility>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/hash/digest.h"
+#include "semel/hash/internal/checksum.h"
 #include "semel/store/memory_store.h"
-#include "semel/sync/initiator.h"
 #include "semel/sync/internal/frame.h"
+#include "semel/sync/internal/initiator.h"
 #include "semel/sync/responder.h"
 #include "tests/support/allocation.h"
 #include "tests/support/index.h"
 
 namespace semel {
+
+using namespace sync_internal;
+
 namespace {
 
 using frame::Topic;
@@ -34,8 +38,9 @@ constexpr std::size_t kMostAllocation = std::size_t{4} << 20;
 // An honest sync of these stores takes some dozen.
 constexpr int kMostAnswers = 2000;
 const KeyRange kRange{"k", "l"};
-constexpr std::array kWays = {Way::walk, Way::sketch, Way::list, Way::copy};
-constexpr std::array kRules = {Rule::join, Rule::source, Rule::destination, Rule::callback};
+constexpr std::array kWays = {SyncWay::walk, SyncWay::sketch, SyncWay::list, SyncWay::copy};
+constexpr std::array kRules = {SyncRule::join, SyncRule::source, SyncRule::destination,
+                               SyncRule::callback};
 
 class Site {
  public:
@@ -77,12 +82,12 @@ struct Pair {
   Site there{40, 440, 50};
 };
 
-SyncSettings settings_of(Way way, Rule rule, std::uint64_t seed) {
+SyncSettings settings_of(SyncWay way, SyncRule rule, std::uint64_t seed) {
   SyncSettings settings;
   settings.range = kRange;
   settings.way = way;
   settings.resolver.rule = rule;
-  settings.resolver.remove_extra = rule == Rule::source;
+  settings.resolver.remove_extra = rule == SyncRule::source;
   settings.resolver.callback = [](std::string_view, std::optional<std::string_view> source,
                                   std::optional<std::string_view>) {
     return source ? std::optional<std::string>(*source) : std::nullopt;
@@ -108,7 +113,7 @@ void repair_checksum(Bytes& frame) {
   }
 }
 
-// What an enemy makes of an honest answer.
+// Turns an honest answer into one of an attacker.
 using Lie = std::function<Bytes(ByteView question, Bytes answer)>;
 
 enum class End : std::uint8_t { done, failed, endless };
@@ -145,9 +150,9 @@ Lie about(Topic topic, std::function<Bytes(Bytes body)> change) {
 
 template <class Test>
 void for_each_sync(Test test) {
-  for (const Way way : kWays) {
-    for (const Rule rule : kRules) {
-      SCOPED_TRACE(std::string(kWayNames[static_cast<std::size_t>(way)]) + " " +
+  for (const SyncWay way : kWays) {
+    for (const SyncRule rule : kRules) {
+      SCOPED_TRACE(std::string(kSyncWayNames[static_cast<std::size_t>(way)]) + " " +
                    std::to_string(static_cast<int>(rule)));
       test(way, rule);
     }
@@ -156,7 +161,7 @@ void for_each_sync(Test test) {
 
 // The sync fails, and says why, or is not proved; nothing outside the range is touched.
 void expect_found_out(const Lie& lie) {
-  for_each_sync([&](Way way, Rule rule) {
+  for_each_sync([&](SyncWay way, SyncRule rule) {
     Pair pair;
     const Records outside = pair.here.outside();
     Responder responder(pair.there.index(), honest_terms());
@@ -171,8 +176,7 @@ void expect_found_out(const Lie& lie) {
     EXPECT_NE(drive(sync, responder, noted), End::endless);
     EXPECT_LE(largest.bytes(), kMostAllocation);
     if (sync.failed()) {
-      EXPECT_NE(std::string(sync.error().what).find("sync"), std::string::npos)
-          << sync.error().what;
+      EXPECT_NE(sync.error().message().find("sync"), std::string::npos) << sync.error().message();
     } else {
       EXPECT_EQ(sync.report().proved, !lied);
     }
@@ -180,9 +184,9 @@ void expect_found_out(const Lie& lie) {
   });
 }
 
-// What is no answer at all does no harm: the honest one that follows is taken.
+// Bytes that are no answer do no harm: the honest answer that follows is taken.
 void expect_no_harm(const std::function<Bytes(ByteView question, const Bytes& answer)>& noise) {
-  for_each_sync([&](Way way, Rule rule) {
+  for_each_sync([&](SyncWay way, SyncRule rule) {
     Pair pair;
     Responder responder(pair.there.index(), honest_terms());
     Initiator sync(pair.here.index(), settings_of(way, rule, 1));
@@ -235,13 +239,13 @@ TEST(HostileResponder, NoiseDoesNoHarm) {
 TEST(HostileResponder, ARefusalIsReported) {
   Pair pair;
   Responder responder(pair.there.index(), honest_terms());
-  Initiator sync(pair.here.index(), settings_of(Way::walk, Rule::join, 1));
+  Initiator sync(pair.here.index(), settings_of(SyncWay::walk, SyncRule::join, 1));
   const Lie refuses = [](ByteView question, const Bytes&) {
     return frame::refusal(frame::header_of(question), {Errc::limit, "not today"});
   };
   EXPECT_EQ(drive(sync, responder, refuses), End::failed);
   EXPECT_EQ(sync.error().code, Errc::limit);
-  EXPECT_EQ(sync.peer_words(), "not today");
+  EXPECT_EQ(std::string(sync.error().detail()), "not today");
 }
 
 TEST(HostileResponder, CountsThatAreTooLargeAreNotBelieved) {
@@ -298,12 +302,12 @@ TEST(HostileResponder, SlotsThatAreAlwaysTooBigAreNotSplitForever) {
 
 // With the right number of slots, so that it is an answer.
 TEST(HostileResponder, EverySlotBigForever) {
-  for (const Way way : {Way::walk, Way::list}) {
+  for (const SyncWay way : {SyncWay::walk, SyncWay::list}) {
     Pair pair;
     // Few records of some size: each is a container, and there are nodes with few records above.
     for (int n = 0; n < 40; ++n) pair.here.put("k5" + std::to_string(n), std::string(300, 'v'));
     Responder responder(pair.there.index(), honest_terms());
-    Initiator sync(pair.here.index(), settings_of(way, Rule::join, 1));
+    Initiator sync(pair.here.index(), settings_of(way, SyncRule::join, 1));
     const Lie all_big = [&](ByteView question, Bytes answer) {
       const Result<frame::Opened> asked = frame::open(question);
       Reader in(asked->body);
@@ -340,15 +344,15 @@ TEST(HostileResponder, RecordsOutsideTheRangeAreRefused) {
   }
 }
 
-// Where this end has records too, others are asked for by their digests: a record with another value
-// is another record.
+// If this end has records too, it asks for others by their digests. A record with another value
+// counts as another record.
 TEST(HostileResponder, RecordsThatNobodyAskedForAreNotTaken) {
-  for (const Way way : {Way::walk, Way::sketch, Way::list}) {
-    SCOPED_TRACE(kWayNames[static_cast<std::size_t>(way)]);
+  for (const SyncWay way : {SyncWay::walk, SyncWay::sketch, SyncWay::list}) {
+    SCOPED_TRACE(kSyncWayNames[static_cast<std::size_t>(way)]);
     Pair pair;
     const Records before = pair.here.records();
     Responder responder(pair.there.index(), honest_terms());
-    Initiator sync(pair.here.index(), settings_of(way, Rule::join, 1));
+    Initiator sync(pair.here.index(), settings_of(way, SyncRule::join, 1));
     const Lie other_values = about(Topic::fetch, [](Bytes body) {
       Reader in(body);
       const Result<frame::FetchReply> reply =
@@ -405,8 +409,8 @@ TEST(HostileResponder, MutatedAnswersEndAndTouchNothingElse) {
 // The questions of honest syncs, of every kind.
 std::vector<Bytes> honest_questions() {
   std::vector<Bytes> questions;
-  for (const Way way : kWays) {
-    for (const Rule rule : kRules) {
+  for (const SyncWay way : kWays) {
+    for (const SyncRule rule : kRules) {
       Pair pair;
       Responder responder(pair.there.index(), honest_terms());
       Initiator sync(pair.here.index(), settings_of(way, rule, 1));
@@ -494,16 +498,17 @@ TEST(HostileInitiator, AnotherRangeKeyOrVersionIsNamed) {
     Responder responder(there.index(), std::move(terms));
     Initiator sync(here.index(), std::move(settings));
     EXPECT_EQ(drive(sync, responder, [](ByteView, Bytes answer) { return answer; }), End::failed);
-    return sync.peer_words();
+    return std::string(sync.error().detail());
   };
   Responder::Terms narrow = honest_terms();
   narrow.range = {"k1", "k2"};
-  EXPECT_NE(words(narrow, settings_of(Way::walk, Rule::join, 1)).find("range"), std::string::npos);
+  EXPECT_NE(words(narrow, settings_of(SyncWay::walk, SyncRule::join, 1)).find("range"),
+            std::string::npos);
 
   MemoryStore store;
   const auto other = *IndexedStore::open(store, numbered_secret(4), {});
   Responder responder(*other, honest_terms());
-  Initiator sync(here.index(), settings_of(Way::walk, Rule::join, 1));
+  Initiator sync(here.index(), settings_of(SyncWay::walk, SyncRule::join, 1));
   const Bytes of_other_key = responder.respond(sync.outstanding().front());
   const Result<frame::Opened> refused = frame::open(of_other_key);
   ASSERT_TRUE(refused);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # An installation serves an outside project, through CMake and through pkg-config: under a PREFIX,
-# below a DESTDIR, and after it was moved. It brings headers that stand alone, and nothing else.
+# below a DESTDIR, and after it was moved; with the static library and with the shared one. It brings
+# the public headers, and nothing else.
 #
 #   install_test.sh CMAKE GENERATOR COMPILER BUILD LIBDIR VERSION
 set -eu
@@ -19,6 +20,11 @@ quietly() {
   "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "failed: $*"; }
 }
 
+# needs PROGRAM LIBRARY: the program is linked against this shared library.
+needs() {
+  readelf -d "$1" | grep -q "NEEDED.*\[$2"
+}
+
 # works_in PREFIX: what is installed there can be found and used.
 works_in() {
   prefix=$1 outside=$work/outside
@@ -34,8 +40,13 @@ works_in() {
   grep -qF "semel_DIR:PATH=$prefix/" "$outside/build/CMakeCache.txt" ||
     fail "$prefix: find_package took another semel"
   quietly "$cmake" --build "$outside/build"
-  quietly "$outside/build/outside"
-  quietly "$outside/build/outside_rocksdb"
+  for program in outside outside_shared outside_rocksdb outside_rocksdb_shared; do
+    quietly "$outside/build/$program"
+  done
+  needs "$outside/build/outside_shared" libsemel.so.0.1 || fail "$prefix: semel::shared is not shared"
+  needs "$outside/build/outside_rocksdb_shared" libsemel_rocksdb.so.0.1 ||
+    fail "$prefix: semel::rocksdb_shared is not shared"
+  ! needs "$outside/build/outside" libsemel.so || fail "$prefix: semel::semel is not static"
 
   export PKG_CONFIG_PATH="$prefix/$libdir/pkgconfig"
   [ "$(pkg-config --modversion semel)" = "$version" ] || fail "$prefix: pkg-config --modversion"
@@ -57,12 +68,15 @@ works_in "$work/moved"
 quietly env DESTDIR="$work/destdir" "$cmake" --install "$build" --prefix /usr/local
 works_in "$work/destdir/usr/local"
 
-strays=$(find "$work/moved/include" -type f ! -name '*.h' -o -name '*_test*')
-[ -z "$strays" ] || fail "these are not headers of the library: $strays"
-
+# The headers are those of cmake/SemelHeaders.cmake. Each compiles alone, against what is installed.
+list() {
+  sed -n "/^set($1/,/^)/p" "$here/../../cmake/SemelHeaders.cmake" | grep '^  '| tr -d ' '
+}
+{ list semel_public_headers; list semel_headers_not_yet; } | sort >"$work/listed"
 cd "$work/moved/include"
-find semel -name '*.h' >"$work/headers"
-while read -r header; do
+find . -type f | sed 's|^\./||' | sort >"$work/installed"
+diff "$work/listed" "$work/installed" >&2 || fail "not the headers that cmake/SemelHeaders.cmake lists"
+for header in $(list semel_public_headers); do
   echo "#include \"$header\"" >"$work/alone.cc"
-  quietly "$compiler" -std=c++20 -fsyntax-only -I. "$work/alone.cc"
-done <"$work/headers"
+  quietly "$compiler" -std=c++20 -Wall -Wextra -Werror -fsyntax-only -I. "$work/alone.cc"
+done

@@ -11,6 +11,7 @@
 #include "semel/crdt/grow_cuckoo.h"
 #include "semel/crdt/observed_cuckoo.h"
 #include "semel/crdt/series.h"
+#include "semel/papers/shared_series.h"
 #include "tests/laws/crdt_laws.h"
 #include "tests/laws/toy_set.h"
 
@@ -34,17 +35,17 @@ struct DotNames {
 
   static std::vector<Digest> keys() { return colliding_keys(); }
   static Result<Name> add(Type& filter, Digest key, SiteLife site, Delta& delta) {
-    const Result<Dot> dot = filter.add(key, site, delta);
+    const Result<Dot> dot = filter.add(key, site, &delta);
     if (!dot) return dot.error();
     return Name{*dot};
   }
   static std::optional<Name> remove(Type& filter, Digest key, Delta& delta) {
-    const std::optional<Dot> dot = filter.remove(key, delta);
+    const std::optional<Dot> dot = filter.remove(key, &delta);
     if (!dot) return std::nullopt;
     return Name{*dot};
   }
   static Result<bool> remove(Type& filter, Digest key, const Name& name, Delta& delta) {
-    return filter.remove(key, name.dot, delta);
+    return filter.remove(key, name.dot, &delta);
   }
   static std::vector<Name> names(const Type& filter, Digest key) {
     std::vector<Name> names;
@@ -69,7 +70,7 @@ struct GrowBloomCase {
   static Type make() { return Type(kShape); }
   static BloomDelta delta() { return BloomDelta(kShape); }
   static Result<bool> add(Type& filter, Digest key, SiteLife, BloomDelta& delta) {
-    return filter.add(key, delta);
+    return filter.add(key, &delta);
   }
 };
 
@@ -84,7 +85,7 @@ struct GrowCuckooCase {
   static Type make() { return Type(kShape); }
   static CuckooDelta delta() { return CuckooDelta(kShape); }
   static Result<bool> add(Type& filter, Digest key, SiteLife, CuckooDelta& delta) {
-    return filter.add(key, delta);
+    return filter.add(key, &delta);
   }
 };
 
@@ -96,57 +97,73 @@ struct ObservedCuckooCase : DotNames<ObservedCuckoo> {
   static ObservedDelta delta() { return ObservedDelta(kShape); }
 };
 
-template <class Filter, Chains kChains, std::uint64_t kFirst, std::uint32_t kGrowth>
-struct SeriesCase {
+// A series of own chains, for which SharedCase puts the series of the thesis.
+template <class Filter, std::uint64_t kFirst, std::uint32_t kGrowth>
+struct OwnCase {
   using Type = Series<Filter>;
+  static constexpr SeriesGoal kGoal = {
+      .fpr = 0.3, .first_keys = kFirst, .sites = 5, .growth = kGrowth, .hash = {}};
+};
+template <class Filter, std::uint64_t kFirst, std::uint32_t kGrowth>
+struct SharedCase {
+  using Type = papers::SharedSeries<Filter>;
+  static constexpr papers::SharedGoal kGoal = {
+      .fpr = 0.3, .first_keys = kFirst, .growth = kGrowth, .hash = {}};
+};
+
+template <class Filter, class Kind>
+struct SeriesCase {
+  using Type = typename Kind::Type;
   using Delta = typename Type::Delta;
   static constexpr bool kPartialDeltas = std::is_same_v<Filter, GrowBloom>;
   static constexpr bool kSafeRemovals = false;  // keys that meet in one link need not in another
-  static constexpr SeriesGoal kGoal = {.fpr = 0.3,
-                                       .first_keys = kFirst,
-                                       .sites = 5,
-                                       .chains = kChains,
-                                       .growth = kGrowth,
-                                       .hash = {}};
 
   static std::vector<Digest> keys() { return colliding_keys(); }
-  static Type make() { return *Type::make(kGoal); }
-  static Delta delta() { return Delta(kGoal); }
+  static Type make() { return *Type::make(Kind::kGoal); }
+  static Delta delta() { return Delta(Kind::kGoal); }
 };
 
-template <class Filter, Chains kChains, std::uint64_t kFirst, std::uint32_t kGrowth>
-struct GrowSeriesCase : SeriesCase<Filter, kChains, kFirst, kGrowth> {
-  using Base = SeriesCase<Filter, kChains, kFirst, kGrowth>;
+template <class Filter, template <class, std::uint64_t, std::uint32_t> class Kind,
+          std::uint64_t kFirst, std::uint32_t kGrowth>
+struct GrowSeriesCase : SeriesCase<Filter, Kind<Filter, kFirst, kGrowth>> {
+  using Base = SeriesCase<Filter, Kind<Filter, kFirst, kGrowth>>;
   static Result<bool> add(typename Base::Type& series, Digest key, SiteLife site,
                           typename Base::Delta& delta) {
-    return series.add(key, site.site, delta);
+    return series.add(key, site.site, &delta);
   }
 };
 
-template <Chains kChains, std::uint64_t kFirst, std::uint32_t kGrowth>
-struct ObservedSeriesCase : SeriesCase<ObservedCuckoo, kChains, kFirst, kGrowth> {
-  using Type = ObservedCuckooSeries;
-  using Delta = Type::Delta;
+template <template <class, std::uint64_t, std::uint32_t> class Kind, std::uint64_t kFirst,
+          std::uint32_t kGrowth>
+struct ObservedSeriesCase : SeriesCase<ObservedCuckoo, Kind<ObservedCuckoo, kFirst, kGrowth>> {
+  using Type = typename Kind<ObservedCuckoo, kFirst, kGrowth>::Type;
+  using Delta = typename Type::Delta;
 
   static Name name_of(const LinkDot& at) { return {at.dot, at.chain, at.link}; }
 
   static Result<Name> add(Type& series, Digest key, SiteLife site, Delta& delta) {
-    const Result<LinkDot> at = series.add(key, site, delta);
+    const Result<LinkDot> at = series.add(key, site, &delta);
     if (!at) return at.error();
     return name_of(*at);
   }
   static std::optional<Name> remove(Type& series, Digest key, Delta& delta) {
-    const std::optional<LinkDot> at = series.remove(key, delta);
+    const std::optional<LinkDot> at = series.remove(key, &delta);
     if (!at) return std::nullopt;
     return name_of(*at);
   }
   static Result<bool> remove(Type& series, Digest key, const Name& name, Delta& delta) {
-    return series.remove(key, LinkDot{name.chain, name.link, name.dot}, delta);
+    return series.remove(key, LinkDot{name.chain, name.link, name.dot}, &delta);
   }
   static std::vector<Name> names(const Type& series, Digest key) {
     std::vector<Name> names;
     for (const auto& [id, filter] : series.links()) {
-      for (const Dot dot : filter.dots(key)) names.push_back({dot, id.chain, id.link});
+      for (const Dot dot : filter.dots(key)) {
+        if constexpr (requires { id.chain; }) {
+          names.push_back({dot, id.chain, id.link});
+        } else {
+          names.push_back({dot, 0, id});
+        }
+      }
     }
     return names;
   }

@@ -58,16 +58,16 @@ TEST(AllHistories, OfObservedCuckoo) {
 
 // Links for one key each.
 TEST(AllHistories, OfSeriesThatGrow) {
-  check_universe<WithThreeKeys<GrowSeriesCase<GrowBloom, Chains::own, 1, 1>>>({.sites = 2});
-  check_universe<WithThreeKeys<GrowSeriesCase<GrowCuckoo, Chains::own, 1, 1>>>({.sites = 2});
-  check_universe<WithThreeKeys<GrowSeriesCase<GrowCuckoo, Chains::shared, 1, 1>>>({.sites = 2});
-  check_universe<WithTwoKeys<GrowSeriesCase<GrowCuckoo, Chains::own, 1, 1>>>({.sites = 3});
+  check_universe<WithThreeKeys<GrowSeriesCase<GrowBloom, OwnCase, 1, 1>>>({.sites = 2});
+  check_universe<WithThreeKeys<GrowSeriesCase<GrowCuckoo, OwnCase, 1, 1>>>({.sites = 2});
+  check_universe<WithThreeKeys<GrowSeriesCase<GrowCuckoo, SharedCase, 1, 1>>>({.sites = 2});
+  check_universe<WithTwoKeys<GrowSeriesCase<GrowCuckoo, OwnCase, 1, 1>>>({.sites = 3});
 }
 
 TEST(AllHistories, OfObservedSeries) {
-  check_universe<WithTwoKeys<ObservedSeriesCase<Chains::own, 1, 1>>>(
+  check_universe<WithTwoKeys<ObservedSeriesCase<OwnCase, 1, 1>>>(
       {.sites = 2, .adds = 1, .links = 2});
-  check_universe<WithTwoKeys<ObservedSeriesCase<Chains::shared, 1, 1>>>(
+  check_universe<WithTwoKeys<ObservedSeriesCase<SharedCase, 1, 1>>>(
       {.sites = 2, .adds = 1, .links = 2}, 8);
 }
 

@@ -62,7 +62,7 @@ Digest digest_of(const Type& state) {
   return state.digest(kHasher);
 }
 
-// The same state, by every means of telling.
+// Returns true if the states are equal by every means of comparison.
 template <class Type>
 bool same(const Type& x, const Type& y) {
   return x == y && y == x && std::is_eq(*x.compare(y)) && encoded(x) == encoded(y) &&
@@ -136,7 +136,8 @@ class HistoryRun {
     finish();
   }
 
-  // Of an update or a delivery, or of the states at the end. Nothing if all laws held.
+  // Returns the complaint about an update, a delivery or the states at the end; empty if all laws
+  // held.
   const std::string& complaint() const { return complaint_.text(); }
 
  private:

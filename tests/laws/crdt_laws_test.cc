@@ -27,9 +27,9 @@ using Filters =
                      GrowCuckooCase<4, 12, 3>, ObservedCuckooCase<4, 8, 1>,
                      ObservedCuckooCase<4, 8, 3>, ObservedCuckooCase<8, 16, 40>>;
 using AllSeries = ::testing::Types<
-    GrowSeriesCase<GrowBloom, Chains::own, 2, 2>, GrowSeriesCase<GrowBloom, Chains::shared, 2, 1>,
-    GrowSeriesCase<GrowCuckoo, Chains::own, 2, 2>, GrowSeriesCase<GrowCuckoo, Chains::shared, 2, 1>,
-    ObservedSeriesCase<Chains::own, 2, 1>, ObservedSeriesCase<Chains::shared, 2, 2>>;
+    GrowSeriesCase<GrowBloom, OwnCase, 2, 2>, GrowSeriesCase<GrowBloom, SharedCase, 2, 1>,
+    GrowSeriesCase<GrowCuckoo, OwnCase, 2, 2>, GrowSeriesCase<GrowCuckoo, SharedCase, 2, 1>,
+    ObservedSeriesCase<OwnCase, 2, 1>, ObservedSeriesCase<SharedCase, 2, 2>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Filters, CrdtLaws, Filters);
 INSTANTIATE_TYPED_TEST_SUITE_P(Series, CrdtLaws, AllSeries);
 
@@ -78,7 +78,7 @@ TEST_P(Figure34, AnElementThatNobodyRemovedIsStillThereIfBothNameTheDotOfTheOthe
   EXPECT_EQ(both.dots(e5), std::vector<Dot>{dot5});
 }
 
-// What the thesis' random choice can do: each site takes out another of the two entries.
+// The random choice of the thesis can do this: each site removes another of the two entries.
 TEST_P(Figure34, AChoiceByChanceWouldLoseIt) {
   EXPECT_TRUE(*a.remove(e4, dot4) && *b.remove(e4, dot5));
   EXPECT_FALSE(joined(a, b).contains(e5));

@@ -15,14 +15,16 @@
 #include "module/types/cuckoo_value.h"
 #include "module/types/sift_value.h"
 #include "module/types/tally_value.h"
-#include "semel/core/ascending.h"
-#include "semel/core/random.h"
-#include "semel/filter/bloom_series.h"
+#include "semel/core/internal/ascending.h"
+#include "semel/core/internal/random.h"
 #include "semel/filter/cuckoo_filter.h"
-#include "semel/hash/seal.h"
-#include "semel/sift/any_sifter.h"
+#include "semel/sift/sifter.h"
+#include "semel/tally/internal/recogniser.h"
 #include "semel/tally/table.h"
-#include "semel/window/endless_set.h"
+#include "semel/window/internal/endless_set.h"
+#include "semel/window/internal/exact_window.h"
+#include "semel/window/internal/forgetful_filter.h"
+#include "semel/window/internal/sliding_filter.h"
 #include "tests/support/allocation.h"
 #include "tests/support/encoded.h"
 #include "tests/support/held_value.h"
@@ -85,10 +87,10 @@ ObservedCuckoo observed(std::uint64_t n, std::uint64_t sites, double removed, Ra
 }
 
 // Ids spread over a window, of which some have left it.
-template <class Window>
-Window with_ids(Window window, std::uint64_t n, Random& random) {
+template <class W>
+W with_ids(W window, std::uint64_t n, Random& random) {
   const auto id = [&](std::uint64_t i) {
-    if constexpr (std::is_same_v<typename Window::Id, Digest>) {
+    if constexpr (std::is_same_v<typename W::Id, Digest>) {
       return key(i);
     } else {
       return ClientOperation{key(i / 2), random.below(1000)};
@@ -101,24 +103,24 @@ Window with_ids(Window window, std::uint64_t n, Random& random) {
   return window;
 }
 
-AnySifter sifter(SiftStructure structure, std::uint64_t n, Random& random) {
-  AnySifter sifter = *AnySifter::make({.structure = structure,
-                                       .window_ms = kWindow,
-                                       .fpr = structure == SiftStructure::exact ? 0 : 0.001,
-                                       .ids = n + 1,
-                                       .hash = kTestHash,
-                                       .keep_ms = kWindow},
-                                      kNow);
+Sifter sifter(Window::Structure structure, std::uint64_t n, Random& random) {
+  Sifter sifter = *Sifter::make({{.structure = structure,
+                                  .window_ms = kWindow,
+                                  .fpr = structure == Window::Structure::exact ? 0 : 0.001,
+                                  .ids = n + 1,
+                                  .hash = kTestHash},
+                                 kWindow},
+                                kNow);
   for (std::uint64_t i = 0; i < n; ++i) {
     random.below(3) == 0 ? sifter.claim(key(i), random.below(5), kNow + kWindow, kNow)
-                         : sifter.add(key(i), kNow);
+                         : sifter.test_and_insert(key(i), kNow);
   }
   return sifter;
 }
 
-tally::Table table(tally::Recogniser::Kind kind, std::uint64_t n, Random& random) {
+tally::Table table(tally::Recognition::Kind kind, std::uint64_t n, Random& random) {
   tally::Table table = *tally::Table::make(
-      {.recogniser = {.kind = kind, .window_ms = kWindow, .ids = n + 1, .hash = kTestHash}}, kNow);
+      {.recognition = {.kind = kind, .window_ms = kWindow, .ids = n + 1, .hash = kTestHash}}, kNow);
   for (std::uint64_t i = 0; i < n; ++i) {
     const auto id = random.below(2) == 0 ? tally::OperationId::opaque(key(i))
                                          : tally::OperationId::numbered(key(i / 2), i);
@@ -141,7 +143,6 @@ void for_each_structure(std::uint64_t n, Random& random, Visit visit) {
       "Bloom filter",
       with_keys(BloomFilter(*BloomShape::for_goal({.keys = n + 1, .fpr = 1e-4, .hash = kTestHash})),
                 n));
-  visit("Bloom series", with_keys(*BloomSeries::make({.fpr = 0.001, .hash = kTestHash}), n));
   const SeriesGoal goal{.fpr = 0.01, .first_keys = 1 + n / 8, .sites = 3, .hash = kTestHash};
   visit("series of Bloom filters", series_with<GrowBloomSeries>(goal, n, random));
   visit("series of cuckoo filters", series_with<GrowCuckooSeries>(goal, n, random));
@@ -156,42 +157,43 @@ void for_each_structure(std::uint64_t n, Random& random, Visit visit) {
   visit("observed filter, sparse", observed(n, 1, 0.9, random));
   visit("observed filter of sites", observed(n, 20, 0.3, random));
 
-  visit("exact window", with_ids(*ExactWindow::make({.window_ms = kWindow}, kNow), n, random));
+  visit("exact window",
+        with_ids(*window_internal::ExactWindow::make({.window_ms = kWindow}, kNow), n, random));
   visit("client window", with_ids(*ClientWindow::make({.window_ms = kWindow}, kNow), n, random));
-  visit("forgetful filter",
-        with_ids(*ForgetfulFilter::make({.window_ms = kWindow, .fpr = 0.001, .ids = n + 1}, kNow),
-                 n, random));
-  visit("sliding filter",
-        with_ids(*SlidingFilter::make({.window_ms = kWindow, .fpr = 0.001, .ids = n + 1}, kNow), n,
-                 random));
-  visit("endless set", with_ids(EndlessSet(kTestHash, kNow), n, random));
+  visit("forgetful filter", with_ids(*window_internal::ForgetfulFilter::make(
+                                         {.window_ms = kWindow, .fpr = 0.001, .ids = n + 1}, kNow),
+                                     n, random));
+  visit("sliding filter", with_ids(*window_internal::SlidingFilter::make(
+                                       {.window_ms = kWindow, .fpr = 0.001, .ids = n + 1}, kNow),
+                                   n, random));
+  visit("endless set", with_ids(window_internal::EndlessSet(kTestHash, kNow), n, random));
   ClaimTable claims(kWindow, kNow);
   for (std::uint64_t i = 0; i < n; ++i) claims.claim(key(i), random.below(5), kNow + 1);
   visit("claims", claims);
-  visit("sifter, forgetful", sifter(SiftStructure::forgetful, n, random));
-  visit("sifter, timers", sifter(SiftStructure::timers, n, random));
-  visit("sifter, exact", sifter(SiftStructure::exact, n, random));
-  for (const auto kind : {tally::Recogniser::Kind::clients, tally::Recogniser::Kind::filter,
-                          tally::Recogniser::Kind::exact}) {
+  visit("sifter, forgetful", sifter(Window::Structure::forgetful, n, random));
+  visit("sifter, timers", sifter(Window::Structure::timers, n, random));
+  visit("sifter, exact", sifter(Window::Structure::exact, n, random));
+  for (const auto kind : {tally::Recognition::Kind::clients, tally::Recognition::Kind::filter,
+                          tally::Recognition::Kind::exact}) {
     const tally::Table made = table(kind, n, random);
     visit("recogniser", made.recogniser());
     visit("table", made);
   }
 }
 
-// The same for the values, which have less to say.
+// Visits the values, which have fewer encodings.
 template <class Visit>
 void for_each_value(std::uint64_t n, Visit visit) {
   auto bloom = *module::BloomValue::make(secret(), {0.001, 1 + n / 4, 2});
   ASSERT_TRUE(bloom->begin_chain(1));
   auto cuckoo = *module::CuckooValue::make(secret(), {0.001, 1 + n / 4, 2, 20, 2});
   ASSERT_TRUE(cuckoo->begin(1, 2, module::CuckooValue::Begun::here));
-  auto sift = *module::SiftValue::make(secret(), {.window_ms = kWindow, .fpr = 0.001}, kNow);
+  auto sift = *module::SiftValue::make(secret(), {{.window_ms = kWindow, .fpr = 0.001}}, kNow);
   auto tally = *module::TallyValue::make(secret(), {.window_ms = kWindow}, kNow);
   for (std::uint64_t i = 0; i < n; ++i) {
-    bloom->add(key(i), 0);
-    cuckoo->add(key(i), 0);
-    sift->sifter().add(key(i), kNow);
+    (void)bloom->add(key(i), 0);
+    (void)cuckoo->add(key(i), 0);
+    sift->sifter().test_and_insert(key(i), kNow);
     const std::string counter = std::to_string(i);
     (void)tally->table().add({counter, 1, tally::OperationId::opaque(key(i))}, kNow);
   }
@@ -238,7 +240,7 @@ TEST(Encodings, NeedLittleMemoryInPieces) {
     object.encode(kept);
     kept.finish();
     EXPECT_LE(peak.bytes(), kMost) << name << ", of " << size << " bytes";
-    // What lies in no order takes several windows here.
+    // Unordered entries take several windows here.
     const auto decoded = std::decay_t<decltype(object)>::decode(encoded(object));
     ASSERT_TRUE(decoded.has_value()) << name;
     EXPECT_TRUE(*decoded == object) << name;
@@ -247,7 +249,7 @@ TEST(Encodings, NeedLittleMemoryInPieces) {
   for_each_value(kIds, frugal);
 }
 
-// What is to be sorted, in rooms of any size and with memory that runs out.
+// Sorts in rooms of any size, with memory that runs out.
 RC_GTEST_PROP(Ascending, EveryItemOnceInOrderWhateverTheRoom, ()) {
   const auto set = *rc::gen::container<std::set<std::uint32_t>>(rc::gen::inRange(0U, 5000U));
   std::vector<std::uint32_t> items(set.begin(), set.end());
@@ -271,8 +273,9 @@ TEST(Ascending, RoomIsSmallerWhereMemoryIsShort) {
 // A table in which one run holds nearly everything: digests as nobody draws them.
 TEST(Encodings, OfChosenDigestsAreInOrderToo) {
   for (const std::uint64_t lo : {std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
-    EndlessSet set(kTestHash, kNow);
-    ExactWindow window = *ExactWindow::make({.window_ms = kWindow}, kNow);
+    window_internal::EndlessSet set(kTestHash, kNow);
+    window_internal::ExactWindow window =
+        *window_internal::ExactWindow::make({.window_ms = kWindow}, kNow);
     Random random(lo);
     for (int i = 0; i < 1000; ++i) {
       const Digest id{i % 3 == 0 ? random() : lo, random()};
@@ -281,8 +284,9 @@ TEST(Encodings, OfChosenDigestsAreInOrderToo) {
     }
     set.insert(Digest{0, 0});
     window.insert(Digest{0, 0});
-    EXPECT_EQ(*EndlessSet::decode(encoded(set)), set);  // which refuses what is out of order
-    EXPECT_EQ(*ExactWindow::decode(encoded(window)), window);
+    EXPECT_EQ(*window_internal::EndlessSet::decode(encoded(set)),
+              set);  // which refuses what is out of order
+    EXPECT_EQ(*window_internal::ExactWindow::decode(encoded(window)), window);
   }
 }
 

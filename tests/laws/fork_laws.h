@@ -1,12 +1,12 @@
-// What happens when dots are used again: a replica is restored from a backup, or several replicas
-// use one site id.
+// Laws for dots that are used again: a replica is restored from a backup, or several replicas use
+// one site id.
 //
 // ForkRun drives replicas of a type through such a history, with every message encoded and decoded.
 // Every add is an event of its own, whatever its name. The laws, after every step:
 //
 //   a state holds the events that it was given and that are not removed: no more, no less
-//   a merge is refused exactly if one name would stand for two events, now or among what came before
-//   a merge that is refused changes nothing, and names the site
+//   a merge is refused exactly if one name would stand for two events, now or among what came
+//   before a merge that is refused changes nothing, and names the site
 //   with the dots of the forked sites renamed it succeeds, and then nothing is lost
 //
 // So either all sites agree with the oracle, or somebody was told. Types without names refuse
@@ -247,12 +247,12 @@ class ForkRun {
     join_deltas(replica, delta, message);
   }
 
-  // What a user does after a refusal: the dots that were made here get another site.
+  // Does what a user does after a refusal: the dots that were made here get another site.
   void go_on(Type branch, const Replica& replica, const Type& trunk, const Message& message) {
     Type all = trunk;
     Result<bool> merged = all.merge(branch);
     for (SiteId to = 100; !merged && merged.error().code == Errc::forked; ++to) {
-      const auto from = static_cast<SiteId>(merged.error().about);
+      const auto from = static_cast<SiteId>(merged.error().site);
       const Result<Type> next = branch.renamed(trunk, from, to);
       expect(next.has_value() && *next != branch, "a fork can be renamed");
       if (!complaint_.none()) return;
@@ -272,7 +272,7 @@ class ForkRun {
            "what is renamed merges like any other");
   }
 
-  // What one would say of a name joins what another says of it, or is refused.
+  // Deltas of two replicas about a name join, or are refused.
   void join_deltas(const Replica& replica, const Delta& delta, const Message& message) {
     Delta both = replica.last;
     const Result<void> joined = both.merge(delta);
@@ -290,7 +290,7 @@ class ForkRun {
     }
   }
 
-  // Whether the merge was done, and rightly so.
+  // Returns true if the merge was done. Complains if it should not have been.
   bool settle(const Result<bool>& merged, bool forked, const Message& message, Replica& replica) {
     if (merged) {
       expect(!forked, "a name of two events is found out");
@@ -301,16 +301,16 @@ class ForkRun {
       ++refusals_;
       expect(forked, "only a name of two events is refused");
       expect(clashing_sites(replica.known.added, message.known.added)
-                 .contains(static_cast<SiteId>(merged.error().about)),
+                 .contains(static_cast<SiteId>(merged.error().site)),
              "a refusal names the site");
     } else {
       expect(merged.error().code == Errc::gap && !message.is_state, "a state has no gaps");
-      // Whether there is one is for the laws of one history to say (crdt_laws.h).
+      // The laws of one history check whether there is one (crdt_laws.h).
     }
     return false;
   }
 
-  // What came before an event at the place where it was made, and the event.
+  // Returns all events that came before an event at the place where it was made, and the event.
   std::map<Name, std::set<std::size_t>> past(const Events& events) const {
     std::map<Name, std::set<std::size_t>> all;
     for (std::size_t event : events) {

@@ -57,9 +57,10 @@ using Filters =
     ::testing::Types<ToyCase, GrowBloomCase<BloomLayout::plain, 2, 64>, GrowCuckooCase<4, 8, 1>,
                      GrowCuckooCase<4, 12, 3>, ObservedCuckooCase<4, 8, 1>,
                      ObservedCuckooCase<4, 8, 3>, ObservedCuckooCase<8, 16, 40>>;
-using AllSeries = ::testing::Types<
-    GrowSeriesCase<GrowBloom, Chains::own, 2, 2>, GrowSeriesCase<GrowCuckoo, Chains::own, 2, 2>,
-    ObservedSeriesCase<Chains::own, 2, 1>, ObservedSeriesCase<Chains::shared, 2, 2>>;
+using AllSeries =
+    ::testing::Types<GrowSeriesCase<GrowBloom, OwnCase, 2, 2>,
+                     GrowSeriesCase<GrowCuckoo, OwnCase, 2, 2>, ObservedSeriesCase<OwnCase, 2, 1>,
+                     ObservedSeriesCase<SharedCase, 2, 2>>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Filters, ForkLaws, Filters);
 INSTANTIATE_TYPED_TEST_SUITE_P(Series, ForkLaws, AllSeries);
 

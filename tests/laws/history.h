@@ -16,7 +16,7 @@
 #include <tuple>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/crdt/dot.h"
 
 namespace semel {
@@ -100,17 +100,17 @@ class Oracle {
   // The order of states that have seen so much: names become known, and then removed.
   static std::partial_ordering compare(const std::map<Name, bool>& a,
                                        const std::map<Name, bool>& b);
-  // Whether the dots before these are among them or already here: otherwise there is a gap.
+  // Returns true if the dots before these are among them or already here: otherwise there is a gap.
   static bool continues(const std::map<Name, bool>& here, const std::map<Name, bool>& next);
 
-  // Whether some add of the key has arrived, and its own name has not been removed.
+  // Returns true if some add of the key has arrived, and its own name has not been removed.
   bool live(std::uint32_t key, const Seen& seen) const;
-  // Whether more adds than removals of the key have arrived.
+  // Returns true if more adds than removals of the key have arrived.
   bool outnumbers(std::uint32_t key, const Seen& seen) const;
-  // Whether all has arrived that was seen before what has arrived.
+  // Returns true if every predecessor of the arrived updates has arrived.
   bool closed(const Seen& seen) const;
-  // Whether a removal of the key by a site that has seen so much is causally safe, and leaves those
-  // safe that are parallel to it (definition 3.1 of the thesis).
+  // Returns true if a removal of the key by a site that has seen so much is causally safe, and
+  // leaves parallel removals safe (definition 3.1 of the thesis).
   bool safe(std::uint32_t key, const Seen& seen) const;
 
  private:

@@ -134,7 +134,7 @@ class ToySet {
   static constexpr bool kRemoves = true;
   static constexpr std::uint64_t kRoom = 6;  // of adds: merges go beyond
 
-  Result<Dot> add(Digest key, SiteLife by, Delta& delta) {
+  Result<Dot> add(Digest key, SiteLife by, Delta* delta) {
     const SiteId site = by.site;
     std::uint64_t last = 0;
     for (const auto& [dot, fingerprint] : state_.dots) {
@@ -150,8 +150,8 @@ class ToySet {
     set(dot, fingerprint_of(key));
     const auto before = state_.lives.find({site, last});
     const std::uint64_t life_before = before == state_.lives.end() ? 0 : before->second.life;
-    state_.lives[dot] = delta.lives[dot] = {by.life, life_before};
-    delta.dots[dot] = planted_fault == Fault::delta_without_fingerprint ? 1 : fingerprint_of(key);
+    state_.lives[dot] = delta->lives[dot] = {by.life, life_before};
+    delta->dots[dot] = planted_fault == Fault::delta_without_fingerprint ? 1 : fingerprint_of(key);
     return dot;
   }
 
@@ -170,14 +170,14 @@ class ToySet {
     return found;
   }
 
-  std::optional<Dot> remove(Digest key, Delta& delta) {
+  std::optional<Dot> remove(Digest key, Delta* delta) {
     const std::vector<Dot> found = dots(key);
     if (found.empty()) return std::nullopt;
     const Dot dot = planted_fault == Fault::removal_takes_the_last ? found.back() : found.front();
     take_out(dot, delta);
     return dot;
   }
-  Result<bool> remove(Digest key, Dot dot, Delta& delta) {
+  Result<bool> remove(Digest key, Dot dot, Delta* delta) {
     const auto here = state_.dots.find(dot);
     if (here == state_.dots.end()) return Error{Errc::gap, "toy set: a dot from the future"};
     if (here->second == ToyDots::kRemoved) return false;
@@ -270,11 +270,11 @@ class ToySet {
     state_.dots[dot] = ToyDots::kRemoved;
     state_.lives[dot] = {};
   }
-  void take_out(Dot dot, Delta& delta) {
+  void take_out(Dot dot, Delta* delta) {
     set(dot, ToyDots::kRemoved);
     if (planted_fault == Fault::removal_without_delta) return;
-    delta.dots[dot] = ToyDots::kRemoved;
-    delta.lives[dot] = state_.lives.at(dot);
+    delta->dots[dot] = ToyDots::kRemoved;
+    delta->lives[dot] = state_.lives.at(dot);
   }
 
   Result<bool> join(const ToyDots& other, bool is_state) {

@@ -36,7 +36,7 @@ struct UniverseSize {
   std::uint32_t names() const { return sites * adds * (links == 0 ? 1 : links); }
 };
 
-// What was checked.
+// Counts of the checks.
 struct UniverseCounts {
   std::uint64_t scripts = 0, combinations = 0, states = 0, updates = 0, deltas = 0, pairs = 0,
                 triples = 0;
@@ -179,7 +179,7 @@ class Universe {
     return static_cast<Index>(sites >> (site * kIndexBits) & ((1u << kIndexBits) - 1));
   }
 
-  // Where the updates of a site lead from a state.
+  // Returns the states to which the updates of a site lead from a state.
   const std::vector<Index>& updates_of(Index from, SiteId site) {
     const auto [known, is_new] = updated_.try_emplace({from, site});
     if (!is_new) return known->second;

@@ -1,14 +1,19 @@
 // Layering: which folder may include what. Dependencies point down, and a test holds them to it.
 //
-// Contract  Folders name each other by paths from the root of the repository: "semel/core/result.h".
-//           A header is ours (in a folder of the table), of the language, of the platform, or of one
-//           of the libraries below; a header of none of these is a breach until it is entered here.
-//           Tests beside the code (*_test.cc) may also include tests/ and the test libraries.
+// Contract  Folders name each other by paths from the root of the repository:
+//           "semel/core/result.h". A header is ours (in a folder of the table), of the language, of
+//           the platform, or of one of the libraries below; a header of none of these is a breach
+//           until it is entered here. Tests beside the code (*_test.cc) may also include tests/ and
+//           the test libraries. What a room keeps in internal/ is seen by the room and its friends
+//           (a table). Two things hold through any number of includes: only module/host sees the
+//           server's API, and a public header sees only public headers and the standard library.
 // Limits    It reads lines, not C++: an include within #if 0 or a block comment counts.
 #pragma once
 
 #include <filesystem>
 #include <iosfwd>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +36,30 @@ struct Report {
   std::vector<Breach> breaches;
 };
 Report check_tree(const std::filesystem::path& root);
+
+// Paths from the root, and the texts of these files.
+using Tree = std::map<std::string, std::string>;
+// Reads the files that check_tree() looks at.
+Tree read_tree(const std::filesystem::path& root);
+
+// The lists of cmake/SemelHeaders.cmake.
+struct Headers {
+  std::set<std::string> published;
+  std::set<std::string> not_yet;  // still seen through public headers
+};
+Headers read_headers(const std::filesystem::path& root);
+
+// Finds the breaches that only show through other headers. Each is reported once, for the file that
+// a reader would have to change: at the include that leads there.
+std::vector<Breach> breaches_through(const Tree& tree, const Headers& headers);
+
+// A folder and what it may include.
+struct Layer {
+  std::string_view folder;
+  std::vector<std::string_view> may_include;  // besides itself
+};
+// From the bottom to the top. docs/architecture.svg is drawn from it.
+const std::vector<Layer>& layers();
 
 // A folder of the table that may include one which does not stand above it there; empty if none
 // does, and then there can be no cycle.

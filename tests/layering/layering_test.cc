@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 
 namespace semel::layering {
 namespace {
@@ -17,7 +18,7 @@ std::string printed(const std::vector<Breach>& breaches) {
   return out.str();
 }
 
-// What the checker says of a file that holds this one include.
+// Returns the answer of the checker for a file that holds only this include.
 std::string said_of(std::string_view file, std::string_view header) {
   return printed(breaches_in(file, "#include " + std::string(header)));
 }
@@ -30,6 +31,24 @@ TEST(Layering, TheTreeKeepsToTheTable) {
   const Report report = check_tree(fs::current_path());  // ctest starts tests at the root
   EXPECT_GE(report.files, 20) << "is this the root of the repository?";
   EXPECT_EQ(printed(report.breaches), "");
+}
+
+TEST(Layering, NothingIsSeenThroughOtherHeadersThatMayNotBeSeen) {
+  const Headers headers = read_headers(fs::current_path());
+  EXPECT_GE(headers.published.size(), 30U);
+  EXPECT_EQ(printed(breaches_through(read_tree(fs::current_path()), headers)), "");
+}
+
+TEST(Map, NamesOnlyPathsThatExist) {
+  std::ifstream in("docs/architecture.md");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::regex path(R"(`((?:bench|cli|client|cmake|docs|fuzz|module|semel|tests)/[^` <]*)`)");
+  std::size_t paths = 0;
+  for (auto it = std::sregex_iterator(text.begin(), text.end(), path); it != std::sregex_iterator();
+       ++it, ++paths) {
+    EXPECT_TRUE(fs::exists((*it)[1].str())) << (*it)[1];
+  }
+  EXPECT_GE(paths, 50U);
 }
 
 TEST(Layering, TheTableHasNoCycle) { EXPECT_EQ(upward_dependency(), ""); }
@@ -45,8 +64,8 @@ TEST(LayeringChecker, NamesTheFileTheLineAndWhatIsAllowed) {
 TEST(LayeringChecker, AllowsWhatTheTableAllows) {
   EXPECT_TRUE(allows("semel/core/codec.h", "<vector>"));
   EXPECT_TRUE(allows("semel/core/codec.h", R"("semel/core/assert.h")"));
-  EXPECT_TRUE(allows("semel/bits/huge_pages.cc", "<sys/mman.h>"));
-  EXPECT_TRUE(allows("semel/hash/digest.h", "<xxhash.h>"));
+  EXPECT_TRUE(allows("semel/bits/internal/huge_pages.cc", "<sys/mman.h>"));
+  EXPECT_TRUE(allows("semel/hash/digest.cc", "<xxhash.h>"));
   EXPECT_TRUE(allows("semel/hash/keyed_digest.cc", "<sodium.h>"));
   EXPECT_TRUE(allows("semel/store/memory_store.cc", "<absl/container/btree_map.h>"));
   EXPECT_TRUE(allows("semel/store/internal/rocksdb_merge.cc", "<rocksdb/merge_operator.h>"));
@@ -58,6 +77,7 @@ TEST(LayeringChecker, AllowsWhatTheTableAllows) {
   EXPECT_TRUE(allows("semel/tally/store/tally_store.cc", R"("semel/tally/table.h")"));
   EXPECT_TRUE(allows("semel/tally/table.cc", R"("semel/tally/counters/internal/counters.h")"));
   EXPECT_TRUE(allows("semel/window/internal/lane_table.cc", R"("semel/window/window.h")"));
+  EXPECT_TRUE(allows("semel/papers/filter.cc", R"("semel/window/internal/lane_array.h")"));
   EXPECT_TRUE(allows("module/host/call.h", R"("module/host/api.h")"));
   EXPECT_TRUE(allows("module/types/bloom.cc", R"("module/host/value.h")"));
   EXPECT_TRUE(allows("module/commands/sift.cc", R"("module/host/call.h")"));
@@ -68,7 +88,7 @@ TEST(LayeringChecker, AllowsWhatTheTableAllows) {
 
 TEST(LayeringChecker, RefusesAnIncludeUpwards) {
   EXPECT_FALSE(allows("semel/core/codec.h", R"("semel/hash/digest.h")"));
-  EXPECT_FALSE(allows("semel/bits/bit_array.h", R"("semel/hash/digest.h")"));
+  EXPECT_FALSE(allows("semel/bits/internal/bit_array.h", R"("semel/hash/digest.h")"));
   EXPECT_FALSE(allows("semel/tally/table.cc", R"("semel/store/ordered_store.h")"));
   EXPECT_FALSE(allows("module/commands/sift.cc", R"("client/connection.h")"));
   EXPECT_FALSE(allows("semel/filter/bloom_filter.cc", R"("tests/laws/merge_laws.h")"));
@@ -77,10 +97,22 @@ TEST(LayeringChecker, RefusesAnIncludeUpwards) {
 
 TEST(LayeringChecker, RefusesTheInternalsOfAnotherRoom) {
   EXPECT_FALSE(allows("semel/sift/sifter.h", R"("semel/window/internal/lane_table.h")"));
+  EXPECT_TRUE(allows("semel/sift/sifter_test.cc", R"("semel/window/internal/lane_table.h")"));
+  EXPECT_TRUE(allows("cli/size.cc", R"("semel/core/internal/random.h")"));  // a tool of the house
+  EXPECT_FALSE(allows("semel/slices/slice.h", R"("semel/window/internal/lane_table.h")"));
+  EXPECT_FALSE(allows("cli/size.cc", R"("semel/bits/internal/bit_array.h")"));
   EXPECT_FALSE(allows("module/types/sift_value.h", R"("semel/window/internal/lane_table.h")"));
   EXPECT_FALSE(allows("cli/sift.cc", R"("semel/slices/internal/slice_run.h")"));
   EXPECT_EQ(said_of("client/url.cc", R"("semel/sync/internal/frame.h")"),
             "client/url.cc:1: semel/sync/internal/frame.h: internal to semel/sync\n");
+}
+
+TEST(LayeringChecker, RefusesThePapersRoomToTheProduct) {
+  EXPECT_FALSE(allows("semel/window/window.h", R"("semel/papers/filter.h")"));
+  EXPECT_FALSE(allows("cli/sift.cc", R"("semel/papers/filter.h")"));
+  EXPECT_EQ(said_of("client/url.cc", R"("semel/papers/filter.h")"),
+            "client/url.cc:1: semel/papers/filter.h: "
+            "semel/papers/filter.h may be included only in semel/papers\n");
 }
 
 TEST(LayeringChecker, RefusesAnIncludeOfARoomWithinTheRoom) {
@@ -136,14 +168,64 @@ TEST(LayeringChecker, FindsABreachDeepInATree) {
   EXPECT_EQ(report.files, 3);
   EXPECT_EQ(printed(report.breaches),
             "cli/main.cc:1: rocksdb/db.h: "
-            "rocksdb may be included only in semel/store/internal/rocksdb_checksum.cc, "
-            "semel/store/internal/rocksdb_files.cc, semel/store/internal/rocksdb_log_contents.cc, "
-            "semel/store/internal/rocksdb_merge.cc, semel/store/internal/rocksdb_plan.cc, "
-            "semel/store/internal/rocksdb_plan.h, semel/store/internal/rocksdb_stand_in.cc, "
-            "semel/store/internal/rocksdb_status.cc, semel/store/internal/rocksdb_status.h, "
-            "semel/store/rocksdb_store.cc\n"
+            "rocksdb may be included only in semel/store/internal/rocksdb_changes.cc, "
+            "semel/store/internal/rocksdb_checksum.cc, semel/store/internal/rocksdb_database.cc, "
+            "semel/store/internal/rocksdb_database.h, semel/store/internal/rocksdb_files.cc, "
+            "semel/store/internal/rocksdb_listener.cc, semel/store/internal/rocksdb_listener.h, "
+            "semel/store/internal/rocksdb_log_contents.cc, semel/store/internal/rocksdb_merge.cc, "
+            "semel/store/internal/rocksdb_plan.cc, semel/store/internal/rocksdb_plan.h, "
+            "semel/store/internal/rocksdb_stand_in.cc, semel/store/internal/rocksdb_status.cc, "
+            "semel/store/internal/rocksdb_status.h, semel/store/rocksdb_store.cc\n"
             "semel/core/deep/broken.cc:2: cli/main.h: "
             "semel/core may include nothing but itself\n");
+}
+
+TEST(LayeringThroughHeaders, HidesTheServersApiFromTheCommands) {
+  const Tree tree = {
+      {"module/host/api.h", "#include <cstddef>\n"},
+      {"module/host/call.h", "#pragma once\n#include \"module/host/api.h\"\n"},
+      {"module/host/call.cc", "#include \"module/host/call.h\"\n"},
+      {"module/types/value.h", "#include \"module/host/call.h\"\n"},
+      {"module/commands/sift.cc", "#include \"module/types/value.h\"\n"},
+  };
+  EXPECT_EQ(printed(breaches_through(tree, {})),
+            "module/host/call.h:2: module/host/api.h: module/commands/sift.cc sees it too\n");
+  Tree mended = tree;
+  mended["module/host/call.h"] = "class Call;\n";
+  EXPECT_EQ(printed(breaches_through(mended, {})), "");
+}
+
+TEST(LayeringThroughHeaders, KeepsInternalsAndLibrariesOutOfPublicHeaders) {
+  const Tree tree = {
+      {"semel/a/noun.h", "#include <vector>\n#include \"semel/a/shape.h\"\n"},
+      {"semel/a/shape.h", "#include \"semel/a/internal/slots.h\"\n#include <absl/btree.h>\n"},
+      {"semel/a/internal/slots.h", "#include <unistd.h>\n"},
+  };
+  EXPECT_EQ(printed(breaches_through(tree, {{"semel/a/noun.h", "semel/a/shape.h"}, {}})),
+            "semel/a/shape.h:1: semel/a/internal/slots.h: not public, but semel/a/noun.h is\n"
+            "semel/a/shape.h:2: absl/btree.h: not public, but semel/a/noun.h is\n"
+            "semel/a/internal/slots.h:1: unistd.h: not public, but semel/a/noun.h is\n");
+  EXPECT_EQ(printed(breaches_through(tree, {{"semel/a/noun.h"}, {"semel/a/shape.h"}})),
+            "semel/a/internal/slots.h:1: unistd.h: not public, but semel/a/noun.h is\n");
+}
+
+TEST(LayeringThroughHeaders, WantsEveryHeaderOfTheLibraryToBePublicOrInternal) {
+  const Tree tree = {{"semel/a/noun.h", ""},
+                     {"semel/a/internal/slots.h", ""},
+                     {"semel/papers/trie.h", ""},
+                     {"cli/files.h", ""},
+                     {"semel/a/stray.h", ""}};
+  EXPECT_EQ(printed(breaches_through(tree, {{"semel/a/noun.h"}, {}})),
+            "semel/a/stray.h:1: neither a public header nor in internal/\n");
+  EXPECT_EQ(printed(breaches_through(tree, {{"semel/a/noun.h"}, {"semel/a/stray.h"}})), "");
+}
+
+TEST(LayeringThroughHeaders, WantsThePublicHeadersToBeThere) {
+  EXPECT_EQ(printed(breaches_through({}, {{"semel/a/noun.h"}, {}})),
+            "semel/a/noun.h:1: a public header that is not there\n");
+  EXPECT_EQ(printed(breaches_through({{"semel/a/internal/slots.h", ""}},
+                                     {{"semel/a/internal/slots.h"}, {}})),
+            "semel/a/internal/slots.h:1: a public header in internal/\n");
 }
 
 }  // namespace

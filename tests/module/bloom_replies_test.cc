@@ -1,4 +1,4 @@
-// What BF.* answers: as RedisBloom does, and where we do better, as docs/commands.md says.
+// The replies of BF.*: those of RedisBloom, or those of docs/commands.md where they differ.
 #include "tests/module/script.h"
 
 namespace semel {
@@ -129,7 +129,7 @@ TEST_P(BloomReplies, AKeyOfAnotherType) {
   });
 }
 
-// RedisBloom's fields alone: clients fail on others, and drop their connection.
+// Only RedisBloom's fields: some clients fail on others, and drop their connection.
 TEST_P(BloomReplies, Info) {
   const std::string known2 =
       "\"Capacity\", 100, \"Size\", [...], \"Number of filters\", 1, "
@@ -184,8 +184,8 @@ TEST_P(BloomReplies, DumpAndLoadErrors) {
 
 TEST_P(BloomReplies, Merge) {
   constexpr std::string_view kCannot =
-      "-ERR filters merge if they have the same error rate, capacity, expansion and secret, as "
-      "those have that LIKE, COPY and MERGE make";
+      "-ERR filters merge only if they have the same error rate, capacity, expansion and secret, "
+      "as those that LIKE, COPY and MERGE make";
   run({
       {"BF.MERGE b", "-ERR wrong number of arguments for 'BF.MERGE' command"},
       {"BF.MERGE b none", "-ERR not found"},
@@ -200,7 +200,7 @@ TEST_P(BloomReplies, Merge) {
       {"BF.RESERVE other 0.1 100", "+OK"},
       {"BF.MERGE x other", kCannot},
       {"BF.MERGE x y other", kCannot},
-      {"BF.RESERVE stranger 0.01 100", "+OK"},  // the same, but for its secret
+      {"BF.RESERVE stranger 0.01 100", "+OK"},  // the same goal with another secret
       {"BF.MERGE x stranger", kCannot},
       {"BF.MEXISTS x 4", "[0]", "[#f]"},
       {"BF.ADD b 6", "1", "#t"},
@@ -236,7 +236,7 @@ TEST_P(BloomReplies, Like) {
   });
 }
 
-// By position, as RedisBloom's clients do it.
+// The position of a chunk is that of RedisBloom's clients.
 TEST_P(BloomReplies, ADumpIsLoadedElsewhere) {
   Talk talk(server(), GetParam());
   talk("FLUSHALL");

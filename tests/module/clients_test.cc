@@ -1,5 +1,4 @@
-// Clients of others, unchanged: each runs the same script of all families, and what it has itself for
-// filters.
+// Unmodified clients: each runs the same script of all families, and its own functions for filters.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -34,7 +33,7 @@ TEST_F(Clients, Python) {
   expect_script({"/usr/bin/python3", kScripts / "run_redis_py.py"});
 }
 
-// From the registry of npm, once for a build folder.
+// Installs node-redis from the registry of npm, once for a build folder.
 TEST_F(Clients, Node) {
   if (run({.command = {"sh", "-c", "command -v node npm"}}).status != 0) {
     GTEST_SKIP() << "no node and npm (tools/packages/test)";

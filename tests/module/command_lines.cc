@@ -24,8 +24,8 @@ bool has_flag(const Answer& argument, std::string_view flag) {
                      [&](const Answer& one) { return one.text == flag; });
 }
 
-// Walks over the syntax. A chooser says what is left open: which optional arguments are there, how
-// often one is repeated, which alternative is taken, and what stands for a value.
+// Walks over the syntax. A chooser decides which optional arguments are there, how often one is
+// repeated, which alternative is taken, and what stands for a value.
 template <class Chooser>
 class Walk {
  public:
@@ -63,7 +63,7 @@ class Walk {
   Chooser& chooser_;
 };
 
-// Everything that may be there, once, with values that are good.
+// Chooses every optional argument once, with good values.
 struct Full {
   static bool wants() { return true; }
   static std::uint64_t times() { return 1; }
@@ -75,7 +75,7 @@ struct Full {
   }
 };
 
-// Values of each kind, the good ones first, then those at the ends of what they can be, and beyond.
+// Values of each kind: good ones first, then those at the ends of their range, and beyond it.
 constexpr std::array kIntegers = {"100",
                                   "1",
                                   "2",
@@ -183,12 +183,12 @@ void damage(Groups& groups, Random& random) {
     return groups.begin() + static_cast<std::ptrdiff_t>(random.below(groups.size()));
   };
   switch (random.below(3)) {
-    case 0: {  // an option twice, side by side
+    case 0: {  // repeats an option at once
       const auto at = any();
       groups.insert(at, Words(*at));
       break;
     }
-    case 1: {  // or apart
+    case 1: {  // repeats an option elsewhere
       const Words again = *any();
       groups.insert(any(), again);
       break;
@@ -254,7 +254,7 @@ std::vector<Words> CommandLines::all() const {
     orders.push_back(apart);
     apart.erase(apart.begin() + place);
     orders.push_back(std::move(apart));
-    // Without what follows, so that nothing else refuses the line first.
+    // Cut off the rest, so that nothing else refuses the line first.
     Groups alone;
     for (const Words& group : groups) {
       if (&group - groups.data() <= place || group.front() == "ITEMS") alone.push_back(group);

@@ -1,4 +1,4 @@
-// CommandLines: lines of one command, after the syntax that COMMAND DOCS tells of it.
+// CommandLines: lines of one command that follow its syntax in COMMAND DOCS.
 //
 // A line is built from groups: an argument, or an option with its values. Damage works on whole
 // groups (an option twice, options in another order) and on words (lost, doubled, swapped, cut
@@ -8,30 +8,31 @@
 #include <string>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "tests/module/talk.h"
 
 namespace semel {
 
-// A number, duration or text, good or not.
+// Returns a number, duration or text, good or bad.
 std::string any_value(Random& random);
 
 class CommandLines {
  public:
   CommandLines(Talk& talk, std::string command);
 
-  // A line with random arguments, good, almost good or any bytes; half of the lines are damaged.
+  // Returns a line with random arguments: good, almost good or any bytes. Half of the lines are
+  // damaged.
   Words random(Random& random) const;
-  // The number of arguments: the more there are, the more can go wrong.
+  // Returns the number of arguments. More arguments can go wrong in more ways.
   std::size_t arguments() const { return arguments_.parts.size(); }
 
-  // Lines with every option in its place, every option twice (beside itself and at the end), every
-  // option moved to the end, and each of these cut off behind every word.
+  // Returns lines with every option in its place, every option twice (next to itself and at the
+  // end), every option moved to the end, and each of these cut off after every word.
   std::vector<Words> all() const;
 
  private:
   std::string command_;
-  Answer arguments_;  // as COMMAND DOCS tells them
+  Answer arguments_;  // from COMMAND DOCS
 };
 
 }  // namespace semel

@@ -1,4 +1,4 @@
-// Settings, load arguments, and what the server tells of the module and its commands.
+// Settings, load arguments, and what the server reports about the module and its commands.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 struct Setting {
   const char* name;
-  const char* value;  // by default
+  const char* value;  // the default
   const char* other;
   const char* bad;
   const char* allowed;
@@ -98,7 +98,7 @@ TEST(Config, IsWhatNewKeysAreMadeWith) {
          "\"Error rate\", \"0.0625\", [...]]");
 }
 
-// Bytes of huge pages that a process has.
+// Returns the bytes of huge pages that a process has.
 std::int64_t huge_page_bytes(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/smaps_rollup");
   for (std::string word; file >> word;) {
@@ -109,7 +109,7 @@ std::int64_t huge_page_bytes(pid_t pid) {
   return -1;
 }
 
-// 200 ids in a table of some 200 MB, each in a few lines anywhere.
+// Adds 200 ids to a table of some 200 MB: each touches a few random lines.
 std::int64_t huge_pages_of_a_sparse_sift(const Words& load) {
   const RedisServer server(with_module({}, load));
   Talk talk(server);
@@ -126,7 +126,7 @@ TEST(Config, HugePagesAreUsedOnlyIfAskedFor) {
   }
 }
 
-// What a setting allows can be made, saved and loaded.
+// Keys with every allowed value of a setting can be made, saved and loaded.
 TEST(Config, ErrorRatesAreThoseThatKeysCanBeMadeWith) {
   RedisServer server(with_module({"--appendonly", "yes", "--aof-use-rdb-preamble", "no"}));
   struct Case {
@@ -196,7 +196,7 @@ TEST(Config, ComesWithLoadArguments) {
   }
 }
 
-// A server that refuses the module does not start. What it says of why.
+// A server that refuses the module does not start. Returns the reason in its log.
 std::string refusal(const Words& load) {
   const TemporaryDirectory directory;
   Words words = {"env"};
@@ -223,7 +223,7 @@ TEST(Config, RefusesBadLoadArguments) {
            Case{{"bf-error-rate", "0.1", "cf-error", "0.1", "bf-error-rate", "0.2"},
                 "bf-error-rate is given twice"},
            Case{{"huge-pages", "maybe"}, "huge-pages: allowed: yes or no"},
-           // Load arguments are shown by MODULE LIST: no secret comes that way.
+           // MODULE LIST shows load arguments, so none of them is a secret.
            Case{{"secret", std::string(64, 'a')}, "no setting 'secret'; there are: "},
            Case{{"bf-prefix", "a b"}, "bf-prefix: allowed: off, or up to 32 letters"},
        }) {
@@ -253,7 +253,7 @@ TEST(Config, RenamesAndOmitsFamilies) {
   EXPECT_TRUE(talk("CF.ADD c a").starts_with("-ERR unknown command"));
   EXPECT_EQ(talk("CONFIG GET semel.bf-prefix"), shown("bf-prefix", "my_bf"));
   EXPECT_TRUE(talk("CONFIG SET semel.bf-prefix BF").starts_with("-ERR"));
-  // A replica under other names follows.
+  // A replica with other names follows.
   talk("WAIT 1 10000");
   talk("my_bf.ADD b c");
   ASSERT_EQ(talk("WAIT 1 10000"), "1");
@@ -279,7 +279,7 @@ TEST(Info, CountsWhatHappened) {
   for (const auto& [field, value] : expected) EXPECT_EQ(info(talk, "semel", field), value) << field;
 }
 
-// As COMMAND INFO and COMMAND DOCS tell.
+// Commands as COMMAND INFO and COMMAND DOCS report them.
 class Commands : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { held() = std::make_unique<RedisServer>(with_module()); }
@@ -319,8 +319,8 @@ TEST_F(Commands, AreAllThere) {
       "CF.INSERTNX CF.LIKE CF.LOADCHUNK CF.MERGE CF.MEXISTS CF.RESERVE CF.SCANDUMP SEMEL.AT "
       "SEMEL.LOAD SEMEL.TICK SEMEL.WRITABLE "
       "SIFT.ADD SIFT.CARD SIFT.CLAIM SIFT.COMMIT SIFT.INFO SIFT.INSERT SIFT.MADD SIFT.MTEST "
-      "SIFT.RELEASE SIFT.RESERVE SIFT.TEST TALLY.COUNT TALLY.CREATE TALLY.DEL TALLY.GET "
-      "TALLY.INCRBY TALLY.INFO TALLY.MGET TALLY.MINCRBY TALLY.RANGE TALLY.SUM");
+      "SIFT.RELEASE SIFT.RESERVE SIFT.TEST TALLY.COUNT TALLY.DEL TALLY.GET "
+      "TALLY.INCRBY TALLY.INFO TALLY.MGET TALLY.MINCRBY TALLY.RANGE TALLY.RESERVE TALLY.SUM");
   EXPECT_EQ(names(), expected);
 }
 
@@ -388,7 +388,7 @@ TEST_F(Commands, ObeyAclRules) {
   EXPECT_TRUE(reader("BF.MERGE source1 key1").starts_with("-NOPERM"));
 }
 
-// In Redis 7.0 they are in no category: then the log says so.
+// In Redis 7.0 the commands are in no category, and the log says so.
 TEST_F(Commands, ThatNoCategoryCoversAreToldOfInTheLog) {
   ASSERT_EQ(talk_("ACL SETUSER idler on nopass +@all -@write ~*"), "+OK");
   Talk idler(server());
@@ -397,7 +397,7 @@ TEST_F(Commands, ThatNoCategoryCoversAreToldOfInTheLog) {
   EXPECT_EQ(server().log().find("in no ACL category") == std::string::npos, covered);
 }
 
-// Sources are read: whoever may read them and write the destination may merge.
+// Sources are only read: a user who may read them and write the destination may merge.
 TEST_F(Commands, NeedOnlyReadTheirSources) {
   ASSERT_EQ(talk_("ACL SETUSER merger on nopass +@all %R~from* %RW~to* %W~drop*"), "+OK");
   Talk merger(server());
@@ -425,7 +425,7 @@ TEST_F(Commands, NeedOnlyReadTheirSources) {
   }
 }
 
-// Key permissions hold at every server, also where commands of modules have no categories.
+// Key permissions apply at every server, also where commands of modules have no categories.
 TEST_F(Commands, ThatWriteAreRefusedToWhomMayReadAlone) {
   ASSERT_EQ(talk_("ACL SETUSER looker on nopass +@all %R~*"), "+OK");
   Talk looker(server());

@@ -1,4 +1,4 @@
-// What CF.* answers: as RedisBloom does, and where we do better, as docs/commands.md says.
+// The replies of CF.*: those of RedisBloom, or those of docs/commands.md where they differ.
 #include "tests/module/script.h"
 
 namespace semel {
@@ -191,8 +191,8 @@ TEST_P(CuckooReplies, DumpAndLoadErrors) {
 
 TEST_P(CuckooReplies, Merge) {
   constexpr std::string_view kCannot =
-      "-ERR filters merge if they have the same error rate, capacity, expansion and secret, as "
-      "those have that LIKE, COPY and MERGE make";
+      "-ERR filters merge only if they have the same error rate, capacity, expansion and secret, "
+      "as those that LIKE, COPY and MERGE make";
   run({
       {"CF.MERGE c", "-ERR wrong number of arguments for 'CF.MERGE' command"},
       {"CF.MERGE c none", "-ERR not found"},
@@ -208,7 +208,7 @@ TEST_P(CuckooReplies, Merge) {
       {"CF.EXISTS c 1", "0", "#f"},
       {"CF.RESERVE other 100", "+OK"},
       {"CF.MERGE x other", kCannot},
-      {"CF.RESERVE stranger 1024", "+OK"},  // the same, but for its secret
+      {"CF.RESERVE stranger 1024", "+OK"},  // the same goal with another secret
       {"CF.MERGE x stranger", kCannot},
       {"CF.ADD c 6", "1", "#t"},
       {"CF.MEXISTS c 2 6", "[1, 1]", "[#t, #t]"},
@@ -225,7 +225,7 @@ TEST_P(CuckooReplies, Like) {
       {"CF.ADD x a", "1", "#t"},
       {"CF.LIKE bloom x", "-WRONGTYPE [...]"},
       {"CF.LIKE x x", "-ERR item exists"},
-      {"CONFIG SET semel.cf-error 0.5", "+OK"},  // of the source, whatever the settings are
+      {"CONFIG SET semel.cf-error 0.5", "+OK"},  // the new filter has the error of the source
       {"CF.LIKE c x", "+OK"},
       {"CONFIG SET semel.cf-error 0.001", "+OK"},
       {"CF.EXISTS c a", "0", "#f"},

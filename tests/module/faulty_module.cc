@@ -1,9 +1,9 @@
-// The module with memory that runs out: all of it as it is, and a command that says when.
+// The unchanged module, and a command that makes its memory run out.
 //
-//   FAULT.ALLOCATION good least    of the allocations of `least` bytes or more that the module asks for
-//                                  from now on, all after the first `good` fail; of small ones one,
-//                                  for which there is a reserve
-//   FAULT.ALLOCATION               integer: how many have failed so, and all is well again
+//   FAULT.ALLOCATION good least    Of the allocations of `least` bytes or more, the first `good`
+//                                  succeed. All later ones fail, but of small ones only one,
+//                                  because there is a reserve.
+//   FAULT.ALLOCATION               Ends the faults. Returns how many allocations have failed.
 #include <cstddef>
 #include <cstdint>
 

@@ -1,9 +1,9 @@
-// Whatever clients send: the server answers, and lives.
+// The server answers whatever clients send, and stays alive.
 //
-// Lines of commands follow the syntax that COMMAND DOCS tells, with options doubled, moved and cut
-// off, and with arguments that are good, almost good, or any bytes. Each gets one answer. Payloads
-// of RESTORE and chunks of LOADCHUNK are damaged, and then their checksums are made right again,
-// the outer ones and those inside.
+// Lines of commands follow the syntax in COMMAND DOCS, with options doubled, moved and cut off, and
+// with arguments that are good, almost good, or any bytes. Each gets one answer. Payloads of
+// RESTORE and chunks of LOADCHUNK are damaged. Then their lengths and checksums are made right
+// again, the outer ones and the inner ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,8 +15,10 @@
 #include <vector>
 
 #include "semel/core/codec.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/hash/digest.h"
+#include "semel/hash/internal/checksum.h"
+#include "semel/hash/internal/sealed.h"
 #include "tests/module/command_lines.h"
 #include "tests/module/module_server.h"
 #include "tests/module/samples.h"
@@ -50,7 +52,7 @@ class HostileLines : public Hostile {
     return commands;
   }
 
-  // Sends a line, and expects one answer: the next one is that of the ECHO behind it.
+  // Sends a line, and expects one answer. The next answer belongs to the ECHO after it.
   Answer expect_one_answer(Talk& talk, const Words& words) {
     const std::string mark = "mark " + std::to_string(++marks_);
     talk.send(words);
@@ -94,7 +96,7 @@ TEST_F(HostileLines, RandomLinesAreAnsweredOnce) {
     const std::vector<CommandLines> commands = commands_of(family);
     std::uint64_t good = 0;
     for (std::uint64_t i = 0; i < lines; ++i) {
-      // A setting stays for some lines: so keys are made with what was good, and at its ends.
+      // A setting stays for some lines, so keys are made with good values and with extreme ones.
       if (i % 100 == 50) {
         const std::string name = settings.parts[2 * random.below(settings.parts.size() / 2)].text;
         expect_one_answer(talk_, {"CONFIG", "SET", name, any_value(random)});
@@ -111,7 +113,7 @@ TEST_F(HostileLines, RandomLinesAreAnsweredOnce) {
         }
       }
     }
-    // They are not all nonsense.
+    // Some of the lines are good.
     if (family != "SEMEL") {
       EXPECT_GT(good, lines / 10) << family;
     }
@@ -139,23 +141,29 @@ void append_u64(std::string& out, std::uint64_t value) {
 constexpr std::size_t kFooter = 10;
 const std::string kEndOfPieces = {'\x02', '\0', '\0'};
 
-// The footer made right.
+// Returns the payload with the right footer.
 std::string sealed(std::string payload, const std::string& version) {
   payload += version;
   append_u64(payload, crc64(payload));
   return payload;
 }
 
-// The checksum at the end of an encoding made right.
+// Returns the encoding with the length and the checksum of its envelope made right.
 std::string mended(std::string encoding) {
   if (encoding.size() < 8) return encoding;
+  const bool has_length = encoding.size() >= kSealedHeader + kSealedTrailer && encoding[3] == 1;
+  if (has_length) {
+    std::string length;
+    append_u64(length, encoding.size() - kSealedHeader - kSealedTrailer);
+    encoding.replace(4, 8, length);
+  }
   encoding.resize(encoding.size() - 8);
   append_u64(encoding, checksum(bytes_of(encoding)));
   return encoding;
 }
 
-// Where the encoding within an encoding begins: it ends with a checksum of its own, just before the
-// other. The size of both if there is none.
+// Returns where the encoding within an encoding begins. It ends with a checksum of its own, just
+// before the outer one. Returns the size of the whole if there is none.
 std::size_t inside_of(const std::string& encoding) {
   const std::string body = encoding.substr(0, encoding.size() - 8);
   std::size_t at = 1;
@@ -164,7 +172,7 @@ std::size_t inside_of(const std::string& encoding) {
   return body.size() > at + 8 ? at : encoding.size();
 }
 
-// Flips, cuts, inserts or extends.
+// Flips, cuts, inserts or extends bytes.
 std::string damaged(std::string bytes, Random& random) {
   const auto somewhere = [&] { return random.below(std::max<std::size_t>(bytes.size(), 1)); };
   switch (random.below(6)) {
@@ -198,7 +206,7 @@ std::string rdb_length(std::uint64_t length) {
   return out;
 }
 
-// How many bytes a number takes, by its first.
+// Returns how many bytes a number takes, from its first byte.
 std::size_t rdb_width(char first) {
   const auto byte = static_cast<unsigned char>(first);
   if (byte == 0x81) return 9;
@@ -226,7 +234,7 @@ TEST_P(Restored, DamagedPayloadsAreRefused) {
       EXPECT_EQ(talk_("EXISTS new"), "0");
       return;
     }
-    // What is taken is a sound value: it can be read, changed, saved and compared.
+    // An accepted payload is a sound value: it can be read, changed, saved and compared.
     for (const std::string_view command :
          {GetParam().read, GetParam().change, GetParam().no_change, std::string_view("DUMP %"),
           std::string_view("DEBUG DIGEST-VALUE %"), std::string_view("MEMORY USAGE %")}) {
@@ -237,7 +245,7 @@ TEST_P(Restored, DamagedPayloadsAreRefused) {
     restore(sealed(damaged(payload, random), version));
   expect_alive();
 
-  // Inside, with the length and all checksums right.
+  // Damage the inside, with all lengths and checksums right.
   const std::size_t id_size = 1 + rdb_width(payload[1]);
   const std::string id = payload.substr(0, id_size);
   const std::size_t chunk = id_size + 1 + rdb_width(payload[id_size + 1]);
@@ -319,7 +327,7 @@ TEST_P(Loaded, DamagedChunksAreRefused) {
   expect_alive();
 }
 
-// The server holds the lines of an AOF file to the arity of SEMEL.AT, not to that of what it carries.
+// The server checks the arity of SEMEL.AT in an AOF file, not that of the command it carries.
 TEST(HostileAof, AnEffectWithTooFewArgumentsOrWithinAnotherIsCountedAndChangesNothing) {
   RedisServer server(with_module({"--appendonly", "yes"}));
   EXPECT_EQ(Talk(server)("TALLY.INCRBY t c 1 ID x"), R"([1, "applied"])");
@@ -342,7 +350,7 @@ class HostileBase : public ::testing::Test {
  protected:
   static constexpr std::array kDatabases = {"0", "3"};
 
-  // Writes the base file anew, and ends the server.
+  // Rewrites the base file, and ends the server.
   void SetUp() override {
     {
       Talk talk(server_);
@@ -381,8 +389,8 @@ class HostileBase : public ::testing::Test {
     return all;
   }
 
-  // Starts the server with such a base. It has all data, or refuses them and says why. Returns
-  // whether it started.
+  // Starts the server with such a base. It has all data, or refuses them and says why. Returns true
+  // if it started.
   bool expect_all_or_a_refusal(const std::string& base) {
     std::ofstream(path_, std::ios::binary | std::ios::trunc) << base;
     const std::size_t logged = server_.log().size();
@@ -398,7 +406,7 @@ class HostileBase : public ::testing::Test {
     return false;
   }
 
-  // The server's own and ours.
+  // Keys of the server's own types and of ours.
   static constexpr std::array kReasons = {
       "Bad file format reading the append only file",
       "Unknown command",
@@ -414,8 +422,8 @@ class HostileBase : public ::testing::Test {
   std::string base_;
 };
 
-// SEMEL_FLIPS sets how many. Half of them are near the beginning of a command, where its key, type
-// and lengths are: most bytes are of values.
+// SEMEL_FLIPS sets how many bits are flipped. Half of them are near the beginning of a command,
+// where its key, type and lengths are, because most bytes belong to values.
 TEST_F(HostileBase, AFlippedBitIsFoundOrDoesNotMatter) {
   Random random(fresh_seed());
   std::vector<std::size_t> commands;
@@ -438,7 +446,7 @@ TEST_F(HostileBase, AFlippedBitIsFoundOrDoesNotMatter) {
   }
 }
 
-// What flips seldom meet.
+// Damage that flips seldom produce.
 TEST_F(HostileBase, WordsThatAreOthersAreFound) {
   struct Change {
     const char* from;

@@ -1,13 +1,13 @@
-// Whatever clients send, and wherever memory runs out: what happened at a primary, no more and no
-// less, is what its replica and its AOF file have.
+// Whatever clients send and wherever memory runs out, the replica and the AOF file have exactly
+// what happened at the primary.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <string>
 #include <vector>
 
+#include "semel/core/internal/random.h"
 #include "semel/core/limits.h"
-#include "semel/core/random.h"
 #include "tests/module/command_lines.h"
 #include "tests/module/module_server.h"
 #include "tests/module/replicas.h"
@@ -22,7 +22,7 @@ Words faulty(Words arguments) {
   return arguments;
 }
 
-// name first last: a command with that many items, whose names nobody else has.
+// Returns a command with the items from `first` to `last`.
 Words with_items(std::string_view line, int count, const std::string& prefix,
                  std::string_view before_each = "", std::string_view after_each = "") {
   Words words = words_of(line);
@@ -36,9 +36,9 @@ Words with_items(std::string_view line, int count, const std::string& prefix,
 
 struct Load {
   const char* make;
-  // Words of a batch: what it begins with, and what is before and after the name of each item.
+  // The words of a batch: its begin, and the words before and after the name of each item.
   const char *batch, *before, *after;
-  const char* one;  // in which % is a name
+  const char* one;  // % stands for a name
 };
 
 const std::vector<Load>& loads() {
@@ -48,15 +48,15 @@ const std::vector<Load>& loads() {
       {"CF.RESERVE k 20000", "CF.INSERT k ITEMS", "", "", "CF.ADD k %"},
       {"CF.RESERVE k 20000", "CF.INSERTNX k ITEMS", "", "", "CF.ADDNX k %"},
       {"SIFT.RESERVE k CAPACITY 1000", "SIFT.MADD k", "", "", "SIFT.ADD k %"},
-      {"SIFT.RESERVE k CAPACITY 1000 STRUCTURE exact", "SIFT.MADD k", "", "", "SIFT.ADD k %"},
-      {"SIFT.RESERVE k CAPACITY 2500 STRUCTURE timers", "SIFT.MADD k", "", "", "SIFT.ADD k %"},
+      {"SIFT.RESERVE k CAPACITY 1000 EXACT", "SIFT.MADD k", "", "", "SIFT.ADD k %"},
+      {"SIFT.RESERVE k CAPACITY 2500 TIMERS", "SIFT.MADD k", "", "", "SIFT.ADD k %"},
       {"SIFT.RESERVE k CAPACITY 1000", "SIFT.INSERT k RENEW ITEMS", "", "", "SIFT.CLAIM k % o 1h"},
-      {"TALLY.CREATE k CAPACITY 1000", "TALLY.MINCRBY k IDS", "counter 1", "",
+      {"TALLY.RESERVE k CAPACITY 1000", "TALLY.MINCRBY k IDS", "counter 1", "",
        "TALLY.INCRBY k c:% 1 ID %"},
-      {"TALLY.CREATE k CAPACITY 1000", "TALLY.MINCRBY k NOID", "", "1", "TALLY.INCRBY k % 1"},
-      {"TALLY.CREATE k CAPACITY 1000 EXACT", "TALLY.MINCRBY k IDS", "counter 1", "",
+      {"TALLY.RESERVE k CAPACITY 1000", "TALLY.MINCRBY k NOID", "", "1", "TALLY.INCRBY k % 1"},
+      {"TALLY.RESERVE k CAPACITY 1000 EXACT", "TALLY.MINCRBY k IDS", "counter 1", "",
        "TALLY.INCRBY k c:% 1 ID %"},
-      {"TALLY.CREATE k CAPACITY 1000", "TALLY.MINCRBY k IDS", "counter 1", "",
+      {"TALLY.RESERVE k CAPACITY 1000", "TALLY.MINCRBY k IDS", "counter 1", "",
        "TALLY.INCRBY k c 1 OP % 7"},
   };
   return all;
@@ -102,7 +102,7 @@ TEST_P(MemoryFaults, LeaveWhatHappenedEverywhere) {
     expect_in_step(primary, replica);
     expect_equal(digests(there), digests(talk));
     if (::testing::Test::HasFailure()) return;
-    // All of it again, with memory.
+    // With memory, the same command succeeds.
     ASSERT_FALSE(talk.call(with_items(load.batch, 3000, name, load.before, load.after)).is_error());
   }
   EXPECT_GT(failed, 0);
@@ -114,7 +114,7 @@ TEST_P(MemoryFaults, LeaveWhatHappenedEverywhere) {
   expect_equal(digests(talk), expected);
 }
 
-// A primary that writes an AOF file of commands, and its replica. Nothing is configured alike.
+// A primary that writes an AOF file of commands, and its replica with another configuration.
 class Twins {
  public:
   Twins() {
@@ -135,7 +135,7 @@ class Twins {
     EXPECT_EQ(info(talk_, "semel", "semel_effects_failed"), 0) << primary_.log();
   }
 
-  // With an AOF file that begins here.
+  // The AOF file begins here.
   void begin_anew() {
     talk_("FLUSHALL");
     rewrite_aof(talk_);
@@ -148,8 +148,8 @@ class Twins {
   Talk talk_{primary_}, there_{replica_};
 };
 
-// The lines of hostile_test.cc. SEMEL_LINES sets how many; `make hostile` takes many, in servers with
-// sanitizers. With `faults`, memory runs out at random.
+// The lines of hostile_test.cc. SEMEL_LINES sets how many; `make hostile` takes many, in servers
+// with sanitizers. With `faults`, memory runs out at random.
 class RandomLines : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(Memory, RandomLines, ::testing::Bool(), [](const auto& instance) {
   return std::string(instance.param ? "RunsOut" : "IsThere");
@@ -172,7 +172,7 @@ TEST_P(RandomLines, EndInTheSameDigests) {
     for (std::size_t at = 0; at + 1 < settings.parts.size(); at += 2) {
       talk.call({"CONFIG", "SET", settings.parts[at].text, settings.parts[at + 1].text});
     }
-    // Small values are quickly compared.
+    // Small values are compared quickly.
     constexpr std::array kLimits = {"20000", "300000", "4000000"};
     talk.call({"CONFIG", "SET", "semel.max-value-bytes", kLimits[random.below(kLimits.size())]});
   };

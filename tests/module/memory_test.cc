@@ -1,4 +1,4 @@
-// The memory of keys: what they take, what they tell of it, and what they are refused.
+// The memory of keys: what they take, what they report, and what they are refused.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -9,7 +9,7 @@
 namespace semel {
 namespace {
 
-// Each would take far more than 50 MiB at once.
+// Each of these commands would take far more than 50 MiB at once.
 constexpr std::array kTooLarge = {
     "BF.RESERVE new 0.001 300000000",
     "BF.INSERT new CAPACITY 300000000 ITEMS a",
@@ -17,15 +17,15 @@ constexpr std::array kTooLarge = {
     "CF.INSERT new CAPACITY 100000000 ITEMS a",
     "SIFT.RESERVE new CAPACITY 3000000000",
     "SIFT.RESERVE new CAPACITY 300000000 WINDOW 1h ERROR 0.01 ONFULL forget",
-    "SIFT.RESERVE new STRUCTURE timers CAPACITY 300000000",
-    "TALLY.CREATE new CAPACITY 300000000",
+    "SIFT.RESERVE new TIMERS CAPACITY 300000000",
+    "TALLY.RESERVE new CAPACITY 300000000",
 };
 
 class Memory : public ::testing::Test {
  protected:
   std::int64_t used() { return info(talk, "memory", "used_memory"); }
   std::int64_t limit() { return info(talk, "semel", "semel_max_value_bytes"); }
-  // A field of the INFO of a key.
+  // Returns a field of the INFO of a key.
   std::int64_t told(const std::string& command, const std::string& key, const std::string& field) {
     const Answer answer = talk.call({command, key});
     for (std::size_t i = 0; i + 1 < answer.parts.size(); i += 2) {
@@ -71,25 +71,25 @@ TEST_F(Memory, ByDefaultAKeyMayTakeHalfOfIt) {
   EXPECT_EQ(talk("CONFIG SET maxmemory 64mb"), "+OK");
   EXPECT_EQ(limit(), 32 << 20);
   EXPECT_EQ(talk("CONFIG SET maxmemory 0"), "+OK");
-  EXPECT_GT(limit(), 50 << 20);  // of the machine
+  EXPECT_GT(limit(), 50 << 20);  // the limit of the machine
   EXPECT_EQ(talk("CONFIG SET semel.max-value-bytes 0"), "+OK");
   EXPECT_EQ(limit(), 0);
   EXPECT_EQ(talk("CONFIG SET semel.max-value-bytes 12345678"), "+OK");
   EXPECT_EQ(limit(), 12'345'678);
   EXPECT_EQ(talk("CONFIG SET semel.max-value-bytes AUTO maxmemory 1mb"), "+OK");
-  EXPECT_EQ(limit(), 1 << 20);  // no less
+  EXPECT_EQ(limit(), 1 << 20);  // the least limit
 }
 
 TEST_F(Memory, AKeyWithoutMaxBytesHasTheLimitOfItsDay) {
   EXPECT_EQ(talk("SIFT.RESERVE s"), "+OK");
-  EXPECT_EQ(talk("TALLY.CREATE t"), "+OK");
+  EXPECT_EQ(talk("TALLY.RESERVE t"), "+OK");
   EXPECT_EQ(talk("CONFIG SET semel.max-value-bytes 9000000"), "+OK");
   talk("SIFT.ADD later a");
   talk("TALLY.INCRBY count a 1");
   EXPECT_EQ(talk("SIFT.RESERVE given MAXBYTES 8000000"), "+OK");
   EXPECT_EQ(talk("SIFT.RESERVE more MAXBYTES 9000001"),
             "-ERR MAXBYTES is more than semel.max-value-bytes, 9000000");
-  EXPECT_EQ(talk("TALLY.CREATE more MAXBYTES 9000001"),
+  EXPECT_EQ(talk("TALLY.RESERVE more MAXBYTES 9000001"),
             "-ERR MAXBYTES is more than semel.max-value-bytes, 9000000");
   EXPECT_EQ(talk("CONFIG SET semel.max-value-bytes 0"), "+OK");
   EXPECT_EQ(talk("SIFT.RESERVE free"), "+OK");
@@ -105,14 +105,14 @@ TEST_F(Memory, IsTakenWhenAKeyIsMadeAndTold) {
   struct Case {
     const char *make, *info, *key, *add;
   };
-  for (const Case& one : {Case{"BF.RESERVE b 0.001 3000000", "BF.INFO", "b", "BF.ADD b a"},
-                          Case{"CF.RESERVE c 500000", "CF.INFO", "c", "CF.ADD c a"},
-                          Case{"SIFT.RESERVE s CAPACITY 2000000", "SIFT.INFO", "s", "SIFT.ADD s a"},
-                          Case{"SIFT.RESERVE m STRUCTURE timers CAPACITY 100000", "SIFT.INFO", "m",
-                               "SIFT.ADD m a"}}) {
+  for (const Case& one :
+       {Case{"BF.RESERVE b 0.001 3000000", "BF.INFO", "b", "BF.ADD b a"},
+        Case{"CF.RESERVE c 500000", "CF.INFO", "c", "CF.ADD c a"},
+        Case{"SIFT.RESERVE s CAPACITY 2000000", "SIFT.INFO", "s", "SIFT.ADD s a"},
+        Case{"SIFT.RESERVE m TIMERS CAPACITY 100000", "SIFT.INFO", "m", "SIFT.ADD m a"}}) {
     const std::int64_t before = used();
     ASSERT_EQ(talk(one.make), "+OK");
-    // Allocators round up by less than a fifth; clients and logs come and go.
+    // Allocators round up by less than a fifth. Clients and logs also take memory.
     const std::int64_t taken = used() - before, slack = taken / 5 + 100'000;
     EXPECT_GT(taken, 1'000'000) << one.make;
     for (const bool reloaded : {false, true}) {
@@ -130,13 +130,13 @@ TEST_F(Memory, IsTakenWhenAKeyIsMadeAndTold) {
   }
 }
 
-// Each is larger than any machine.
+// Each of these keys is larger than any machine.
 TEST_F(Memory, WhatIsNotThereIsRefusedWhenAKeyIsMade) {
   ASSERT_EQ(talk("CONFIG SET semel.max-value-bytes 0"), "+OK");
-  for (const char* const line : {"BF.RESERVE new 1e-9 200000000000", "CF.RESERVE new 200000000000",
-                                 "SIFT.RESERVE new CAPACITY 200000000000",
-                                 "SIFT.RESERVE new STRUCTURE timers CAPACITY 200000000000",
-                                 "TALLY.CREATE new CAPACITY 200000000000"}) {
+  for (const char* const line :
+       {"BF.RESERVE new 1e-9 200000000000", "CF.RESERVE new 200000000000",
+        "SIFT.RESERVE new CAPACITY 200000000000", "SIFT.RESERVE new TIMERS CAPACITY 200000000000",
+        "TALLY.RESERVE new CAPACITY 200000000000"}) {
     EXPECT_TRUE(talk(line).starts_with('-')) << line;
     EXPECT_EQ(talk("EXISTS new"), "0") << line;
   }
@@ -150,7 +150,7 @@ TEST_F(Memory, AUnionTakesThatOfItsPartsAlone) {
   EXPECT_NEAR(told("BF.INFO", "to", "Size"), size, size / 20);
 }
 
-// A command of a thousand ids from `first` on.
+// Returns a command with a thousand ids from `first` on.
 Words many(Words words, int first) {
   for (int i = 0; i < 1000; ++i) words.push_back(std::to_string(first + i));
   return words;
@@ -184,13 +184,12 @@ TEST_F(Memory, GrowsUpToTheLimitAndNoFurther) {
   EXPECT_LE(told("CF.INFO", "c", "Size"), 1'010'000);
 }
 
-// Whatever they were made for. Without a limit of memory there is none of ids.
+// Keys grow beyond their capacity. Without a limit of memory the number of ids is not limited.
 TEST_F(Memory, EveryStructureGrows) {
   int next = 0;
   for (const char* const options :
-       {"STRUCTURE timers CAPACITY 1", "STRUCTURE timers CAPACITY 1000 ERROR 0.01",
-        "STRUCTURE timers CAPACITY 1 ERROR 0.9", "STRUCTURE forgetful CAPACITY 1",
-        "STRUCTURE exact CAPACITY 1"}) {
+       {"TIMERS CAPACITY 1", "TIMERS CAPACITY 1000 ERROR 0.01", "TIMERS CAPACITY 1 ERROR 0.9",
+        "CAPACITY 1", "EXACT CAPACITY 1"}) {
     const std::string key = std::to_string(next++);
     ASSERT_EQ(talk("SIFT.RESERVE " + key + " WINDOW 1h " + options), "+OK");
     for (int i = 0; i < 30; ++i) {

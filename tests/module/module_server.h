@@ -1,4 +1,4 @@
-// Servers with the module, and what tests of it ask them.
+// Servers with the module, and functions to question them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,14 +13,14 @@
 
 namespace semel {
 
-// The arguments of a server that loads the module, itself with `load` arguments.
+// Returns the arguments of a server that loads the module with the arguments `load`.
 inline Words with_module(Words arguments = {}, const Words& load = {}) {
   arguments.insert(arguments.end(), {"--loadmodule", SEMEL_MODULE});
   arguments.insert(arguments.end(), load.begin(), load.end());
   return arguments;
 }
 
-// DEBUG DIGEST-VALUE of every key of the first database.
+// Returns DEBUG DIGEST-VALUE of every key of the first database.
 using Digests = std::map<std::string, std::string>;
 inline Digests digests(Talk& talk) {
   Digests all;
@@ -31,7 +31,7 @@ inline Digests digests(Talk& talk) {
   return all;
 }
 
-// Names the keys that differ, and no others.
+// Reports the keys that differ.
 inline void expect_equal(const Digests& found, const Digests& expected) {
   for (const auto& [key, digest] : expected) {
     const auto there = found.find(key);
@@ -43,7 +43,7 @@ inline void expect_equal(const Digests& found, const Digests& expected) {
   for (const auto& [key, digest] : found) EXPECT_TRUE(expected.contains(key)) << key << " is new";
 }
 
-// A field of INFO; -1 if there is none.
+// Returns a field of INFO, or -1 if there is none.
 inline std::int64_t info(Talk& talk, const std::string& section, const std::string& field) {
   const std::string text = talk.call({"INFO", section}).text;
   const std::string line = std::string("\n").append(field).append(":");
@@ -51,7 +51,7 @@ inline std::int64_t info(Talk& talk, const std::string& section, const std::stri
   return at == std::string::npos ? -1 : std::stoll(text.substr(at + line.size()));
 }
 
-// Has the server write its AOF file anew, and waits for it.
+// Makes the server rewrite its AOF file, and waits for it.
 inline void rewrite_aof(Talk& talk) {
   ASSERT_FALSE(talk("BGREWRITEAOF").starts_with('-'));
   ASSERT_TRUE(eventually([&] {

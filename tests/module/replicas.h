@@ -1,4 +1,4 @@
-// Replicas of a server of a test, and whether they have what it has.
+// Replicas of a server of a test, and how tests compare them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ inline void follow(const RedisServer& replica, const RedisServer& primary) {
 inline void expect_in_step(const RedisServer& primary, const RedisServer& replica) {
   Talk from(primary), to(replica);
   const bool in_step = eventually([&] {
-    // The replica first: what comes between the two questions makes them differ.
+    // Ask the replica first: a change between the two questions makes them differ.
     const std::int64_t there = info(to, "replication", "slave_repl_offset");
     const bool up =
         to.call({"INFO", "replication"}).text.find("link_status:up") != std::string::npos;

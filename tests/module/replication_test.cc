@@ -1,4 +1,4 @@
-// What happens at a primary happens at its replicas, and after a restart: to the same bytes.
+// Replicas, and servers after a restart, have the same bytes as the primary.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace semel {
 namespace {
 
-// A replica that comes late is served at once.
+// A late replica is served at once.
 Words serving(Words arguments = {}) {
   arguments.insert(arguments.end(), {"--repl-diskless-sync-delay", "0"});
   return with_module(std::move(arguments));
@@ -23,11 +23,11 @@ void run(Talk& talk, Workload& workload, int commands) {
   for (int i = 0; i < commands; ++i) ASSERT_FALSE(talk.call(workload.next()).lost());
 }
 
-// Keys that are to expire soon do so, here and there.
+// Waits until keys with a short time to live have expired at both servers.
 void let_expire(Talk& talk) {
   talk("DEBUG SLEEP 0.05");
   for (const Answer& key : talk.call({"KEYS", "*"}).parts) talk.call({"EXISTS", key.text});
-  talk("SET pebble 1");  // a new offset, behind all expiries
+  talk("SET pebble 1");  // a new offset, after all expiries
 }
 
 void expect_no_failed_effect(const RedisServer& server) {
@@ -35,7 +35,7 @@ void expect_no_failed_effect(const RedisServer& server) {
   EXPECT_EQ(info(talk, "semel", "semel_effects_failed"), 0) << server.log();
 }
 
-// Their settings differ: effects say all, and no limit is judged again.
+// Their settings differ: effects say everything, and no limit is checked again.
 Words other_settings() {
   return with_module({},
                      {"tally-window",    "1s",  "tally-error",     "0.5", "tally-capacity", "7",
@@ -45,8 +45,7 @@ Words other_settings() {
                       "max-value-bytes", "1"});
 }
 
-// How many calls of a command were answered without an error: filters that share no secret do not
-// merge.
+// Returns how many calls of a command succeeded: filters without a common secret do not merge.
 std::int64_t answered(Talk& talk, const std::string& command) {
   const std::string text = talk.call({"INFO", "commandstats"}).text;
   const auto field = [&](const std::string& name) {
@@ -111,7 +110,7 @@ TEST(Replication, SendsNothingThatAReplicaAnswersWithAnError) {
        {"BF.RESERVE full 0.01 2 NONSCALING", "BF.MADD full 1 2 3 4",
         "BF.INSERT inserted CAPACITY 2 NONSCALING ITEMS 1 2 3 4", "CF.RESERVE cf 4 EXPANSION 0",
         "CF.INSERT cf ITEMS 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20",
-        "TALLY.CREATE t EXACT", "TALLY.MINCRBY t IDS a 1 x a 2 x b 9223372036854775807 y b 1 z",
+        "TALLY.RESERVE t EXACT", "TALLY.MINCRBY t IDS a 1 x a 2 x b 9223372036854775807 y b 1 z",
         "SIFT.RESERVE s WINDOW 1s", "SIFT.INSERT s TIMED ITEMS old 1 new 9223372036854775807",
         "CONFIG SET semel.cf-initial-size 2", "CF.ADD small a",
         "CONFIG SET semel.cf-initial-size 3", "CF.ADDNX odd a",
@@ -131,14 +130,14 @@ TEST(Replication, SendsNothingThatAReplicaAnswersWithAnError) {
   EXPECT_EQ(primary.log().find("CRITICAL"), std::string::npos) << primary.log();
 }
 
-// A command of so many items.
+// Returns a command with so many items.
 Words with_numbers(std::string_view line, int count) {
   Words words = words_of(line);
   for (int i = 0; i < count; ++i) words.push_back(std::to_string(i));
   return words;
 }
 
-// What a limit cuts off at the primary, or memory that it does not have, is cut off at the replica.
+// If a limit or lack of memory cuts a command off at the primary, the replica cuts it off too.
 TEST(Replication, CarriesExactlyWhatHappened) {
   const RedisServer primary(serving({"--appendonly", "yes", "--aof-use-rdb-preamble", "no"}));
   const RedisServer replica(with_module());
@@ -169,7 +168,7 @@ TEST(Replication, CarriesExactlyWhatHappened) {
   expect_no_failed_effect(primary);
 }
 
-// An effect that does something else than it did there is counted, though it changes something.
+// An effect that does something else than at the primary is counted, even if it changes something.
 TEST(Replication, SeesADivergence) {
   const RedisServer primary(serving());
   const RedisServer replica(with_module({"--replica-read-only", "no"}));
@@ -215,7 +214,7 @@ TEST(Replication, GoesOnBehindAReplica) {
     expect_equal(digests(there), expected);
   }
   {
-    // It becomes a primary, and keeps what it has over a restart.
+    // The replica becomes a primary, and keeps its data over a restart.
     Talk there(middle);
     there("REPLICAOF NO ONE");
     expect_equal(digests(there), expected);
@@ -238,8 +237,8 @@ TEST(Replication, SaysNothingWhenNothingChanged) {
                   "TALLY.DEL none a",
                   "TALLY.DEL Tally none",
                   "TALLY.INCRBY Tally a x",
-                  "TALLY.CREATE Tally",
-                  "TALLY.CREATE new WINDOW 0",
+                  "TALLY.RESERVE Tally",
+                  "TALLY.RESERVE new WINDOW 0",
                   "SIFT.COMMIT none a b",
                   "SIFT.RELEASE none a b",
                   "SIFT.COMMIT Sift a b",
@@ -307,7 +306,7 @@ TEST(Jobs, EndWhenTheirServerBecomesAReplica) {
   const Answer answer = waiting.read();
   EXPECT_TRUE(answer.is_error() || answer.lost()) << answer.shown();
   ASSERT_NO_FATAL_FAILURE(expect_in_step(other, server));
-  EXPECT_EQ(talk("EXISTS a b d"), "0");  // as at its primary
+  EXPECT_EQ(talk("EXISTS a b d"), "0");  // the primary has none either
   expect_no_failed_effect(server);
 }
 
@@ -323,7 +322,7 @@ TEST(Jobs, GoOnWithoutTheirClient) {
   EXPECT_EQ(talk("BF.MEXISTS d item:a item:b"), "[1, 1]");
 }
 
-// A server that hands over to another must not change any more: it would end itself.
+// A server that hands over to another must not change any more, or it would end itself.
 TEST(Jobs, WaitWhileWritesArePaused) {
   const RedisServer server(serving()), replica(serving());
   follow(replica, server);
@@ -360,7 +359,7 @@ TEST(Jobs, EndWithAPlannedFailover) {
   expect_in_step(second, first);
   expect_equal(digests(again), digests(there));
   expect_no_failed_effect(first);
-  // What was not merged is merged by another try.
+  // Another try merges the rest.
   EXPECT_EQ(there("BF.MERGE d a b"), "+OK");
   EXPECT_EQ(there("BF.MEXISTS d item:a item:b"), "[1, 1]");
 }
@@ -379,7 +378,7 @@ TEST(Jobs, EndWithAFailoverOfACluster) {
   }
   const Talk waiting(cluster.node(primary));
   std::string merge = "BF.MERGE {" + tag + "}d";
-  for (int i = 0; i < 8; ++i) merge += " {" + tag + "}a {" + tag + "}b";  // as long as it takes
+  for (int i = 0; i < 8; ++i) merge += " {" + tag + "}a {" + tag + "}b";  // makes the merge slow
   waiting.send(words_of(merge));
   ASSERT_TRUE(eventually([&] { return info(talk, "semel", "semel_jobs_started") != 0; }));
   cluster.fail_over(primary);
@@ -394,7 +393,7 @@ TEST(Jobs, EndWithAFailoverOfACluster) {
   expect_equal(found[0], found[1]);
 }
 
-// However many pieces it takes, at the primary and at its replica.
+// One event, however many pieces there are, at the primary and at its replica.
 TEST(Jobs, TellOneEventForAMerge) {
   const RedisServer server(serving({"--notify-keyspace-events", "Ed"}));
   const RedisServer replica(serving({"--notify-keyspace-events", "Ed"}));
@@ -404,7 +403,7 @@ TEST(Jobs, TellOneEventForAMerge) {
   ASSERT_NO_FATAL_FAILURE(make_large_filters(talk));
   talk("CF.ADD ca x");
   expect_in_step(server, replica);
-  const auto events_of = [](Talk& listener) {  // until the end that is published, here and there
+  const auto events_of = [](Talk& listener) {  // up to the published end, at both servers
     std::string events;
     while (true) {
       const std::string event = listener.read().parts.at(2).text;
@@ -435,7 +434,7 @@ TEST(Jobs, TellOneEventForAMerge) {
   EXPECT_EQ(events_of(here), "bf.like bf.merge ");
 }
 
-// What the server would not let a client write, a step does not write either.
+// A step does not write where the server would not let a client write.
 struct Denial {
   const char* name;
   const char* cause;
@@ -466,7 +465,7 @@ TEST_P(JobsDenied, Stop) {
   }));
   ASSERT_NO_FATAL_FAILURE(make_large_filters(talk));
   std::string answer = "+OK";
-  for (int tries = 0; tries < 20 && answer == "+OK"; ++tries) {  // a merge may be the quicker one
+  for (int tries = 0; tries < 20 && answer == "+OK"; ++tries) {  // the merge may win the race
     talk("DEL d");
     const std::int64_t jobs = info(talk, "semel", "semel_jobs_started");
     waiting.send(words_of("BF.MERGE d a b"));
@@ -480,14 +479,15 @@ TEST_P(JobsDenied, Stop) {
   EXPECT_EQ(talk("BF.MEXISTS d item:a item:b"), "[1, 1]");
 }
 
-// A limit of the replica's own, of one byte, and what a client of the primary restores.
+// The replica has a limit of one byte, which does not apply to what a client of the primary
+// restores.
 TEST(Replication, LimitsAreThoseOfThePrimary) {
   const RedisServer primary(serving());
   const RedisServer replica(other_settings());
   follow(replica, primary);
   Talk talk(primary);
   for (const char* const line :
-       {"BF.RESERVE b 0.01 1000", "CF.RESERVE c 1000", "SIFT.RESERVE s", "TALLY.CREATE t"}) {
+       {"BF.RESERVE b 0.01 1000", "CF.RESERVE c 1000", "SIFT.RESERVE s", "TALLY.RESERVE t"}) {
     ASSERT_EQ(talk(line), "+OK");
     const std::string key(1, words_of(line)[1][0]);
     const std::string dump = talk.call({"DUMP", key}).text;
@@ -516,7 +516,7 @@ TEST(Replication, IsReadOnlyThere) {
   EXPECT_EQ(there("TALLY.INCRBY t a 1 ID x"), "[1, \"duplicate\"]");
 }
 
-// A server may have a family under another name, or not at all: its keys are there all the same.
+// A server may have a family under another name, or not at all. It keeps the keys all the same.
 const Words kWithoutFilters = {"bf-prefix", "off", "cf-prefix", "off"};
 const Words kOtherNames = {"bf-prefix", "MYBF", "cf-prefix", "MYCF"};
 
@@ -528,7 +528,7 @@ TEST(Replication, KeepsFiltersWhereTheirCommandsAreOff) {
   Talk talk(primary), there(replica);
   run(talk, workload, 1000);
   follow(replica, primary);
-  follow(renamed, replica);  // which hands on what it cannot be asked
+  follow(renamed, replica);  // passes on effects of commands that it lacks
   expect_in_step(primary, replica);
   expect_in_step(replica, renamed);
   run(talk, workload, 2000);
@@ -542,14 +542,14 @@ TEST(Replication, KeepsFiltersWhereTheirCommandsAreOff) {
   expect_no_failed_effect(replica);
   expect_no_failed_effect(renamed);
 
-  // The other way round: it becomes the primary of the one that it followed.
+  // The other way round: the replica becomes the primary.
   ASSERT_EQ(there("REPLICAOF NO ONE"), "+OK");
   ASSERT_NO_FATAL_FAILURE(follow(primary, replica));
   expect_in_step(replica, primary);
   for (const Answer& key : there.call({"KEYS", "*"}).parts) {
     ASSERT_EQ(there.call({"COPY", key.text, "copy:" + key.text}).shown(), "1");
   }
-  run(there, workload, 500);  // of filters it knows no command
+  run(there, workload, 500);  // it has no commands of filters
   let_expire(there);
   expect_in_step(replica, primary);
   expect_equal(digests(talk), digests(there));

@@ -1,4 +1,4 @@
-// What commands of all families have in common.
+// Replies that all families have in common.
 #include <array>
 
 #include "tests/module/script.h"
@@ -6,9 +6,9 @@
 namespace semel {
 namespace {
 
-// Commands on a key, with arguments that are good. Those of RedisBloom have rules of their own.
+// Commands on a key, with good arguments. The commands of RedisBloom have rules of their own.
 constexpr std::array kOnKeys = {
-    "TALLY.CREATE %",      "TALLY.INCRBY % a 1",    "TALLY.MINCRBY % NOID a 1",
+    "TALLY.RESERVE %",     "TALLY.INCRBY % a 1",    "TALLY.MINCRBY % NOID a 1",
     "TALLY.GET % a",       "TALLY.MGET % a",        "TALLY.RANGE % - +",
     "TALLY.SUM %",         "TALLY.COUNT %",         "TALLY.DEL % a",
     "TALLY.INFO %",        "SIFT.RESERVE %",        "SIFT.ADD % a",

@@ -1,5 +1,6 @@
-// Filters at several servers that merge, when one of the servers goes back in time: to an older RDB
-// file, to a replica that lags, to an AOF file that lost its end. No item is lost, and no merge refused.
+// Filters of several servers merge after one server has gone back in time: to an older RDB file, to
+// a replica that lags, or to an AOF file that lost its end. No item is lost, and no merge is
+// refused.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -27,7 +28,7 @@ int held(const RedisServer& server, const std::string& name, int first, int last
   return found;
 }
 
-// Brings the filter of a server to another, as a key beside its own, and merges it.
+// Copies the filter of a server to another one, as a second key, and merges it there.
 void bring(const RedisServer& from, const RedisServer& to) {
   Talk source(from), destination(to);
   ASSERT_EQ(destination("DEL came").substr(0, 1) != "-", true);
@@ -73,7 +74,7 @@ TEST(Restores, ToAnOlderRdbFileLoseNothing) {
   b.kill();
   std::filesystem::copy_file(backup, file, std::filesystem::copy_options::overwrite_existing);
   b.start();
-  add(b, "c", 0, 15);  // more than was lost
+  add(b, "c", 0, 15);  // more than were lost
   ASSERT_NO_FATAL_FAILURE(exchange(a, b));
   for (const RedisServer* const server : {&a, static_cast<const RedisServer*>(&b)}) {
     EXPECT_EQ(held(*server, "a", 0, 10), 10);
@@ -83,7 +84,7 @@ TEST(Restores, ToAnOlderRdbFileLoseNothing) {
   expect_same_items(a, b, 45);
 }
 
-// The dots that were lost have no entries any more that could contradict those of the new items.
+// The lost dots have no entries any more that could contradict those of the new items.
 TEST(Restores, ToAnOlderRdbFileLoseNothingWhereTheLostItemsWereRemoved) {
   const RedisServer a(with_module());
   RedisServer b(with_module({"--save", "3600", "1000000"}));
@@ -96,7 +97,7 @@ TEST(Restores, ToAnOlderRdbFileLoseNothingWhereTheLostItemsWereRemoved) {
   ASSERT_NO_FATAL_FAILURE(exchange(a, b));
   for (int i = 10; i < 20; ++i) ASSERT_EQ(at_a("CF.DEL f b" + std::to_string(i)), "1");
 
-  b.kill();  // without a further save
+  b.kill();  // no further save
   b.start();
   add(b, "c", 0, 10);  // as many as were lost
   ASSERT_NO_FATAL_FAILURE(exchange(a, b));
@@ -120,7 +121,7 @@ TEST(Restores, ByAReplicaThatLagsLoseNothing) {
   ASSERT_NO_FATAL_FAILURE(expect_in_step(primary, replica));
   Talk at_replica(replica);
   ASSERT_EQ(at_replica("REPLICAOF NO ONE"), "+OK");
-  add(primary, "b", 20, 30);  // what the replica does not hear
+  add(primary, "b", 20, 30);  // the replica does not get these
   ASSERT_NO_FATAL_FAILURE(exchange(primary, other));
   primary.kill();
 
@@ -131,7 +132,7 @@ TEST(Restores, ByAReplicaThatLagsLoseNothing) {
     EXPECT_EQ(held(*server, "c", 0, 15), 15);
   }
   expect_same_items(replica, other, 55);
-  // What it does from now on its own replicas do too, to the byte.
+  // From now on its own replicas have the same bytes.
   const RedisServer next(with_module());
   ASSERT_NO_FATAL_FAILURE(follow(next, replica));
   ASSERT_NO_FATAL_FAILURE(expect_in_step(replica, next));
@@ -168,7 +169,7 @@ TEST(Restores, ByAnAofFileThatLostItsEndLoseNothing) {
   expect_same_items(a, b, 45);
 }
 
-// One dump at two servers, and a copy: all of them add.
+// Two servers restore one dump, and one makes a copy. All of them add.
 TEST(Restores, OfOneDumpAtTwoServersLoseNothing) {
   const RedisServer a(with_module()), b(with_module());
   add(a, "a", 0, 10);
@@ -188,7 +189,7 @@ TEST(Restores, OfOneDumpAtTwoServersLoseNothing) {
     EXPECT_EQ(held(*server, "d", 0, 1), 1);
   }
   expect_same_items(a, b, 36);
-  // Back to the dump in the same key, while the server runs.
+  // Restore the dump in the same key, while the server runs.
   ASSERT_EQ(at_b.call({"RESTORE", "f", "0", dump, "REPLACE"}).shown(), "+OK");
   add(b, "e", 0, 12);
   ASSERT_NO_FATAL_FAILURE(exchange(a, b));

@@ -1,5 +1,5 @@
-// A value of each type and structure: how it is made, and what is asked of it. % is its key, # a
-// number that is another each time.
+// A value of each type and structure, with the commands that make and read it. % stands for its
+// key, # for a number that is another each time.
 #pragma once
 
 #include <ostream>
@@ -15,12 +15,12 @@ struct Sample {
   std::string_view name;
   std::vector<std::string_view> make;
   std::string_view change;     // changes it, with each number
-  std::string_view event;      // of the change
-  std::string_view no_change;  // is a write that changes nothing once it is made
+  std::string_view event;      // the event of the change
+  std::string_view no_change;  // a write that changes nothing after `make`
   std::string_view read;
-  std::string_view answer;  // to read, in RESP2, after make and before change
-  // How far MEMORY USAGE may be from what is taken. An allocator rounds a large block up by a fifth at
-  // most, and most of a filter is one block.
+  std::string_view answer;  // the RESP2 answer to a read, after `make` and before `change`
+  // How far MEMORY USAGE may be from the memory taken. An allocator rounds a large block up by at
+  // most a fifth, and most of a filter is one block.
   double memory_error = 0.1;
 };
 
@@ -31,7 +31,7 @@ inline std::ostream& operator<<(std::ostream& out, const Sample& sample) {
 inline const std::vector<Sample>& samples() {
   static const std::vector<Sample> kAll = {
       {.name = "Tally",
-       .make = {"TALLY.CREATE % WINDOW 1h CAPACITY 1000", "TALLY.MINCRBY % IDS a 1 x b 2 y c 3 z",
+       .make = {"TALLY.RESERVE % WINDOW 1h CAPACITY 1000", "TALLY.MINCRBY % IDS a 1 x b 2 y c 3 z",
                 "TALLY.INCRBY % d 4 OP client 7"},
        .change = "TALLY.INCRBY % e# 1 ID #",
        .event = "tally.incrby",
@@ -39,7 +39,7 @@ inline const std::vector<Sample>& samples() {
        .read = "TALLY.RANGE % - +",
        .answer = "[\"a\", 1, \"b\", 2, \"c\", 3, \"d\", 4]"},
       {.name = "TallyExact",
-       .make = {"TALLY.CREATE % EXACT WINDOW 1h CAPACITY 1000", "TALLY.MINCRBY % IDS a 1 x b 2 y",
+       .make = {"TALLY.RESERVE % EXACT WINDOW 1h CAPACITY 1000", "TALLY.MINCRBY % IDS a 1 x b 2 y",
                 "TALLY.INCRBY % d 4 OP client 7"},
        .change = "TALLY.INCRBY % e# 1 ID #",
        .event = "tally.incrby",
@@ -55,7 +55,7 @@ inline const std::vector<Sample>& samples() {
        .read = "SIFT.MTEST % a b c d",
        .answer = "[1, 1, 1, 0]"},
       {.name = "SiftTimers",
-       .make = {"SIFT.RESERVE % STRUCTURE timers WINDOW 1h CAPACITY 1000", "SIFT.MADD % a b c",
+       .make = {"SIFT.RESERVE % TIMERS WINDOW 1h CAPACITY 1000", "SIFT.MADD % a b c",
                 "SIFT.CLAIM % d owner 1h"},
        .change = "SIFT.ADD % #",
        .event = "sift.add",
@@ -64,7 +64,7 @@ inline const std::vector<Sample>& samples() {
        .answer = "[1, 1, 1, 0]",
        .memory_error = 0.2},
       {.name = "SiftExact",
-       .make = {"SIFT.RESERVE % STRUCTURE exact WINDOW 1h CAPACITY 1000", "SIFT.MADD % a b c",
+       .make = {"SIFT.RESERVE % EXACT WINDOW 1h CAPACITY 1000", "SIFT.MADD % a b c",
                 "SIFT.CLAIM % d owner 1h"},
        .change = "SIFT.ADD % #",
        .event = "sift.add",
@@ -106,7 +106,7 @@ inline std::string filled(std::string_view command, std::string_view key, int nu
   return out;
 }
 
-// Whether it could be made.
+// Returns true if the sample could be made.
 inline bool make_sample(Talk& talk, const Sample& sample, std::string_view key) {
   for (const std::string_view command : sample.make) {
     if (talk(filled(command, key)).starts_with('-')) return false;

@@ -1,5 +1,5 @@
-// Servers whose memory has room for a value and not for its encoding: they save, compare and
-// rewrite it nevertheless.
+// Servers with memory for a value, but not for its encoding, save, compare and rewrite it all the
+// same.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -11,7 +11,7 @@
 namespace semel {
 namespace {
 
-// Far less than any of the values, or than what their encodings need in one block.
+// Far less than any of the values, and less than their encodings would need in one block.
 constexpr std::uint64_t kSpare = std::uint64_t{16} << 20;
 
 std::uint64_t address_space(pid_t pid) {
@@ -41,7 +41,7 @@ void repeat(Talk& talk, int times, Arguments words) {
   }
 }
 
-// A command on a thousand items that no other call has.
+// Returns a command with a thousand items that no other call has.
 Words with_items(Words words, int call, const Words& each) {
   constexpr int kItems = 1000;
   for (int i = 0; i < kItems; ++i) {
@@ -56,8 +56,8 @@ struct Large {
   const char* name;
   std::string_view make;
   int calls;
-  Words command;  // of each call
-  Words each;     // behind it, a thousand times; # is a number that is another each time
+  Words command;  // begins each call
+  Words each;     // follows a thousand times; # stands for a new number
   std::uint64_t least_bytes;
 };
 
@@ -73,7 +73,7 @@ class LargeValues : public ::testing::TestWithParam<Large> {
     repeat(talk_, GetParam().calls,
            [](int call) { return with_items(GetParam().command, call, GetParam().each); });
     ASSERT_GE(talk_.call({"MEMORY", "USAGE", "k"}).integer(), GetParam().least_bytes);
-    // No encoding yet: an allocator keeps the address space of what was given back.
+    // Do not encode yet: an allocator keeps the address space of freed blocks.
     limit_address_space(server_.pid(), address_space(server_.pid()) + kSpare);
   }
 
@@ -107,25 +107,25 @@ INSTANTIATE_TEST_SUITE_P(
               {"#"},
               64 << 20},
         Large{"SiftTimers",
-              "SIFT.RESERVE k STRUCTURE TIMERS WINDOW 1h CAPACITY 10000000",
+              "SIFT.RESERVE k TIMERS WINDOW 1h CAPACITY 10000000",
               1,
               {"SIFT.MADD", "k"},
               {"#"},
               64 << 20},
         Large{"SiftExact",
-              "SIFT.RESERVE k STRUCTURE EXACT WINDOW 1h CAPACITY 8000000",
+              "SIFT.RESERVE k EXACT WINDOW 1h CAPACITY 8000000",
               1000,
               {"SIFT.MADD", "k"},
               {"#"},
               20 << 20},
         Large{"Tally",
-              "TALLY.CREATE k WINDOW 1h CAPACITY 8000000",
+              "TALLY.RESERVE k WINDOW 1h CAPACITY 8000000",
               300,
               {"TALLY.MINCRBY", "k", "IDS"},
               {"#", "1", "#"},
               64 << 20},
         Large{"TallyExact",
-              "TALLY.CREATE k EXACT WINDOW 1h CAPACITY 1000000",
+              "TALLY.RESERVE k EXACT WINDOW 1h CAPACITY 1000000",
               500,
               {"TALLY.MINCRBY", "k", "IDS"},
               {"#", "1", "#"},

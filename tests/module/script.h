@@ -1,8 +1,8 @@
-// Scripts: commands and the answers that they must get, in RESP2 and in RESP3.
+// Scripts: commands and their expected answers, in RESP2 and in RESP3.
 //
 // A step that is answered with an error must change nothing: the digests of all keys are compared
-// before and after it. All but the time: a refusal for want of room leaves it in the value, and so does
-// one of an event that is too old.
+// before and after it. There is one exception: a refusal for lack of room, or of an event that is
+// too old, leaves its time in the value.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace semel {
 struct Step {
   std::string_view command;
   std::string_view resp2;                                // `[...]` stands for any text
-  std::optional<std::string_view> resp3 = std::nullopt;  // if it is another
+  std::optional<std::string_view> resp3 = std::nullopt;  // if it differs
 };
 
 inline void run_script(const RedisServer& server, int protocol, const std::vector<Step>& steps) {

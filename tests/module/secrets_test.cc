@@ -1,5 +1,5 @@
-// The secrets of keys: whoever may not read a key learns nothing by which an id could be forged in
-// it, and nothing that a server tells of itself gives one away.
+// The secrets of keys: a user who may not read a key learns nothing that helps to forge an id in
+// it, and nothing that a server reports reveals a secret.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,6 +17,8 @@
 #include "module/types/cuckoo_value.h"
 #include "module/types/sift_value.h"
 #include "module/types/tally_value.h"
+#include "semel/hash/internal/sealed.h"
+#include "semel/tally/internal/recogniser.h"
 #include "tests/module/module_server.h"
 #include "tests/module/samples.h"
 #include "tests/module/workload.h"
@@ -33,14 +35,14 @@ using module::TallyValue;
 constexpr double kError = 0.01;
 constexpr std::size_t kKnown = 1000, kForged = 200;
 
-// The ids that are in every key, and that an attacker knows to be there.
+// The ids that every key holds, which an attacker knows.
 Words known_ids() {
   Words ids;
   for (std::size_t i = 0; i < kKnown; ++i) ids.push_back("known:" + std::to_string(i));
   return ids;
 }
 
-// Tries ids until enough of them are taken for known ones.
+// Tries ids until enough of them count as known.
 using Seen = std::function<bool(const std::string&)>;
 Words search(const std::string& prefix, const Seen& seen) {
   constexpr int kMostTries = 1'000'000;
@@ -52,12 +54,14 @@ Words search(const std::string& prefix, const Seen& seen) {
   return found;
 }
 
-// Each forges ids with a secret: it builds a key as the victim has one, and looks for ids that are
-// taken for known ones in it.
+// These functions forge ids with a secret: they build a key like the victim's, and look for ids
+// that count as known in it.
 Words forge_bloom(const Secret& secret, const std::string& prefix) {
   auto value = BloomValue::make(secret, {.error = kError, .capacity = kKnown, .expansion = 2});
   EXPECT_TRUE((*value)->begin_chain(1));
-  for (const std::string& id : known_ids()) (*value)->add((*value)->hasher()(id), 0);
+  for (const std::string& id : known_ids()) {
+    EXPECT_TRUE((*value)->add((*value)->hasher()(id), 0));
+  }
   return search(prefix,
                 [&](const std::string& id) { return (*value)->contains((*value)->hasher()(id)); });
 }
@@ -69,16 +73,19 @@ Words forge_cuckoo(const Secret& secret, const std::string& prefix) {
                                           .max_iterations = 20,
                                           .expansion = 1});
   EXPECT_TRUE((*value)->begin(1, 2, CuckooValue::Begun::here));
-  for (const std::string& id : known_ids()) (*value)->add((*value)->hasher()(id), 0);
+  for (const std::string& id : known_ids()) {
+    EXPECT_TRUE((*value)->add((*value)->hasher()(id), 0));
+  }
   return search(prefix,
                 [&](const std::string& id) { return (*value)->contains((*value)->hasher()(id)); });
 }
 
 Words forge_sift(const Secret& secret, const std::string& prefix) {
-  auto value = SiftValue::make(secret, {.window_ms = 600'000, .fpr = kError, .ids = kKnown}, 0);
-  for (const std::string& id : known_ids()) (*value)->sifter().add((*value)->id_of(id), 0);
+  auto value = SiftValue::make(secret, {{.window_ms = 600'000, .fpr = kError, .ids = kKnown}}, 0);
+  for (const std::string& id : known_ids())
+    (*value)->sifter().test_and_insert((*value)->id_of(id), 0);
   return search(prefix, [&](const std::string& id) {
-    return (*value)->sifter().test((*value)->id_of(id), 0) == Sighting::seen;
+    return (*value)->sifter().test((*value)->id_of(id), 0) == ClaimAnswer::seen;
   });
 }
 
@@ -93,16 +100,16 @@ Words forge_tally(const Secret& secret, const std::string& prefix) {
     EXPECT_TRUE((*value)->table().add(addition, answer, 0));
   }
   return search(prefix, [&](const std::string& id) {
-    return (*value)->table().recogniser().test({operation(id)}) == tally::Recognised::duplicate;
+    return (*value)->table().recogniser().test({operation(id)}) == Verdict::duplicate;
   });
 }
 
 struct Family {
   std::string name;
   std::string make;    // % is the key
-  std::string add;     // the ids come behind it
-  std::string ask;     // the ids come behind it
-  std::string before;  // each of these ids
+  std::string add;     // the ids follow
+  std::string ask;     // the ids follow
+  std::string before;  // precedes each id
   Words (*forge)(const Secret& secret, const std::string& prefix);
 
   Words line(const std::string& words, const std::string& key, const Words& ids) const {
@@ -122,7 +129,7 @@ const std::vector<Family>& families() {
       {"cuckoo", "CF.RESERVE % 1000", "CF.INSERT % ITEMS", "CF.MEXISTS %", "", forge_cuckoo},
       {"sift", "SIFT.RESERVE % ERROR 0.01 CAPACITY 1000", "SIFT.MADD %", "SIFT.MTEST %", "",
        forge_sift},
-      {"tally", "TALLY.CREATE % ERROR 0.01 CAPACITY 1000", "TALLY.MINCRBY % IDS",
+      {"tally", "TALLY.RESERVE % ERROR 0.01 CAPACITY 1000", "TALLY.MINCRBY % IDS",
        "TALLY.MINCRBY % IDS", "c 1", forge_tally},
   };
   return kAll;
@@ -133,7 +140,7 @@ void make(Talk& talk, const Family& family, const std::string& key) {
   ASSERT_FALSE(talk.call(family.line(family.add, key, known_ids())).is_error());
 }
 
-// How many ids a key is told to have seen.
+// Returns how many of the ids a key claims to have seen.
 std::size_t count_seen(const Answer& answer) {
   return static_cast<std::size_t>(
       std::count_if(answer.parts.begin(), answer.parts.end(), [](const Answer& one) {
@@ -141,7 +148,7 @@ std::size_t count_seen(const Answer& answer) {
       }));
 }
 
-// A primary and its replica, which write all commands down.
+// A primary and its replica, which log all commands.
 struct Pair {
   static Words arguments(Words more = {}) {
     more.insert(more.end(), {"--rdbcompression", "no", "--slowlog-log-slower-than", "0",
@@ -160,10 +167,10 @@ struct Pair {
   }
 };
 
-// Hears all that a server tells: every string in its answers, and the words of MONITOR.
+// Collects all that a server reports: every string in its answers, and the words of MONITOR.
 class Listener {
  public:
-  // As a user whose password is x, or as the default one.
+  // Connects as a user whose password is x, or as the default user.
   explicit Listener(const RedisServer& server, const std::string& user = "")
       : talk_(server), monitor_(server) {
     for (Talk* const talk : {&talk_, &monitor_}) {
@@ -208,13 +215,14 @@ class Listener {
   std::set<std::string> heard_;
 };
 
-// What stands behind the magic of a value or of a dump: docs/formats/module_values.md.
+// Returns the secrets in the bodies of values and dumps: docs/formats/module_values.md.
 std::set<std::string> secrets_in(const std::string& bytes) {
   std::set<std::string> found;
-  for (const std::string magic : {"MBF1", "MBH1", "MCF2", "MCH1", "MVS1", "MVT1"}) {
-    for (std::size_t at = bytes.find(magic); at != std::string::npos;
-         at = bytes.find(magic, at + 1)) {
-      const std::string secret = bytes.substr(at + magic.size(), Secret::kSize);
+  for (const std::string name : {"MBF\1", "MBH\1", "MCF\1", "MCH\1", "MSF\1", "MTL\1"}) {
+    for (std::size_t at = bytes.find(name); at != std::string::npos;
+         at = bytes.find(name, at + 1)) {
+      if (at + kSealedHeader > bytes.size()) continue;
+      const std::string secret = bytes.substr(at + kSealedHeader, Secret::kSize);
       if (secret.size() == Secret::kSize) found.insert(secret);
     }
   }
@@ -227,7 +235,7 @@ std::string secret_of(Talk& talk, const std::string& key) {
   return found.empty() ? "" : *found.begin();
 }
 
-// Loads a filter that was made at another server, as its owner would: with the secret that it has.
+// Loads a filter from another server with its secret, as its owner would.
 void load_from_elsewhere(Talk& to, const std::string& key) {
   const RedisServer elsewhere(with_module());
   Talk from(elsewhere);
@@ -297,7 +305,7 @@ TEST(Secrets, ThatAUserCanLearnForgeNoIdInTheKeysOfOthers) {
   }
 }
 
-// Every command that carries a secret from one key to another asks for the right to read the one.
+// Every command that copies a secret from one key to another requires the right to read the first.
 TEST(Secrets, OfKeysThatAUserMayNotReadComeIntoNoKeyThatTheUserMay) {
   const RedisServer server(with_module());
   Talk admin(server), user(server);
@@ -330,9 +338,9 @@ TEST(Secrets, AreDrawnForEveryKeyUnlessItIsMadeFromAnother) {
        {"BF.RESERVE k 0.01 100", "BF.ADD k a", "BF.MADD k a b", "BF.INSERT k ITEMS a",
         "CF.RESERVE k 100", "CF.ADD k a", "CF.ADDNX k a", "CF.INSERT k ITEMS a",
         "CF.INSERTNX k ITEMS a", "SIFT.RESERVE k", "SIFT.ADD k a", "SIFT.MADD k a b",
-        "SIFT.INSERT k ITEMS a", "SIFT.CLAIM k a b 1s", "TALLY.CREATE k", "TALLY.INCRBY k a 1",
+        "SIFT.INSERT k ITEMS a", "SIFT.CLAIM k a b 1s", "TALLY.RESERVE k", "TALLY.INCRBY k a 1",
         "TALLY.INCRBY k a 1 ID x", "TALLY.MINCRBY k NOID a 1", "TALLY.MINCRBY k OP x 1 a 1"}) {
-    for (int i = 0; i < 2; ++i) {  // a key that comes again draws again
+    for (int i = 0; i < 2; ++i) {  // a key that is made again draws a new secret
       talk("DEL k");
       ASSERT_FALSE(talk(line).starts_with('-')) << line;
       secrets.insert(secret_of(talk, "k"));
@@ -352,8 +360,8 @@ TEST(Secrets, AreDrawnForEveryKeyUnlessItIsMadeFromAnother) {
   }
 }
 
-// A server that had keys of its own before, and one that comes to be the primary, make filters that
-// merge with those that came from others.
+// A server that had keys of its own before, and one that becomes the primary, make filters that
+// merge with those of other servers.
 TEST(Secrets, ThatFiltersShareOutliveAFailover) {
   const Pair servers;
   Talk first(servers.primary), second(servers.replica);
@@ -379,7 +387,7 @@ TEST(Secrets, ThatFiltersShareOutliveAFailover) {
   }
 }
 
-// The header of a dump is an empty filter like the one that it is of.
+// The header of a dump is an empty filter with the goal and secret of the dumped one.
 TEST(Secrets, ThatAHeaderCarriesLetFiltersOfTwoServersMerge) {
   for (const std::string family : {"BF", "CF"}) {
     const RedisServer one(with_module()), two(with_module());
@@ -439,10 +447,10 @@ std::string in_base64(std::string_view bytes) {
   return out;
 }
 
-// The middle of a secret, in every form: some listings cut long words off.
+// Looks for the middle of a secret, in every form: some listings cut long words off.
 std::vector<std::string> forms_of(std::string_view secret) {
   std::vector<std::string> forms;
-  for (std::size_t from = 0; from < 3; ++from) {  // base64 begins anywhere
+  for (std::size_t from = 0; from < 3; ++from) {  // base64 may begin at any byte
     const std::string_view part = secret.substr(from, 12);
     for (std::string form : {std::string(part), escaped(part), in_hex(part, "%02x"),
                              in_hex(part, "%02X"), in_base64(part)}) {
@@ -467,7 +475,7 @@ TEST(Secrets, AreNotInAnythingThatAServerTells) {
   for (int i = 0; i < 2000; ++i) ASSERT_FALSE(talk.call(workload.next()).lost());
   ASSERT_EQ(talk("DEBUG RELOAD"), "+OK");
   for (const Answer& name : talk.call({"COMMAND", "LIST", "FILTERBY", "MODULE", "semel"}).parts) {
-    talk.call({name.text, "loaded", "0", "0", "0", "0"});  // an error, as a rule
+    talk.call({name.text, "loaded", "0", "0", "0", "0"});  // usually an error
   }
   servers.wait_for_replica();
 

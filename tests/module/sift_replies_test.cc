@@ -1,4 +1,4 @@
-// What SIFT.* answers.
+// The replies of SIFT.*.
 #include "tests/module/script.h"
 
 namespace semel {
@@ -10,10 +10,10 @@ INSTANTIATE_TEST_SUITE_P(Protocol, SiftReplies, ::testing::Values(2, 3), protoco
 TEST_P(SiftReplies, ReserveTakesOptionsInAnyCaseAndOrder) {
   run({
       {"SIFT.RESERVE s", "+OK"},
-      {"SIFT.RESERVE s", "-ERR the sift exists"},
-      {"sift.reserve f structure FORGETFUL onfull forget capacity 10 error 0.5 window 7d", "+OK"},
-      {"SIFT.RESERVE t STRUCTURE timers WINDOW 1s", "+OK"},
-      {"SIFT.RESERVE e STRUCTURE exact MAXBYTES 1000000 ONFULL refuse", "+OK"},
+      {"SIFT.RESERVE s", "-ERR the key exists already"},
+      {"sift.reserve f onfull forget capacity 10 error 0.5 window 7d", "+OK"},
+      {"SIFT.RESERVE t TIMERS WINDOW 1s", "+OK"},
+      {"SIFT.RESERVE e EXACT MAXBYTES 1000000 ONFULL refuse", "+OK"},
       {"DBSIZE", "4"},
   });
 }
@@ -29,9 +29,9 @@ TEST_P(SiftReplies, ReserveSaysWhatIsAllowed) {
       {"SIFT.RESERVE s ERROR 5e-324",
        "-ERR ERROR cannot be '5e-324'; allowed: 1e-12 or more, below 1"},
       {"SIFT.RESERVE s CAPACITY 0", "-ERR CAPACITY cannot be '0'; allowed: 1 to 274877906944"},
-      {"SIFT.RESERVE s STRUCTURE heap", "-ERR STRUCTURE is forgetful, timers or exact"},
-      {"SIFT.RESERVE s STRUCTURE exact ERROR 0.1",
-       "-ERR STRUCTURE exact and ERROR exclude each other"},
+      {"SIFT.RESERVE s EXACT TIMERS", "-ERR EXACT and TIMERS exclude each other"},
+      {"SIFT.RESERVE s HEAP", "-ERR unknown option 'HEAP'"},
+      {"SIFT.RESERVE s EXACT ERROR 0.1", "-ERR EXACT and ERROR exclude each other"},
       {"SIFT.RESERVE s ONFULL wait", "-ERR ONFULL is refuse or forget"},
       {"SIFT.RESERVE s MAXBYTES 0",
        "-ERR MAXBYTES cannot be '0'; allowed: 1 to 9223372036854775807"},
@@ -44,8 +44,8 @@ TEST_P(SiftReplies, ReserveSaysWhatIsAllowed) {
 }
 
 TEST_P(SiftReplies, AddSaysWhichIsTheFirst) {
-  for (const char* const structure : {"forgetful", "timers", "exact"}) {
-    const std::string reserve = std::string("SIFT.RESERVE s STRUCTURE ") + structure;
+  for (const char* const kind : {"", " TIMERS", " exact"}) {
+    const std::string reserve = std::string("SIFT.RESERVE s") + kind;
     run({
         {reserve, "+OK"},
         {"SIFT.ADD s a", "1"},
@@ -71,7 +71,7 @@ TEST_P(SiftReplies, EventsThatAreTooOldAreStale) {
   run({
       {"SIFT.ADD s a AT 99999999999999", "1"},
       {"SIFT.ADD s b at 1", "-STALE the event is too old to tell whether it was seen"},
-      // Which makes no key.
+      // It makes no key.
       {"SIFT.ADD none b AT 1", "-STALE the event is too old to tell whether it was seen"},
       {"SIFT.INSERT none TIMED ITEMS b 1 c 2",
        "[-STALE the event is too old to tell whether it was seen, -STALE the event is too old to "
@@ -81,8 +81,8 @@ TEST_P(SiftReplies, EventsThatAreTooOldAreStale) {
 }
 
 TEST_P(SiftReplies, ClaimsGiveAnIdToOneOwner) {
-  for (const char* const structure : {"forgetful", "timers", "exact"}) {
-    const std::string reserve = std::string("SIFT.RESERVE s STRUCTURE ") + structure;
+  for (const char* const kind : {"", " TIMERS", " exact"}) {
+    const std::string reserve = std::string("SIFT.RESERVE s") + kind;
     run({
         {reserve, "+OK"},
         {"SIFT.CLAIM s a me 1h", "\"fresh\""},
@@ -155,13 +155,13 @@ TEST_P(SiftReplies, FullSiftsRefuseOrForget) {
   std::string many = "SIFT.MADD s";
   for (int i = 0; i < 4000; ++i) many += ' ' + std::to_string(i);
   run({
-      {"SIFT.RESERVE s STRUCTURE exact MAXBYTES 40000 ONFULL refuse", "+OK"},
+      {"SIFT.RESERVE s EXACT MAXBYTES 40000 ONFULL refuse", "+OK"},
       {many, "[1, 1, [...], -FULL the sift has no room for another id; see MAXBYTES and ONFULL]"},
       {"SIFT.TEST s 0", "1"},
       {"SIFT.ADD s 0", "0"},
   });
   run({
-      {"SIFT.RESERVE s STRUCTURE exact MAXBYTES 40000 ONFULL forget", "+OK"},
+      {"SIFT.RESERVE s EXACT MAXBYTES 40000 ONFULL forget", "+OK"},
       {many, "[1, 1, [...], 1, 1]"},
   });
 }
@@ -179,7 +179,7 @@ TEST_P(SiftReplies, InfoIsAMap) {
        "\"Error rate now\": ,0, \"Capacity\": 100, \"Max bytes\": [...], \"On full\": \"refuse\", "
        "\"Size\": [...], \"Claims\": 0, \"Max claims\": [...], \"Last change\": [...], "
        "\"Recognised since\": [...], \"Refused\": 0, \"Stale\": 0, \"Forgotten early\": 0}"},
-      {"SIFT.RESERVE t STRUCTURE exact MAXBYTES 100000 ONFULL forget", "+OK"},
+      {"SIFT.RESERVE t EXACT MAXBYTES 100000 ONFULL forget", "+OK"},
       {"SIFT.CLAIM t a me 1h", "\"fresh\""},
       {"SIFT.INFO t",
        "[[...]\"Structure\", \"exact\", [...]\"Error rate\", \"0\", [...]\"Max bytes\", 100000, "

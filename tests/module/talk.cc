@@ -21,7 +21,7 @@ constexpr int kPatienceSeconds = 600;
 
 int digit(char c) { return static_cast<int>(std::string_view("0123456789abcdef").find(c)); }
 
-// What stands behind a backslash, as servers write it.
+// Reads an escape after a backslash, as servers write it.
 char unescaped(char c) {
   constexpr std::string_view kLetters = "nrtab", kMeant = "\n\r\t\a\b";
   const std::size_t at = kLetters.find(c);
@@ -147,7 +147,7 @@ void Talk::send(const Words& words) const {
   command.write(out);
   for (std::size_t sent = 0; sent < out.size();) {
     const ssize_t n = ::send(fd_, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
-    if (n <= 0) return;  // read() will tell
+    if (n <= 0) return;  // read() will report it
     sent += static_cast<std::size_t>(n);
   }
 }

@@ -1,4 +1,4 @@
-// What TALLY.* answers.
+// The replies of TALLY.*.
 #include "tests/module/script.h"
 
 namespace semel {
@@ -7,50 +7,51 @@ namespace {
 class TallyReplies : public Script {};
 INSTANTIATE_TEST_SUITE_P(Protocol, TallyReplies, ::testing::Values(2, 3), protocol_name);
 
-TEST_P(TallyReplies, CreateTakesOptionsInAnyCaseAndOrder) {
+TEST_P(TallyReplies, ReserveTakesOptionsInAnyCaseAndOrder) {
   run({
-      {"TALLY.CREATE t", "+OK"},
-      {"TALLY.CREATE t", "-ERR the table exists"},
-      {"tally.create u onfull FORGET maxbytes 1000000 capacity 10 error 0.5 window 7d", "+OK"},
-      {"TALLY.CREATE v EXACT", "+OK"},
-      {"TALLY.CREATE w WINDOW 1", "+OK"},
-      {"TALLY.CREATE w1 WINDOW 250ms", "+OK"},
-      {"TALLY.CREATE w2 WINDOW 30s", "+OK"},
-      {"TALLY.CREATE w3 WINDOW 10m", "+OK"},
-      {"TALLY.CREATE w4 WINDOW 2h", "+OK"},
-      {"TALLY.CREATE \"\" ONFULL refuse", "+OK"},
+      {"TALLY.RESERVE t", "+OK"},
+      {"TALLY.RESERVE t", "-ERR the key exists already"},
+      {"tally.reserve u onfull FORGET maxbytes 1000000 capacity 10 error 0.5 window 7d", "+OK"},
+      {"TALLY.RESERVE v EXACT", "+OK"},
+      {"TALLY.RESERVE w WINDOW 1", "+OK"},
+      {"TALLY.RESERVE w1 WINDOW 250ms", "+OK"},
+      {"TALLY.RESERVE w2 WINDOW 30s", "+OK"},
+      {"TALLY.RESERVE w3 WINDOW 10m", "+OK"},
+      {"TALLY.RESERVE w4 WINDOW 2h", "+OK"},
+      {"TALLY.RESERVE \"\" ONFULL refuse", "+OK"},
       {"DBSIZE", "9"},
   });
 }
 
-TEST_P(TallyReplies, CreateSaysWhatIsAllowed) {
+TEST_P(TallyReplies, ReserveSaysWhatIsAllowed) {
   constexpr std::string_view kRange = "; allowed: 1e-12 or more, below 1";
   std::vector<Step> steps = {
-      {"TALLY.CREATE", "-ERR wrong number of arguments for 'TALLY.CREATE' command"},
-      {"TALLY.CREATE t WINDOW", "-ERR WINDOW needs a value"},
-      {"TALLY.CREATE t COLOUR red", "-ERR unknown option 'COLOUR'"},
-      {"TALLY.CREATE t \"\"", "-ERR unknown option ''"},
-      {"TALLY.CREATE t \"\\x00\\xff\"",
+      {"TALLY.RESERVE", "-ERR wrong number of arguments for 'TALLY.RESERVE' command"},
+      {"TALLY.RESERVE t WINDOW", "-ERR WINDOW needs a value"},
+      {"TALLY.RESERVE t COLOUR red", "-ERR unknown option 'COLOUR'"},
+      {"TALLY.RESERVE t \"\"", "-ERR unknown option ''"},
+      {"TALLY.RESERVE t \"\\x00\\xff\"",
        "-ERR unknown option '?"
        "?'"},
-      {"TALLY.CREATE t EXACT EXACT", "-ERR EXACT is given twice"},
-      {"TALLY.CREATE t WINDOW 1s WINDOW 1s", "-ERR WINDOW is given twice"},
-      {"TALLY.CREATE t EXACT ERROR 0.1", "-ERR EXACT and ERROR exclude each other"},
-      {"TALLY.CREATE t ONFULL explode", "-ERR ONFULL is refuse or forget"},
-      {"TALLY.CREATE t CAPACITY 0", "-ERR CAPACITY cannot be '0'; allowed: 1 to 274877906944"},
-      {"TALLY.CREATE t CAPACITY 274877906945",
+      {"TALLY.RESERVE t EXACT EXACT", "-ERR EXACT is given twice"},
+      {"TALLY.RESERVE t WINDOW 1s WINDOW 1s", "-ERR WINDOW is given twice"},
+      {"TALLY.RESERVE t EXACT ERROR 0.1", "-ERR EXACT and ERROR exclude each other"},
+      {"TALLY.RESERVE t FILTER EXACT", "-ERR FILTER and EXACT exclude each other"},
+      {"TALLY.RESERVE t ONFULL explode", "-ERR ONFULL is refuse or forget"},
+      {"TALLY.RESERVE t CAPACITY 0", "-ERR CAPACITY cannot be '0'; allowed: 1 to 274877906944"},
+      {"TALLY.RESERVE t CAPACITY 274877906945",
        "-ERR CAPACITY cannot be '274877906945'; allowed: 1 to 274877906944"},
-      {"TALLY.CREATE t MAXBYTES 8191",
+      {"TALLY.RESERVE t MAXBYTES 8191",
        "-ERR MAXBYTES cannot be '8191'; allowed: 8192 to 9223372036854775807"},
-      // Options of effects.
-      {"TALLY.CREATE t SECRET 0123456789abcdef0123456789abcdef", "-ERR unknown option 'SECRET'"},
+      // Only effects have these options.
+      {"TALLY.RESERVE t SECRET 0123456789abcdef0123456789abcdef", "-ERR unknown option 'SECRET'"},
       {"DBSIZE", "0"},
   };
-  std::vector<std::string> texts;  // of views in steps
+  std::vector<std::string> texts;  // the steps hold views of these
   texts.reserve(64);
   const auto refuse = [&](std::string_view option, std::string_view value, std::string_view rest) {
     const std::string_view command =
-        texts.emplace_back("TALLY.CREATE t " + std::string(option) + ' ' + std::string(value));
+        texts.emplace_back("TALLY.RESERVE t " + std::string(option) + ' ' + std::string(value));
     steps.push_back({command, texts.emplace_back("-ERR " + std::string(option) + " cannot be '" +
                                                  std::string(value) + "'" + std::string(rest))});
   };
@@ -81,7 +82,7 @@ TEST_P(TallyReplies, IncrementsCountOnceForEachId) {
       {"TALLY.INCRBY t b 1 ID y", "-ERR increment or decrement would overflow"},
       {"TALLY.INCRBY t c -9223372036854775808", "[-9223372036854775808, \"applied\"]"},
       {"TALLY.INCRBY t c -1", "-ERR increment or decrement would overflow"},
-      // What was refused was not remembered either.
+      // A refused operation is not remembered either.
       {"TALLY.INCRBY t b -1", "[9223372036854775806, \"applied\"]"},
       {"TALLY.INCRBY t b 1 ID y", "[9223372036854775807, \"applied\"]"},
   });
@@ -109,7 +110,7 @@ TEST_P(TallyReplies, IncrementSaysWhatIsAllowed) {
       {"TALLY.INCRBY t a 1 KEY x", kSyntax},
       {"TALLY.INCRBY t a 1 OP c -1", "-ERR a sequence is a number, 0 or more"},
       {"TALLY.INCRBY t a 1 OP c x", "-ERR a sequence is a number, 0 or more"},
-      {name, "-ERR a counter has a name of at most 2048 bytes"},
+      {name, "-ERR the name of a counter has at most 2048 bytes"},
       {id, "-ERR an id has at most 1024 bytes"},
       {client, "-ERR an id has at most 1024 bytes"},
       {"DBSIZE", "0"},
@@ -118,7 +119,7 @@ TEST_P(TallyReplies, IncrementSaysWhatIsAllowed) {
 
 TEST_P(TallyReplies, ExactTablesTellAConflict) {
   run({
-      {"TALLY.CREATE t EXACT", "+OK"},
+      {"TALLY.RESERVE t EXACT", "+OK"},
       {"TALLY.INCRBY t a 1 ID x", "[1, \"applied\"]"},
       {"TALLY.INCRBY t a 1 ID x", "[1, \"duplicate\"]"},
       {"TALLY.INCRBY t a 2 ID x", "-CONFLICT the id was used before, for another counter or delta"},
@@ -151,7 +152,7 @@ TEST_P(TallyReplies, ManyIncrementsSayWhatIsAllowedAndAreAllOrNone) {
       {"TALLY.MINCRBY t OP c 1 a", "-ERR syntax error; allowed: counter delta ..."},
       {"TALLY.MINCRBY t OP c 1 a 1 b", "-ERR syntax error; allowed: counter delta ..."},
       {"TALLY.MINCRBY t OP c x a 1", "-ERR a sequence is a number, 0 or more"},
-      {"TALLY.MINCRBY t OP c 18446744073709551615 a 1 b 1", "-ERR a sequence beyond 64 bits"},
+      {"TALLY.MINCRBY t OP c 18446744073709551615 a 1 b 1", "-ERR a sequence has at most 64 bits"},
       {"TALLY.MINCRBY t NOID a 1 b x", "-ERR value is not an integer or out of range"},
       {"TALLY.MINCRBY t IDS a 1 x b 1.5 y", "-ERR value is not an integer or out of range"},
       {"DBSIZE", "0"},
@@ -215,7 +216,7 @@ TEST_P(TallyReplies, ReadsSayWhatIsAllowed) {
 TEST_P(TallyReplies, SumsBeyond64BitsAreAnError) {
   run({
       {"TALLY.MINCRBY t NOID a 9223372036854775807 b 1", "[[...]]"},
-      {"TALLY.SUM t", "-ERR the value is beyond 64 bits"},
+      {"TALLY.SUM t", "-ERR the value does not fit into 64 bits"},
       {"TALLY.SUM t [b +", "1"},
   });
 }
@@ -224,7 +225,7 @@ TEST_P(TallyReplies, FullTablesRefuseAndStayAsTheyAre) {
   std::string many = "TALLY.MINCRBY t IDS";
   for (int i = 0; i < 4000; ++i) many += " a 1 " + std::to_string(i);
   run({
-      {"TALLY.CREATE t EXACT CAPACITY 1000000 MAXBYTES 20000 ONFULL refuse", "+OK"},
+      {"TALLY.RESERVE t EXACT CAPACITY 1000000 MAXBYTES 20000 ONFULL refuse", "+OK"},
       {many,
        "[[1, \"applied\"], [...], -FULL the table has no room to remember the operation; see "
        "MAXBYTES and ONFULL]"},
@@ -234,23 +235,37 @@ TEST_P(TallyReplies, FullTablesRefuseAndStayAsTheyAre) {
   });
 }
 
+TEST_P(TallyReplies, AFilterRecognisesNumberedAndOpaqueIds) {
+  run({
+      {"TALLY.RESERVE t FILTER", "+OK"},
+      {"TALLY.INFO t", "[[...]\"Recognition\", \"filter\", [...]]",
+       "{[...]\"Recognition\": \"filter\", [...]}"},
+      {"TALLY.INCRBY t a 5 OP c 7", "[5, \"applied\"]"},
+      {"TALLY.INCRBY t a 5 OP c 7", "[5, \"duplicate\"]"},
+      {"TALLY.INCRBY t a 5 OP c 3", "[10, \"applied\"]"},
+      {"TALLY.INCRBY t a 1 ID x", "[11, \"applied\"]"},
+      {"TALLY.INCRBY t a 1 ID x", "[11, \"duplicate\"]"},
+  });
+}
+
 TEST_P(TallyReplies, InfoIsAMap) {
   run({
-      {"TALLY.CREATE t WINDOW 10s ERROR 0.5 CAPACITY 100", "+OK"},
+      {"TALLY.RESERVE t WINDOW 10s ERROR 0.5 CAPACITY 100", "+OK"},
       {"TALLY.INFO t",
-       "[\"Counters\", 0, \"Window\", 10000, \"Recognition\", \"filter\", \"Error rate\", \"0.5\", "
+       "[\"Counters\", 0, \"Window\", 10000, \"Recognition\", \"clients\", \"Error rate\", "
+       "\"0.5\", "
        "\"Error rate now\", \"0\", \"Expected under-count\", \"0\", \"Capacity\", 100, "
        "\"Max bytes\", [...], \"On full\", \"refuse\", \"Size\", [...], \"Recogniser size\", "
        "[...], "
        "\"Last change\", [...], \"Recognised since\", [...], \"Refused\", 0, "
        "\"Forgotten early\", 0]",
-       "{\"Counters\": 0, \"Window\": 10000, \"Recognition\": \"filter\", \"Error rate\": ,0.5, "
+       "{\"Counters\": 0, \"Window\": 10000, \"Recognition\": \"clients\", \"Error rate\": ,0.5, "
        "\"Error rate now\": ,0, \"Expected under-count\": ,0, \"Capacity\": 100, "
        "\"Max bytes\": [...], \"On full\": \"refuse\", \"Size\": [...], \"Recogniser size\": "
        "[...], "
        "\"Last change\": [...], \"Recognised since\": [...], \"Refused\": 0, "
        "\"Forgotten early\": 0}"},
-      {"TALLY.CREATE u EXACT MAXBYTES 100000 ONFULL forget", "+OK"},
+      {"TALLY.RESERVE u EXACT MAXBYTES 100000 ONFULL forget", "+OK"},
       {"TALLY.INFO u",
        "[[...]\"Recognition\", \"exact\", \"Error rate\", \"0\", [...]"
        "\"Max bytes\", 100000, \"On full\", \"forget\", [...]]",
@@ -263,8 +278,8 @@ TEST(TallyTime, SequencesBelowAForgottenOneAreStale) {
   const std::string stale = "-STALE the operation is too old to tell whether it was counted";
   const RedisServer server(with_module());
   Talk talk(server);
-  ASSERT_EQ(talk("TALLY.CREATE t WINDOW 1s"), "+OK");
-  // One transaction: nothing comes between. Number 5 leaves the window, 9 does not.
+  ASSERT_EQ(talk("TALLY.RESERVE t WINDOW 1s"), "+OK");
+  // One transaction, so that no time passes. Number 5 leaves the window, 9 does not.
   for (const char* const command :
        {"MULTI", "TALLY.INCRBY t a 1 OP c 5", "DEBUG SLEEP 0.9", "TALLY.INCRBY t a 1 OP c 9",
         "DEBUG SLEEP 0.6", "TALLY.INCRBY t a 1 OP c 3", "TALLY.MINCRBY t OP c 4 a 1 a 1 a 1"}) {

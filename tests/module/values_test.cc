@@ -1,5 +1,5 @@
-// What the server does with values of our types: it saves, loads, copies, moves, expires and frees
-// them, and tells of them, as it does with its own.
+// The server saves, loads, copies, moves, expires, frees and reports values of our types as it does
+// with its own.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ class Values : public ::testing::TestWithParam<Sample> {
   std::string digest(std::string_view key) {
     return talk_.call({"DEBUG", "DIGEST-VALUE", std::string(key)}).shown();
   }
-  // It answers as it did, and knows what it knew.
+  // The value answers as before, and has not forgotten anything.
   void expect_same(Talk& talk, std::string_view key) {
     EXPECT_EQ(read(talk, key), GetParam().answer);
     const std::string before = talk.call({"DEBUG", "DIGEST-VALUE", std::string(key)}).shown();
@@ -60,11 +60,11 @@ TEST_P(Values, OutliveDebugReload) {
   expect_same(talk_, "k");
 }
 
-// The copy of a filter begins a chain of its own: its digest is another.
+// The copy of a filter begins a chain of its own, so its digest differs.
 TEST_P(Values, AreCopied) {
   ASSERT_EQ(talk_("COPY k copy"), "1");
   expect_same(talk_, "copy");
-  // They are two from then on.
+  // From then on they are independent.
   const std::string original = digest("k"), copy = digest("copy");
   ASSERT_FALSE(talk_(filled(GetParam().change, "copy")).starts_with('-'));
   EXPECT_NE(digest("copy"), copy);
@@ -150,22 +150,22 @@ TEST_P(Values, WorkInTransactionsAndScripts) {
   EXPECT_NE(digest("k"), before);
 }
 
-// A value that is large beside what the server needs for itself.
+// A value that is large compared with the memory of the server itself.
 TEST_P(Values, SayHowMuchMemoryTheyTakeAndGiveItBack) {
   constexpr int kChanges = 30'000;
-  // The first time is for what the server itself keeps afterwards.
+  // The first round makes the server allocate what it keeps.
   for (const char* const command : {"FLUSHALL", "DEL k", "UNLINK k", "FLUSHALL ASYNC"}) {
     const bool counts = std::string_view(command) != "FLUSHALL";
     talk_("FLUSHALL");
     const std::int64_t before = info(talk_, "memory", "used_memory");
     {
-      // What a connection needs goes with it.
+      // The memory of a connection goes with it.
       Talk other(server());
       ASSERT_TRUE(make_sample(other, GetParam(), "k"));
       for (int i = 0; i < kChanges; ++i) other.send(words_of(filled(GetParam().change, "k", i)));
       for (int i = 0; i < kChanges; ++i) ASSERT_FALSE(other.read().is_error());
     }
-    // Others end connections and free values a little later: until it is so.
+    // Other servers end connections and free values a little later: wait for that.
     const auto used = [&] {
       return static_cast<double>(info(talk_, "memory", "used_memory") - before);
     };
@@ -224,7 +224,7 @@ TEST_P(Restarts, KeepEveryValue) {
     for (const Sample& sample : samples()) ASSERT_TRUE(make_sample(talk, sample, sample.name));
     if (keeping.rewrites) {
       ASSERT_NO_FATAL_FAILURE(rewrite_aof(talk));
-      // What comes behind the rewritten part.
+      // The commands after the rewritten part.
       for (const Sample& sample : samples()) talk(filled(sample.change, sample.name));
     }
     if (keeping.saves) {
@@ -248,8 +248,8 @@ TEST_P(Restarts, KeepEveryValue) {
   }
 }
 
-// The server's allocator hands out again what DEL freed, as it was left; after FLUSHALL it would be
-// new. A dump shows the bits.
+// The server's allocator reuses the memory that DEL freed, with its old bytes; after FLUSHALL it
+// would be new. A dump shows the bits.
 TEST(Memory, IsOfZerosWhateverWasThereBefore) {
   const RedisServer server(with_module());
   Talk talk(server);
@@ -264,7 +264,7 @@ TEST(Memory, IsOfZerosWhateverWasThereBefore) {
         at = chunk.parts.at(0).text;
         const std::string& bytes = chunk.parts.at(1).text;
         written += std::count_if(bytes.begin(), bytes.end(), [](char byte) { return byte != 0; });
-        // Of one item, and of headers.
+        // The bits of one item, and the headers.
         ASSERT_LT(written, 100 * ++pieces) << capacity << ", round " << round;
       }
       ASSERT_GT(written, 0);
@@ -275,7 +275,7 @@ TEST(Memory, IsOfZerosWhateverWasThereBefore) {
   }
 }
 
-// More than the pages and pieces of any allocator: what it adds must not grow with the table.
+// More than the pages and pieces of any allocator: the extra memory must not grow with the table.
 TEST(Memory, OfManyCountersIsWhatIsToldOfIt) {
   constexpr int kCommands = 3000, kCounters = 100;
   const RedisServer server(with_module());

@@ -27,11 +27,13 @@ Words Workload::tally() {
   const std::string delta = std::to_string(static_cast<std::int64_t>(random_.below(200)) - 100);
   switch (random_.below(12)) {
     case 0:
-      return {"TALLY.CREATE", table, "EXACT", "WINDOW", "100", "CAPACITY", "100"};
+      return {"TALLY.RESERVE", table, "EXACT", "WINDOW", "100", "CAPACITY", "100"};
     case 1:
-      return {"TALLY.CREATE", table, "MAXBYTES", "20000", "ONFULL", "forget", "CAPACITY", "500"};
+      return {"TALLY.RESERVE", table, "MAXBYTES", "20000", "ONFULL", "forget", "CAPACITY", "500"};
     case 2:
-      return {"TALLY.CREATE", table, "WINDOW", "50", "CAPACITY", "100"};
+      return random_.below(2) == 0
+                 ? Words{"TALLY.RESERVE", table, "WINDOW", "50", "CAPACITY", "100"}
+                 : Words{"TALLY.RESERVE", table, "WINDOW", "50", "CAPACITY", "100", "FILTER"};
     case 3:
       return {"TALLY.INCRBY", table, counter, delta};
     case 4:
@@ -60,9 +62,9 @@ Words Workload::sift() {
   const std::string now = std::to_string(1'700'000'000'000 + random_.below(1'000'000));
   switch (random_.below(14)) {
     case 0:
-      return {"SIFT.RESERVE", sift, "STRUCTURE", "exact", "WINDOW", "100", "CAPACITY", "100"};
+      return {"SIFT.RESERVE", sift, "EXACT", "WINDOW", "100", "CAPACITY", "100"};
     case 1:
-      return {"SIFT.RESERVE", sift, "STRUCTURE", "timers", "WINDOW", "1s", "CAPACITY", "500"};
+      return {"SIFT.RESERVE", sift, "TIMERS", "WINDOW", "1s", "CAPACITY", "500"};
     case 2:
       return {"SIFT.RESERVE", sift, "WINDOW", "50", "CAPACITY", "100"};
     case 3:

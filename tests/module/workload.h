@@ -1,13 +1,13 @@
 // Workload: random commands of all families on a few keys, the same for the same seed.
 //
-// Most are good; some repeat what was, some are wrong, and keys come and go: by DEL, by expiry, by
-// merges, copies and renames.
+// Most commands are good. Some repeat earlier ones, some are wrong. Keys come and go by DEL,
+// expiry, merges, copies and renames.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "tests/module/talk.h"
 
 namespace semel {
@@ -19,7 +19,7 @@ class Workload {
   Words next();
 
  private:
-  // Numbers below `most`, with a name in front.
+  // Returns a name with a number below `most`.
   std::string some(std::uint64_t most, std::string name = "") {
     return name.append(std::to_string(random_.below(most)));
   }

@@ -1,4 +1,4 @@
-// What a window would answer at a later time, beside a copy that went there.
+// Tests a window as of a later time, beside a copy that went there.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "semel/hash/digest.h"
-#include "semel/window/window.h"
+#include "semel/window/internal/id_window.h"
 
 namespace semel {
 
 // test(id, now_ms) of the window, one by one and as a batch, and test(id) of the copy.
-template <Window W>
+template <window_internal::IdWindow W>
 void expect_test_ahead_of_time(const W& window, std::span<const Digest> ids, TimeMs now_ms) {
   W later = window;
   later.advance(now_ms);

@@ -19,15 +19,17 @@
 #include <utility>
 #include <vector>
 
-#include "semel/core/arithmetic.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/tally/internal/recogniser.h"
 #include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 
 namespace semel::tally {
 
+using namespace internal;
+
 using Query = Recogniser::Query;
-using Answers = std::vector<Recognised>;
+using Answers = std::vector<Verdict>;
 
 inline Query opaque(std::uint64_t id, std::uint64_t content = 0) {
   return {OperationId::opaque(key(id)), key(content)};
@@ -54,23 +56,23 @@ class RecogniserModel {
   explicit RecogniserModel(Recogniser::Kind kind) : kind_(kind) {}
 
   // Why the answer cannot be; empty if it can.
-  std::string objection(const Query& query, Recognised answer, const Promise& promise) const {
+  std::string objection(const Query& query, Verdict answer, const Promise& promise) const {
     if (query.id.kind == OperationId::Kind::none) {
-      return answer == Recognised::fresh ? "" : "an operation without an id is known";
+      return answer == Verdict::fresh ? "" : "an operation without an id is known";
     }
-    if (answer == Recognised::full) return "full without a cap";
-    if (answer == Recognised::stale) {
+    if (answer == Verdict::full) return "full without a cap";
+    if (answer == Verdict::stale) {
       return may_be_stale(query, promise) ? "" : "stale without reason";
     }
     const auto known = operations_.find(name(query));
     const bool kept = known != operations_.end() && known->second.at_ms >= promise.kept_from_ms;
     const bool gone =
         known == operations_.end() || known->second.at_ms < promise.forgotten_before_ms;
-    if (kept && answer == Recognised::fresh) return "a retry within the window is missed";
-    if (gone && answer != Recognised::fresh) return "a new id is taken for a known one";
-    if (answer == Recognised::fresh) return "";
+    if (kept && answer == Verdict::fresh) return "a retry within the window is missed";
+    if (gone && answer != Verdict::fresh) return "a new id is taken for a known one";
+    if (answer == Verdict::fresh) return "";
     const bool same = kind_ != Recogniser::Kind::exact || known->second.content == query.content;
-    return (answer == Recognised::duplicate) == same ? "" : "the contents are confused";
+    return (answer == Verdict::duplicate) == same ? "" : "the contents are confused";
   }
 
   void take(const Query& query, TimeMs at_ms) {
@@ -126,9 +128,9 @@ inline void follow(const Recogniser::Goal& goal, TimeMs start_ms,
                    const std::vector<RecogniserStep>& history) {
   Recogniser recogniser = *Recogniser::make(goal, start_ms);
   RecogniserModel model(goal.kind);
-  const auto judge = [&](const Query& query, Recognised answer, bool takes) {
+  const auto judge = [&](const Query& query, Verdict answer, bool takes) {
     RC_ASSERT(model.objection(query, answer, recogniser.promise()) == "");
-    if (takes && answer == Recognised::fresh) model.take(query, recogniser.now());
+    if (takes && answer == Verdict::fresh) model.take(query, recogniser.now());
   };
   for (const RecogniserStep& step : history) {
     const Query query = query_of(step.number, step.amount == 0);
@@ -151,14 +153,14 @@ inline void follow(const Recogniser::Goal& goal, TimeMs start_ms,
         break;
       }
       case 3: {  // what another site took, or a log tells
-        // Of one id with two contents the model cannot tell what is remembered.
+        // The model cannot tell which of two contents of one id is remembered.
         if (model.knows(query) && goal.kind == Recogniser::Kind::exact) break;
         const TimeMs at_ms = recogniser.now() - step.amount * 50;
-        const Recognised answer = recogniser.insert(query, at_ms);
+        const Verdict answer = recogniser.insert(query, at_ms);
         const bool late = at_ms < recogniser.promise().kept_from_ms;
-        RC_ASSERT(answer == Recognised::fresh || answer == Recognised::stale);
-        if (answer == Recognised::stale && !late) judge(query, Recognised::stale, false);
-        if (answer == Recognised::fresh && !late) model.take(query, at_ms);
+        RC_ASSERT(answer == Verdict::fresh || answer == Verdict::stale);
+        if (answer == Verdict::stale && !late) judge(query, Verdict::stale, false);
+        if (answer == Verdict::fresh && !late) model.take(query, at_ms);
         break;
       }
       case 4:  // goes on as its copy from bytes does

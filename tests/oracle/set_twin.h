@@ -12,10 +12,10 @@
 
 namespace semel {
 
-// A TwinCase gives: `Type` with contains, one by one and batched; `static Type make()`, small enough
-// to collide and to fill up; `static std::optional<bool> add(Type&, Digest)`: nothing if it was
-// refused as full, else whether the key is certainly new (true where the type cannot tell); and, if
-// keys can be removed, `static bool remove(Type&, Digest)`.
+// A TwinCase gives: `Type` with contains, one by one and batched; `static Type make()`, small
+// enough to collide and to fill up; `static std::optional<bool> add(Type&, Digest)`: nothing if it
+// was refused as full, else whether the key is certainly new (true where the type cannot tell);
+// and, if keys can be removed, `static bool remove(Type&, Digest)`.
 template <class TwinCase>
 class SetTwin : public ::testing::Test {};
 

@@ -1,5 +1,5 @@
-// An exact twin beside every window: a map from each id to the time at which it was accepted. The same
-// history drives both, and the window may differ from the twin only where its promise allows.
+// An exact twin beside every window: a map from each id to the time at which it was accepted. The
+// same history drives both, and the window may differ from the twin only where its promise allows.
 //
 //   * an id accepted at or after kept_from_ms is a duplicate, by every call and in every batch;
 //   * kept_from_ms is no later than now - window, or than the last time at which ids were forgotten
@@ -23,20 +23,21 @@
 #include <unordered_map>
 #include <vector>
 
-#include "semel/core/random.h"
-#include "semel/window/window.h"
+#include "semel/core/internal/random.h"
+#include "semel/window/internal/id_window.h"
 
 namespace semel {
 
 // A WindowCase gives:
-//   Type                                        a Window, with ==, which does not compare counts()
+//   Type                                        an IdWindow, with ==, which does not compare
+//                                               counts()
 //   static Type::Id id(std::uint64_t number)    different for different numbers
 //   kConfigurations                             their number, and for each:
 //   static Type make(int configuration, TimeMs now_ms)   of some hundred ids, to fill up and rotate
 //   static std::uint64_t cap(int configuration)          of its bytes, or kNoCap
-//   static WhenFull when_full(int configuration)
-//   static std::optional<TimeMs> upper_edge(const Type&) the age beyond which all is forgotten, if any
-//   kFalsePositives                             whether a new id may be taken for a duplicate
+//   static OnFull on_full(int configuration)
+//   static std::optional<TimeMs> upper_edge(const Type&) the age beyond which all is forgotten, if
+//   any kFalsePositives                             whether a new id may be taken for a duplicate
 //   kStaleById                                  whether an id without a time may be `stale`
 template <class WindowCase>
 class WindowTwin {
@@ -44,7 +45,7 @@ class WindowTwin {
   using Type = typename WindowCase::Type;
   using Id = typename Type::Id;
   using Number = std::uint64_t;
-  static_assert(Window<Type>);
+  static_assert(window_internal::IdWindow<Type>);
 
   enum class Call { test, insert, test_and_insert };
 
@@ -52,7 +53,7 @@ class WindowTwin {
   WindowTwin(int configuration, TimeMs now_ms, bool compares)
       : window_(WindowCase::make(configuration, now_ms)),
         cap_(WindowCase::cap(configuration)),
-        refuses_(cap_ != kNoCap && WindowCase::when_full(configuration) == WhenFull::refuse),
+        refuses_(cap_ != kNoCap && WindowCase::on_full(configuration) == OnFull::refuse),
         compares_(compares),
         now_ms_(now_ms) {
     check_state();
@@ -60,7 +61,7 @@ class WindowTwin {
 
   const Type& window() const { return window_; }
   TimeMs now() const { return now_ms_; }
-  // What the window did wrong first; empty if nothing.
+  // Returns the first thing that the window did wrong; empty if nothing.
   const std::string& complaint() const { return complaint_; }
   // How many times an id that had to be recognised was asked for.
   std::uint64_t checked() const { return checked_; }
@@ -204,7 +205,7 @@ class WindowTwin {
     return __builtin_sub_overflow(now_ms_, by_ms, &edge_ms) ? kFirstMs : edge_ms;
   }
 
-  // Of the whole of a batch: the rate grows as ids come in, so this is the highest of them.
+  // The rate after a whole batch is its highest: it grows as ids come in.
   double rate() {
     if (!rate_) rate_ = window_.false_positive_rate();
     return *rate_;
@@ -324,8 +325,9 @@ TYPED_TEST_P(WindowHistory, KeepsThePromiseThroughAnyHistory) {
 
 REGISTER_TYPED_TEST_SUITE_P(WindowHistory, KeepsThePromiseThroughAnyHistory);
 
-// The same checks at speed, until `wanted` ids that had to be recognised were asked for: a load that
-// changes, with retries of what is inside, questions for what has just left and for what never was.
+// Makes the same checks at speed, until `wanted` ids that had to be recognised were asked for. The
+// load changes. It has retries of ids in the window, and questions for ids that have just left or
+// never came.
 template <class WindowCase>
 void check_promise(int configuration, std::uint64_t seed, std::uint64_t wanted) {
   using Twin = WindowTwin<WindowCase>;

@@ -1,5 +1,5 @@
-// Agenda: what is still to happen in simulated time, in order. Of equal times the first noted goes
-// first.
+// Agenda: the events to come in simulated time, in order. Events of equal time keep the order in
+// which they were noted.
 #pragma once
 
 #include <cstdint>

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "semel/core/internal/arithmetic.h"
 #include "semel/sift/sifter.h"
-#include "semel/window/exact_window.h"
 #include "tests/simulation/agenda.h"
 
 namespace semel::simulation {
@@ -25,7 +25,8 @@ class Simulation {
   Simulation(const Plan& plan, Hazards& hazards)
       : plan_(plan),
         hazards_(hazards),
-        sifter_(*ExactWindow::make({.window_ms = kWindowMs}, 0), kKeepMs),
+        sifter_(*Sifter::make(
+            {{.structure = Window::Structure::exact, .window_ms = kWindowMs}, kKeepMs}, 0)),
         consumers_(static_cast<std::size_t>(plan.consumers)),
         acknowledged_(static_cast<std::size_t>(plan.events)),
         effects_(static_cast<std::size_t>(plan.events)) {
@@ -119,7 +120,7 @@ class Simulation {
     ask(consumer, Kind::claim);
   }
 
-  // Sends a request for the event at hand, again and again while the consumer waits for its answer.
+  // Sends a request for the present event, again and again until the answer comes.
   void ask(int consumer, Kind kind) {
     const Consumer& self = consumers_[index(consumer)];
     const Request request{kind, consumer, self.owner, self.event, agenda_.now_ms() + kClaimMs};
@@ -135,20 +136,20 @@ class Simulation {
     });
   }
 
-  // An answer may be to an earlier request for the same event: then it is believed, as a consumer
-  // would that does not number its requests.
+  // An answer may belong to an earlier request for the same event. It is believed, because
+  // consumers need not number their requests.
   bool awaits(const Request& request, Stage stage) const {
     const Consumer& self = consumers_[index(request.consumer)];
     return self.owner == request.owner && self.event == request.event && self.stage == stage;
   }
 
-  void hear_claim(const Request& request, Sighting sighting) {
+  void hear_claim(const Request& request, ClaimAnswer answer) {
     const int consumer = request.consumer;
     if (!awaits(request, Stage::claiming) || !pass(consumer)) return;
     Consumer& self = consumers_[index(consumer)];
-    if (sighting == Sighting::pending) {
+    if (answer == ClaimAnswer::pending) {
       self.stage = Stage::idle;
-    } else if (sighting == Sighting::seen) {
+    } else if (answer == ClaimAnswer::seen) {
       finish(consumer);
     } else {
       self.stage = Stage::working;
@@ -182,9 +183,9 @@ class Simulation {
     ask(consumer, Kind::commit);
   }
 
-  void hear_commit(const Request& request, Commit commit) {
+  void hear_commit(const Request& request, ClaimAnswer commit) {
     if (!awaits(request, Stage::committing) || !pass(request.consumer)) return;
-    if (commit == Commit::lost) {
+    if (commit == ClaimAnswer::lost) {
       consumers_[index(request.consumer)].stage = Stage::idle;
     } else {
       finish(request.consumer);
@@ -204,53 +205,56 @@ class Simulation {
     if (hazards_.sifter_restarts()) {
       Bytes bytes;
       sifter_.encode(bytes);
-      sifter_ = *Sifter<ExactWindow>::decode(bytes);
+      sifter_ = *Sifter::decode(bytes);
     }
-    sifter_.advance(agenda_.now_ms());
     switch (request.kind) {
       case Kind::claim: {
-        const Sighting sighting = claim(request);
-        outcome_.pending_claims += sighting == Sighting::pending;
-        send([=, this] { hear_claim(request, sighting); });
+        const ClaimAnswer answer = claim(request);
+        outcome_.pending_claims += answer == ClaimAnswer::pending;
+        send([=, this] { hear_claim(request, answer); });
         break;
       }
       case Kind::renew:
-        (void)sifter_.renew(id(request.event), request.owner, request.until_ms);
+        (void)sifter_.claim(id(request.event), request.owner, request.until_ms, agenda_.now_ms());
         break;
       case Kind::commit: {
-        const Commit answer = commit(request);
-        outcome_.lost_commits += answer == Commit::lost;
-        outcome_.seen_commits += answer == Commit::seen;
-        if (plan_.work == Work::with_commit && answer == Commit::done) {
+        const ClaimAnswer answer = commit(request);
+        outcome_.lost_commits += answer == ClaimAnswer::lost;
+        outcome_.seen_commits += answer == ClaimAnswer::seen;
+        if (plan_.work == Work::with_commit && answer == ClaimAnswer::done) {
           ++effects_[index(request.event)];
         }
         send([=, this] { hear_commit(request, answer); });
         break;
       }
       case Kind::release:
-        (void)sifter_.release(id(request.event), request.owner);
+        (void)sifter_.release(id(request.event), request.owner, agenda_.now_ms());
         break;
     }
   }
 
-  Sighting claim(const Request& request) {
-    if (plan_.fault == Fault::claim_takes) return sifter_.add(id(request.event));
+  ClaimAnswer claim(const Request& request) {
+    if (plan_.fault == Fault::claim_takes) {
+      return sifter_.test_and_insert(id(request.event), agenda_.now_ms());
+    }
     const bool endless = plan_.fault == Fault::claim_never_ends;
     return sifter_.claim(id(request.event), request.owner,
-                         endless ? std::numeric_limits<TimeMs>::max() : request.until_ms);
+                         endless ? std::numeric_limits<TimeMs>::max() : request.until_ms,
+                         agenda_.now_ms());
   }
 
-  Commit commit(const Request& request) {
-    if (plan_.fault == Fault::claim_takes) return Commit::done;
-    const Commit answer = sifter_.commit(id(request.event), request.owner);
-    const bool forged = (answer == Commit::lost && plan_.fault == Fault::lost_commit_is_done) ||
-                        (answer == Commit::seen && plan_.fault == Fault::second_commit_is_done);
-    return forged ? Commit::done : answer;
+  ClaimAnswer commit(const Request& request) {
+    if (plan_.fault == Fault::claim_takes) return ClaimAnswer::done;
+    const ClaimAnswer answer = sifter_.commit(id(request.event), request.owner, agenda_.now_ms());
+    const bool forged =
+        (answer == ClaimAnswer::lost && plan_.fault == Fault::lost_commit_is_done) ||
+        (answer == ClaimAnswer::seen && plan_.fault == Fault::second_commit_is_done);
+    return forged ? ClaimAnswer::done : answer;
   }
 
   const Plan plan_;
   Hazards& hazards_;
-  Sifter<ExactWindow> sifter_;
+  Sifter sifter_;
   std::vector<Consumer> consumers_;
   std::vector<bool> acknowledged_;
   std::vector<int> effects_;

@@ -1,19 +1,21 @@
-// A simulation of consumers that claim, work and commit, over a network that loses, doubles and delays,
-// and that crash at any point. One thread, simulated time: a run is a function of its hazards.
+// A simulation of consumers that claim, work and commit, and crash at any point, over a network
+// that loses, doubles and delays. It runs in one thread and in simulated time, so a run is a
+// function of its hazards.
 //
 //   source      delivers each event to one consumer after another, until it is acknowledged
-//   consumer    claims what it gets, works, commits, acknowledges; one event at a time. It repeats a
-//               request that is not answered. After a crash it knows nothing, and is another owner
+//   consumer    claims what it gets, works, commits, acknowledges; one event at a time. It repeats
+//               requests that are not answered. After a crash it knows nothing, and is a new owner
 //   sifter      answers requests in the order in which they arrive; it is durable
 //
-// What must hold at the end, for the two ways to work:
+// At the end this must hold for the two ways to work:
 //
-//   before_commit   the effect of the work is there when the work ends. Every event has it at least once
-//   with_commit     the work travels with the commit, and takes effect in one step with it if that is
-//                   done. Every event has it exactly once
+//   before_commit   the effect of the work is there when the work ends. Every event has its effect
+//                   at least once
+//   with_commit     the work travels with the commit, and takes effect in one step with it if the
+//                   commit is done. Every event has its effect exactly once
 //
-// The window is exact: a filter would drop an event at its rate of false positives, and that is no
-// fault of the protocol.
+// The window is exact, because a filter would drop events at its rate of false positives, which is
+// no fault of the protocol.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +27,7 @@ namespace semel::simulation {
 
 enum class Work { before_commit, with_commit };
 
-// A sifter that is wrong on purpose: the simulation must find it.
+// Faults that a sifter can have on purpose. The simulation must find them.
 enum class Fault {
   none,
   lost_commit_is_done,    // who lost the claim may still commit
@@ -43,7 +45,7 @@ struct Fate {
   TimeMs between_ms = 0;  // one copy and the next
 };
 
-// All that is not certain, asked for in the order of events.
+// Decides all that is random. It is asked in the order of events.
 class Hazards {
  public:
   virtual ~Hazards() = default;

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 
 namespace semel::simulation {
 namespace {
@@ -26,7 +26,7 @@ struct Mishap {
   Fate fate;
 };
 
-// Nothing happens but what was planned.
+// Hazards that happen only as planned.
 class PlannedHazards final : public Hazards {
  public:
   std::vector<Crash> crashes_at;
@@ -60,7 +60,7 @@ class PlannedHazards final : public Hazards {
   int works_ = 0;
 };
 
-// Everything happens, at rates that are drawn first.
+// Hazards that happen at rates which are drawn first.
 class RandomHazards final : public Hazards {
  public:
   explicit RandomHazards(std::uint64_t seed)
@@ -92,7 +92,7 @@ class RandomHazards final : public Hazards {
   }
 
  private:
-  // Often none at all, so that each hazard is also seen alone.
+  // Rates are often zero, so that each hazard is also seen alone.
   double rate(double most) { return random_.below(3) == 0 ? 0 : most * random_.unit(); }
   bool happens(double rate) { return random_.unit() < rate; }
   TimeMs up_to(TimeMs most_ms) {
@@ -129,11 +129,11 @@ struct Sum {
   }
 };
 
-// More than any run of one event has: the test says so.
+// No run of one event has as many points. The test checks that.
 constexpr int kPoints = 24, kMessages = 24;
 
-// Two crashes or none, at any points of any consumers, and one message that is lost, doubled or late,
-// whichever it is: all of them. Stops at the first violation.
+// Tries all runs with at most two crashes, at any points of any consumers, and with one message
+// that is lost, doubled or late. Stops at the first violation.
 Sum exhaust(const Plan& plan) {
   std::vector<std::optional<Mishap>> mishaps = {std::nullopt};
   for (int message = 0; message < kMessages; ++message) {
@@ -218,7 +218,7 @@ TEST(Consumers, ProcessEveryEventThroughThousandsOfRandomRuns) {
   }
 }
 
-// Check the checker: each fault breaks the promise of one way to work, and is found by both searches.
+// Checks the checker: each fault breaks the promise of one way to work, and both searches find it.
 TEST(Consumers, AreFoundOutWhenTheSifterIsWrong) {
   struct Case {
     Fault fault;

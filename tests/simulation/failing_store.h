@@ -1,7 +1,7 @@
 // FailingStore: a store of which the next write or sync fails, when it is told so.
 //
-// A write that fails may have been done all the same: whoever wrote knows nothing of it. A sync that
-// fails leaves what was not synced as it was.
+// A write that fails may have been done all the same: whoever wrote knows nothing of it. A sync
+// that fails leaves what was not synced as it was.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "semel/store/forwarding_store.h"
+#include "semel/store/ordered_store.h"
 
 namespace semel::simulation {
 

@@ -54,14 +54,14 @@ Network::Outcome Network::run(IndexedStore& here, const SyncSettings& settings, 
       return outcome;
     }
     if (sync.done()) break;
-    // Nothing on its way, or patience is at its end.
+    // Nothing is on its way, or patience is at its end.
     if (messages_.empty() || happens(0.05)) {
       for (const ByteView frame : sync.outstanding()) send(false, frame);
       continue;
     }
     const Message message = take();
     if (message.is_answer) {
-      // Refused or not: what the sync makes of it, it says itself.
+      // The sync itself reports a refusal.
       (void)sync.receive(message.bytes).has_value();
     } else {
       send(true, there.respond(message.bytes));
@@ -71,7 +71,7 @@ Network::Outcome Network::run(IndexedStore& here, const SyncSettings& settings, 
   if (sync.failed()) {
     outcome.end = Outcome::End::failed;
     outcome.error = sync.error();
-    outcome.words = sync.peer_words();
+    outcome.words = sync.error().message();
   }
   return outcome;
 }

@@ -1,4 +1,4 @@
-// A sync over a network on which anything happens, step by step and from one seed.
+// A sync over a network with every kind of fault. It runs step by step, from one seed.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/index/indexed_store.h"
 #include "semel/store/memory_store.h"
-#include "semel/sync/initiator.h"
+#include "semel/sync/internal/initiator.h"
 #include "semel/sync/responder.h"
 
 namespace semel::simulation {
+
+using sync_internal::Initiator;
 
 using Records = std::map<std::string, std::string>;
 
@@ -27,7 +29,7 @@ class SyncSite {
   IndexedStore& index() { return *index_; }
   Records records() const;
   void put(const std::string& key, const std::string& value);
-  // As a client writes under a join: what is there is joined with the value.
+  // Writes as a client does under a join: the value is joined with what is there.
   void join(const std::string& key, const std::string& value, const Resolver& resolver);
 
  private:
@@ -35,7 +37,7 @@ class SyncSite {
   std::unique_ptr<IndexedStore> index_;
 };
 
-// Of one message, each.
+// Probabilities for each message.
 struct NetworkFaults {
   double lost = 0;
   double doubled = 0;

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "tests/simulation/sync_network.h"
 #include "tests/support/index.h"
 #include "tests/support/setting.h"
@@ -25,13 +25,13 @@ namespace {
 
 using End = Network::Outcome::End;
 
-// All that a run depends on.
+// The inputs of a run.
 struct Scenario {
   std::uint64_t seed = 0;
   std::uint64_t keys = 100;
-  std::optional<Way> way;
-  Rule rule = Rule::join;
-  Role role = Role::initiator_is_source;
+  std::optional<SyncWay> way;
+  SyncRule rule = SyncRule::join;
+  SyncRole role = SyncRole::initiator_is_source;
   bool remove_extra = false;
   NetworkFaults faults;
   double writes = 0;   // before a delivery
@@ -43,7 +43,8 @@ struct Scenario {
 
 std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
   return out << "seed " << scenario.seed << ", " << scenario.keys << " keys, way "
-             << (scenario.way ? kWayNames[static_cast<std::size_t>(*scenario.way)] : "of the plan")
+             << (scenario.way ? kSyncWayNames[static_cast<std::size_t>(*scenario.way)]
+                              : "of the plan")
              << ", rule " << static_cast<int>(scenario.rule) << ", role "
              << static_cast<int>(scenario.role) << (scenario.remove_extra ? ", removes" : "")
              << ", lost " << scenario.faults.lost << ", doubled " << scenario.faults.doubled
@@ -56,24 +57,24 @@ std::ostream& operator<<(std::ostream& out, const Scenario& scenario) {
 
 Scenario drawn(std::uint64_t seed) {
   Random random(seed);
-  // Often none at all, so that each fault is also seen alone.
+  // Rates are often zero, so that each fault is also seen alone.
   const auto rate = [&](double most) { return random.below(2) == 0 ? 0 : most * random.unit(); };
   Scenario scenario;
   scenario.seed = seed;
   scenario.keys = 1 + random.below(random.below(4) == 0 ? 2000 : 200);
-  if (random.below(2) == 0) scenario.way = static_cast<Way>(1 + random.below(4));
+  if (random.below(2) == 0) scenario.way = static_cast<SyncWay>(1 + random.below(4));
   scenario.faults = {rate(0.3), rate(0.3), rate(0.1), rate(0.1), rate(1)};
   scenario.writes = rate(0.3);
   scenario.crashes = rate(0.02);
   scenario.frame_bytes = static_cast<std::uint32_t>(2048U << random.below(8));
   scenario.stretch_records = 1 + random.below(random.below(2) == 0 ? 50 : 5000);
   scenario.burst_bytes = static_cast<std::uint32_t>(256U << random.below(5));
-  scenario.role = static_cast<Role>(random.below(2));
+  scenario.role = static_cast<SyncRole>(random.below(2));
   scenario.remove_extra = random.below(2) == 0;
   return scenario;
 }
 
-// Keys and values, of several manners.
+// Draws keys and values of several kinds.
 class Data {
  public:
   explicit Data(Random& random) : random_(random), manner_(random.below(4)) {}
@@ -139,7 +140,7 @@ class World {
       : scenario_(scenario), random_(scenario.seed), data_(random_) {
     resolver_.rule = scenario.rule;
     resolver_.role = scenario.role;
-    resolver_.remove_extra = scenario.remove_extra && scenario.rule == Rule::source;
+    resolver_.remove_extra = scenario.remove_extra && scenario.rule == SyncRule::source;
     for (std::size_t i = 0; i < sites; ++i) {
       // Containers need not be alike at both ends.
       const std::uint32_t burst = scenario.burst_bytes << (i == 1 ? random_.below(2) : 0);
@@ -172,7 +173,7 @@ class World {
     return {site(i).index(), terms};
   }
 
-  // A client's write, anywhere.
+  // Lets a client write anywhere.
   void write() {
     const std::size_t at = random_.below(sites_.size());
     const std::string key = data_.key(scenario_.keys);
@@ -181,10 +182,11 @@ class World {
     join_into(range_.contains(key) ? expected_ : others_[at], key, value, resolver_);
   }
 
-  // A key that no site has.
+  // Returns a key that no site has.
   std::string new_key() { return data_.key(scenario_.keys) + " that is new"; }
 
-  // What all sites are to hold in the range, under a join, and each of them besides.
+  // These return the records that all sites must hold in the range, under a join, and those that
+  // each holds besides.
   const Records& expected() const { return expected_; }
   const Records& others(std::size_t i) { return others_[i]; }
 
@@ -233,9 +235,9 @@ std::string failure(const char* what, const Network::Outcome& outcome) {
   return text;
 }
 
-// Each of these gives what went wrong; nothing if all is well.
+// Each of these returns a description of the failure; nothing if all is well.
 
-// Under join or newest, with writes and crashes: all sites equal, and nothing lost.
+// With join or newest, writes and crashes, all sites become equal, and nothing is lost.
 std::string converges(const Scenario& scenario, std::size_t sites) {
   World world(scenario, sites);
   Random& random = world.random();
@@ -270,8 +272,8 @@ std::string converges(const Scenario& scenario, std::size_t sites) {
       return failure("a sync under writes", outcome);
     }
   }
-  // Everybody with everybody, until nothing is found any more. What is still on its way from before
-  // may come meanwhile, so it may take a few rounds.
+  // Syncs all pairs until nothing is found any more. Late messages may still come, so it may take a
+  // few rounds.
   constexpr int kMostRounds = 8;
   for (int round = 0;; ++round) {
     if (round == kMostRounds) return "does not come to rest";
@@ -308,7 +310,7 @@ std::optional<std::string> called_back(std::string_view key, std::optional<std::
   }
 }
 
-// What a rule makes of two stores, by its words.
+// Changes two stores as the words of the rule say.
 void apply_rule(const Resolver& resolver, const KeyRange& range, Records& source,
                 Records& destination) {
   Records keys = within(source, range);
@@ -319,10 +321,10 @@ void apply_rule(const Resolver& resolver, const KeyRange& range, Records& source
     const bool here = at_source != source.end();
     const bool there = at_destination != destination.end();
     if (here && there && at_source->second == at_destination->second) continue;
-    if (resolver.rule == Rule::source) {
+    if (resolver.rule == SyncRule::source) {
       if (here) destination[key] = at_source->second;
       if (!here && resolver.remove_extra) destination.erase(key);
-    } else if (resolver.rule == Rule::destination) {
+    } else if (resolver.rule == SyncRule::destination) {
       if (!there) destination[key] = at_source->second;
     } else {
       std::optional<std::string_view> a, b;
@@ -345,7 +347,7 @@ std::string obeys_its_rule(const Scenario& scenario) {
   world.resolver().callback = called_back;
   Records here = world.site(0).records();
   Records there = world.site(1).records();
-  const bool forward = scenario.role == Role::initiator_is_source;
+  const bool forward = scenario.role == SyncRole::initiator_is_source;
   apply_rule(world.resolver(), world.range(), forward ? here : there, forward ? there : here);
   Network network(world.random()(), scenario.faults);
   Responder responder = world.responder(1);
@@ -358,9 +360,9 @@ std::string obeys_its_rule(const Scenario& scenario) {
   return "";
 }
 
-// What differs in a range, and how many keys there are of each kind.
+// The differences in a range, and the number of keys of each kind.
 struct Differing {
-  std::map<std::string, Where> keys;
+  std::map<std::string, DifferenceSide> keys;
   std::array<std::uint64_t, 3> counts{};  // by Where
 };
 
@@ -368,11 +370,11 @@ Differing differing(const Records& here, const Records& there, const KeyRange& r
   Differing all;
   for (const auto& [key, value] : within(here, range)) {
     const auto found = there.find(key);
-    if (found == there.end()) all.keys.emplace(key, Where::initiator);
-    if (found != there.end() && found->second != value) all.keys.emplace(key, Where::both);
+    if (found == there.end()) all.keys.emplace(key, DifferenceSide::initiator);
+    if (found != there.end() && found->second != value) all.keys.emplace(key, DifferenceSide::both);
   }
   for (const auto& [key, value] : within(there, range)) {
-    if (!here.contains(key)) all.keys.emplace(key, Where::responder);
+    if (!here.contains(key)) all.keys.emplace(key, DifferenceSide::responder);
   }
   for (const auto& [key, where] : all.keys) ++all.counts[static_cast<std::size_t>(where)];
   return all;
@@ -387,9 +389,9 @@ std::string text_of(const std::array<std::uint64_t, 3>& counts) {
          std::to_string(counts[2]) + " changed";
 }
 
-// A repair reports each key that differed once, and as what it was, however many passes it takes.
-// A new record that one end gets meanwhile makes what is found not add up, so that there is a second
-// pass; it is counted once or, if it came too late, not at all.
+// A repair reports each key that differed once, with its kind, however many passes it takes. If one
+// end gets a new record meanwhile, the findings do not add up, and there is a second pass. The new
+// record is counted once or, if it came too late, not at all.
 std::string counts_each_once(const Scenario& scenario, bool second_pass) {
   World world(scenario, 2);
   Random& random = world.random();
@@ -423,12 +425,12 @@ std::string finds_what_differs(const Scenario& scenario) {
   const auto [expected, counts] = differing(here, there, world.range());
 
   Network network(world.random()(), scenario.faults);
-  for (const Purpose purpose : {Purpose::plan, Purpose::diff}) {
+  for (const SyncPurpose purpose : {SyncPurpose::plan, SyncPurpose::diff}) {
     SyncSettings settings = world.settings();
     settings.purpose = purpose;
-    std::map<std::string, Where> found;
+    std::map<std::string, DifferenceSide> found;
     bool contradicts = false;
-    settings.on_difference = [&](std::string_view key, Where where) {
+    settings.on_difference = [&](std::string_view key, DifferenceSide where) {
       const auto [at, is_new] = found.emplace(key, where);
       contradicts = contradicts || at->second != where;
     };
@@ -443,7 +445,7 @@ std::string finds_what_differs(const Scenario& scenario) {
     if (report.initiator.count != within(here, world.range()).size()) return "counts wrong here";
     if (report.responder.count != within(there, world.range()).size()) return "counts wrong there";
     if (world.site(0).records() != here || world.site(1).records() != there) return "writes";
-    if (purpose == Purpose::plan) continue;
+    if (purpose == SyncPurpose::plan) continue;
     if (contradicts) return "says two things of one key";
     if (!report.proved) return "not proved";
     if (found != expected) return "finds something else than what differs";
@@ -453,7 +455,7 @@ std::string finds_what_differs(const Scenario& scenario) {
 }
 
 Scenario with_rule(Scenario scenario, std::uint64_t number) {
-  constexpr std::array kRules = {Rule::source, Rule::destination, Rule::callback};
+  constexpr std::array kRules = {SyncRule::source, SyncRule::destination, SyncRule::callback};
   scenario.rule = kRules[number % kRules.size()];
   return scenario;
 }
@@ -461,7 +463,7 @@ Scenario with_rule(Scenario scenario, std::uint64_t number) {
 // One run of each kind.
 std::string anything_wrong(const Scenario& scenario) {
   Scenario newest = scenario;
-  newest.rule = Rule::newest;
+  newest.rule = SyncRule::newest;
   if (std::string wrong = converges(scenario, 2); !wrong.empty()) return "join: " + wrong;
   if (std::string wrong = converges(newest, 2); !wrong.empty()) return "newest: " + wrong;
   if (scenario.seed % 4 == 0) {
@@ -491,17 +493,17 @@ TEST(SyncSimulation, EndsWithBothEndsEqualWhateverHappensOnTheWay) {
 
 // Every rule and every way, in one pass and in two.
 TEST(SyncSimulation, CountsEachDifferenceOnceHoweverManyPassesItTakes) {
-  constexpr std::array kRules = {Rule::join, Rule::newest, Rule::source, Rule::destination,
-                                 Rule::callback};
+  constexpr std::array kRules = {SyncRule::join, SyncRule::newest, SyncRule::source,
+                                 SyncRule::destination, SyncRule::callback};
   const std::uint64_t runs = setting("SEMEL_SYNC_RUNS", 40);
   int failures = 0;
   for (std::uint64_t seed = 1; seed <= runs && failures < 5; ++seed) {
-    for (const Rule rule : kRules) {
-      for (std::uint64_t way = 0; way < kWayNames.size(); ++way) {
+    for (const SyncRule rule : kRules) {
+      for (std::uint64_t way = 0; way < kSyncWayNames.size(); ++way) {
         Scenario scenario = drawn(seed);
         scenario.rule = rule;
         scenario.way.reset();
-        if (way > 0) scenario.way = static_cast<Way>(way);
+        if (way > 0) scenario.way = static_cast<SyncWay>(way);
         for (const bool second_pass : {false, true}) {
           const std::string wrong = counts_each_once(scenario, second_pass);
           if (wrong.empty()) continue;
@@ -513,11 +515,11 @@ TEST(SyncSimulation, CountsEachDifferenceOnceHoweverManyPassesItTakes) {
   }
 }
 
-// A slot in which one end has next to nothing may hold more of the other than a frame takes.
+// If one end has next to nothing in a slot, the other may have more there than a frame takes.
 TEST(SyncSimulation, APoorEndAndARichOneMeetInSmallFrames) {
   constexpr std::uint64_t kRich = 60'000;
-  for (const Way way : {Way::walk, Way::sketch, Way::list, Way::copy}) {
-    SCOPED_TRACE(kWayNames[static_cast<std::size_t>(way)]);
+  for (const SyncWay way : {SyncWay::walk, SyncWay::sketch, SyncWay::list, SyncWay::copy}) {
+    SCOPED_TRACE(kSyncWayNames[static_cast<std::size_t>(way)]);
     SyncSite poor(numbered_secret(9), 256), rich(numbered_secret(9), 256);
     for (std::uint64_t n = 0; n < kRich; ++n) {
       const std::string key = std::to_string(mix(n) % 100'000'000);
@@ -527,8 +529,8 @@ TEST(SyncSimulation, APoorEndAndARichOneMeetInSmallFrames) {
     const Records expected = rich.records();
     SyncSettings settings;
     settings.way = way;
-    settings.resolver.rule = Rule::source;
-    settings.resolver.role = Role::responder_is_source;
+    settings.resolver.rule = SyncRule::source;
+    settings.resolver.role = SyncRole::responder_is_source;
     settings.limits.frame_bytes = 2048;
     Responder::Terms terms;
     terms.limits = settings.limits;
@@ -542,7 +544,7 @@ TEST(SyncSimulation, APoorEndAndARichOneMeetInSmallFrames) {
   }
 }
 
-// The same by RapidCheck, which makes what it finds smaller.
+// Draws a scenario by RapidCheck, which shrinks its counterexamples.
 Scenario arbitrary_scenario() {
   const auto often_none = [](int most) {
     return *rc::gen::weightedOneOf<int>(
@@ -552,14 +554,14 @@ Scenario arbitrary_scenario() {
   scenario.seed = *rc::gen::arbitrary<std::uint16_t>();
   scenario.keys = *rc::gen::inRange<std::uint64_t>(1, 300);
   const int way = *rc::gen::inRange(0, 5);
-  if (way > 0) scenario.way = static_cast<Way>(way);
+  if (way > 0) scenario.way = static_cast<SyncWay>(way);
   scenario.faults = {often_none(30) / 100.0, often_none(30) / 100.0, often_none(10) / 100.0,
                      often_none(10) / 100.0, often_none(100) / 100.0};
   scenario.writes = often_none(30) / 100.0;
   scenario.crashes = often_none(2) / 100.0;
   scenario.frame_bytes = 2048U << *rc::gen::inRange(0, 4);
   scenario.stretch_records = *rc::gen::inRange<std::uint64_t>(1, 400);
-  scenario.role = *rc::gen::element(Role::initiator_is_source, Role::responder_is_source);
+  scenario.role = *rc::gen::element(SyncRole::initiator_is_source, SyncRole::responder_is_source);
   scenario.remove_extra = *rc::gen::arbitrary<bool>();
   return scenario;
 }
@@ -574,7 +576,7 @@ RC_GTEST_PROP(SyncProperty, RulesDoAsTheySay, ()) {
 }
 RC_GTEST_PROP(SyncProperty, ARepairCountsEachDifferenceOnce, ()) {
   Scenario scenario = arbitrary_scenario();
-  scenario.rule = static_cast<Rule>(*rc::gen::inRange(0, 5));
+  scenario.rule = static_cast<SyncRule>(*rc::gen::inRange(0, 5));
   RC_ASSERT(counts_each_once(scenario, *rc::gen::arbitrary<bool>()) == "");
 }
 RC_GTEST_PROP(SyncProperty, ADiffFindsWhatDiffers, ()) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "semel/tally/internal/entries.h"
+#include "semel/tally/internal/ledger.h"
 
 namespace semel::simulation {
 namespace {
@@ -30,7 +31,7 @@ std::string text_of(int128 value) {
   return {text.rbegin(), text.rend()};
 }
 
-bool TallyChecker::fits(int128 value) { return tally::narrowed(value).has_value(); }
+bool TallyChecker::fits(int128 value) { return tally::internal::to_int64(value).has_value(); }
 
 void TallyChecker::answer(const TallySite& site, const VersionVector& held,
                           const std::string& counter, std::optional<std::int64_t> told) const {
@@ -85,11 +86,11 @@ void TallyChecker::rest(TallySite& site, const VersionVector& held, bool sums) c
     require(*sum == all, "a sum is not that of the values");
   }
   for (const auto& [key, value] : site.entries(true)) {
-    require(!tally::dot_of_key(key), "an operation is kept for ever");
+    require(!tally::internal::dot_of_key(key), "an operation is kept for ever");
   }
 }
 
-// Which operations make the difference, if the digits tell.
+// Names the operations that make the difference, if the digits tell.
 std::string TallyChecker::difference(const std::string& counter, int128 is, int128 is_to_be) const {
   if (!weather_.digits) return {};
   const auto counted = digits_.counts(counter, is);

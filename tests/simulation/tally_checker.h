@@ -1,4 +1,4 @@
-// TallyChecker: what the values of a site must be, by all that is known of a simulated run.
+// TallyChecker: computes the values that a site must have from all facts of a simulated run.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ class TallyChecker {
   TallyChecker(const TallyTruth& truth, const Digits& digits, const Weather& weather)
       : truth_(truth), digits_(digits), weather_(weather) {}
 
-  // Of one who holds this: what it told of a counter with its answer.
+  // Checks the value that a site gave with its answer; it held `held`.
   void answer(const TallySite& site, const VersionVector& held, const std::string& counter,
               std::optional<std::int64_t> told) const;
-  // All values, of which each is to be that of the operations that the site holds.
+  // Checks that each value is that of the operations that the site holds.
   void values(TallySite& site) const;
-  // Of a site at rest: what it tells in other ways, and what it keeps; `sums`: sums too.
+  // Checks a site at rest: what it tells in other ways, and what it keeps. With `sums`, sums too.
   void rest(TallySite& site, const VersionVector& held, bool sums) const;
 
-  // Whether such a value can be told.
+  // Returns whether a value fits an answer.
   static bool fits(int128 value);
 
  private:

@@ -1,9 +1,9 @@
-// Digits: deltas by which the value of a counter tells how often each operation counted.
+// Digits: makes deltas such that the value of a counter tells how often each operation counted.
 //
-// The k-th operation of a counter adds 1000^k or takes it away, so that the digits of the value to the
-// base 1000 are the counts: a lost operation and a doubled one never cancel out. Six fit a counter.
-// A counter may have two large operations besides, 9 * 10^18 and 4 * 10^18: one of them alone fits 64
-// bits, both together do not.
+// The k-th operation of a counter adds 1000^k or takes it away, so that the digits of the value to
+// the base 1000 are the counts: a lost operation and a doubled one never cancel out. Six fit a
+// counter. A counter may have two large operations besides, 9 * 10^18 and 4 * 10^18: one of them
+// alone fits 64 bits, both together do not.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "semel/core/arithmetic.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/arithmetic.h"
+#include "semel/core/internal/random.h"
 
 namespace semel::simulation {
 
@@ -24,12 +24,13 @@ class Digits {
     std::string counter;
     std::int64_t delta;
   };
-  // The counter and the delta of one more operation. `large`: of those that two of do not fit.
+  // Returns the counter and the delta of one more operation. Two `large` ones do not fit 64 bits.
   Place next(std::size_t operation, bool negative, bool large);
-  // A counter that has operations, or will have; for what undoes them.
+  // Returns a counter that has operations, or will have. Resets use it.
   std::string any(Random& random) const;
 
-  // How often each operation counted, by the value of its counter; nullopt if no counts give it.
+  // Returns how often each operation counted, by the value of its counter; nullopt if no counts
+  // give that value.
   std::optional<std::map<std::size_t, int>> counts(const std::string& counter, int128 value) const;
   std::vector<std::string> counters() const;
 

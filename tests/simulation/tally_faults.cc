@@ -7,20 +7,20 @@
 #include "semel/core/codec.h"
 #include "semel/tally/internal/entries.h"
 #include "semel/tally/internal/ledger.h"
-#include "semel/tally/internal/members.h"
-#include "semel/tally/operation.h"
+#include "semel/tally/internal/logged_operation.h"
+#include "semel/tally/members.h"
 #include "semel/tally/store/internal/store_batch.h"
 
 namespace semel::simulation {
 
 Result<void> IdFirstStore::write(std::span<const Write> writes) {
   for (const Write& write : writes) {
-    if (!write.value || !tally::journal_of_key(write.key)) continue;
-    const Result<tally::JournalRecord> record =
-        tally::JournalRecord::decode(bytes_of(*write.value), with_content_);
+    if (!write.value || !tally::internal::journal_of_key(write.key)) continue;
+    const Result<tally::internal::JournalRecord> record =
+        tally::internal::JournalRecord::decode(bytes_of(*write.value), with_content_);
     if (!record) return record.error();
-    tally::StoreBatch ids(below(), with_content_);
-    for (const tally::Recogniser::Query& query : record->ids) ids.remember(query);
+    tally::internal::StoreBatch ids(below(), with_content_);
+    for (const tally::internal::Recogniser::Query& query : record->ids) ids.remember(query);
     ids.close_journal(write.key);
     if (Result<void> written = ids.write(); !written) return written;
   }
@@ -35,12 +35,12 @@ std::string encoded(const auto& value) {
   return std::string(text_of(out));
 }
 
-// The same record of the journal with these ids.
-Result<void> rewrite(OrderedStore& store, std::string_view key, const tally::JournalRecord& record,
-                     bool with_content) {
-  tally::StoreBatch batch(store, with_content);
-  for (const tally::Recogniser::Query& query : record.ids) batch.remember(query);
-  for (const tally::Operation& operation : record.operations) {
+// Writes the record of the journal again, with these ids.
+Result<void> rewrite(OrderedStore& store, std::string_view key,
+                     const tally::internal::JournalRecord& record, bool with_content) {
+  tally::internal::StoreBatch batch(store, with_content);
+  for (const tally::internal::Recogniser::Query& query : record.ids) batch.remember(query);
+  for (const tally::internal::Operation& operation : record.operations) {
     batch.set_site(operation.dot.site);
     batch.hold(operation);
   }
@@ -60,14 +60,14 @@ Result<void> ForgetfulStore::write(std::span<const Write> writes) {
   return below().write(writes);
 }
 
-// An operation of this site becomes an entry when the site says that it holds it, and not before.
+// An operation of this site becomes an entry only when the site says that it holds the operation.
 Result<void> ForgetfulStore::write_unkept(std::span<const Write> writes) {
   const bool says = std::any_of(writes.begin(), writes.end(), [this](const Write& write) {
-    return tally::site_of_key(write.key) == site_;
+    return tally::internal::site_of_key(write.key) == site_;
   });
   std::vector<Write> kept(writes.begin(), writes.end());
   std::erase_if(kept, [&](const Write& write) {
-    const std::optional<Dot> dot = tally::dot_of_key(write.key);
+    const std::optional<Dot> dot = tally::internal::dot_of_key(write.key);
     return !says && write.value && dot && dot->site == site_;
   });
   return below().write(kept);
@@ -75,17 +75,17 @@ Result<void> ForgetfulStore::write_unkept(std::span<const Write> writes) {
 
 Result<void> ForgetfulStore::write_in_order(std::span<const Write> writes) {
   const bool arrives = std::any_of(writes.begin(), writes.end(), [this](const Write& write) {
-    const std::optional<Dot> dot = tally::dot_of_key(write.key);
+    const std::optional<Dot> dot = tally::internal::dot_of_key(write.key);
     return write.value && dot && dot->site != site_;
   });
   if (Result<void> written = below().write(writes); !written) return written;
   for (const Write& write : writes) {
-    if (!write.value || !tally::journal_of_key(write.key)) continue;
-    Result<tally::JournalRecord> record =
-        tally::JournalRecord::decode(bytes_of(*write.value), with_content_);
+    if (!write.value || !tally::internal::journal_of_key(write.key)) continue;
+    Result<tally::internal::JournalRecord> record =
+        tally::internal::JournalRecord::decode(bytes_of(*write.value), with_content_);
     if (!record) return record.error();
     const std::size_t removed =
-        std::erase_if(record->ids, [&](const tally::Recogniser::Query& query) {
+        std::erase_if(record->ids, [&](const tally::internal::Recogniser::Query& query) {
           if (query.id.kind != tally::OperationId::Kind::numbered) return false;
           std::uint64_t& highest = highest_[query.id.digest.lo];
           const bool below_it = query.id.sequence < highest;
@@ -98,31 +98,31 @@ Result<void> ForgetfulStore::write_in_order(std::span<const Write> writes) {
   return {};
 }
 
-Result<void> forget_beyond_cap(OrderedStore& store, const tally::Recogniser::Goal& goal) {
-  const bool with_content = goal.kind == tally::Recogniser::Kind::exact;
+Result<void> forget_beyond_cap(OrderedStore& store, const tally::Recognition& goal) {
+  const bool with_content = goal.kind == tally::Recognition::Kind::exact;
   std::vector<std::pair<std::string, std::string>> records;
   {
     const Result<std::unique_ptr<Cursor>> cursor = store.cursor();
     if (!cursor) return cursor.error();
     Cursor& at = **cursor;
-    for (at.seek({&tally::kJournalPrefix, 1}); at.valid() && tally::journal_of_key(at.key());
-         at.next()) {
+    for (at.seek({&tally::internal::kJournalPrefix, 1});
+         at.valid() && tally::internal::journal_of_key(at.key()); at.next()) {
       records.emplace_back(at.key(), at.value());
     }
   }
   if (records.empty()) return {};
-  Result<tally::Recogniser> recogniser =
-      tally::Recogniser::make(goal, tally::journal_of_key(records.front().first)->at_ms);
+  Result<tally::internal::Recogniser> recogniser = tally::internal::Recogniser::make(
+      goal, tally::internal::journal_of_key(records.front().first)->at_ms);
   if (!recogniser) return recogniser.error();
   for (const auto& [key, value] : records) {
-    const TimeMs at_ms = tally::journal_of_key(key)->at_ms;
-    Result<tally::JournalRecord> record =
-        tally::JournalRecord::decode(bytes_of(value), with_content);
+    const TimeMs at_ms = tally::internal::journal_of_key(key)->at_ms;
+    Result<tally::internal::JournalRecord> record =
+        tally::internal::JournalRecord::decode(bytes_of(value), with_content);
     if (!record) return record.error();
     recogniser->advance(at_ms);
     const std::size_t refused =
-        std::erase_if(record->ids, [&](const tally::Recogniser::Query& query) {
-          return recogniser->insert(query, at_ms) == tally::Recognised::full;
+        std::erase_if(record->ids, [&](const tally::internal::Recogniser::Query& query) {
+          return recogniser->insert(query, at_ms) == Verdict::full;
         });
     if (refused == 0) continue;
     if (Result<void> less = rewrite(store, key, *record, with_content); !less) return less;
@@ -131,25 +131,26 @@ Result<void> forget_beyond_cap(OrderedStore& store, const tally::Recogniser::Goa
 }
 
 Result<void> become_blindly(OrderedStore& store, SiteId site) {
-  const Result<std::optional<std::string>> bytes = store.get(tally::kStateKey);
+  const Result<std::optional<std::string>> bytes = store.get(tally::internal::kStateKey);
   if (!bytes) return bytes.error();
   Reader r(bytes_of(**bytes));
-  Result<tally::Ledger::State> state = tally::Ledger::State::decode(r);
+  Result<tally::internal::Ledger::State> state = tally::internal::Ledger::State::decode(r);
   if (!state) return state.error();
   state->log.site = site;
   state->log.ready = false;
   const std::string value = encoded(*state);
-  const Write write{tally::kStateKey, value};
+  const Write write{tally::internal::kStateKey, value};
   return store.write({&write, 1});
 }
 
-Entries believed(const Entries& entries, const tally::OperationLog::State& state) {
+Entries believed(const Entries& entries, const tally::internal::OperationLog::State& state) {
   Entries believed;
   VersionVector next = state.held;
-  tally::LogHeads heads = state.heads;
+  tally::internal::LogHeads heads = state.heads;
   for (const auto& [key, value] : entries) {
-    if (const std::optional<Dot> dot = tally::dot_of_key(key)) {
-      tally::Operation operation = *tally::Operation::decode(*dot, bytes_of(value));
+    if (const std::optional<Dot> dot = tally::internal::dot_of_key(key)) {
+      tally::internal::Operation operation =
+          *tally::internal::Operation::decode(*dot, bytes_of(value));
       if (dot->site == state.site || dot->counter != next.at(dot->site) + 1) continue;
       operation.previous = heads.at(dot->site);
       for (const auto& member : state.members.all()) {
@@ -158,12 +159,12 @@ Entries believed(const Entries& entries, const tally::OperationLog::State& state
       next.advance(*dot);
       heads.set(dot->site, operation.head());
       believed.emplace_back(key, encoded(operation));
-    } else if (const std::optional<SiteId> site = tally::site_of_key(key)) {
+    } else if (const std::optional<SiteId> site = tally::internal::site_of_key(key)) {
       if (*site == state.site) continue;
-      tally::SiteView view = *tally::SiteView::decode(bytes_of(
-          understated(value, state.site,
-                      std::min(tally::SiteView::decode(bytes_of(value))->held.at(state.site),
-                               state.held.at(state.site)))));
+      tally::internal::SiteView view = *tally::internal::SiteView::decode(bytes_of(understated(
+          value, state.site,
+          std::min(tally::internal::SiteView::decode(bytes_of(value))->held.at(state.site),
+                   state.held.at(state.site)))));
       view.heads = {};
       view.group = state.group;
       believed.emplace_back(key, encoded(view));
@@ -173,7 +174,7 @@ Entries believed(const Entries& entries, const tally::OperationLog::State& state
 }
 
 std::string understated(std::string_view view, SiteId site, std::uint64_t own) {
-  tally::SiteView said = *tally::SiteView::decode(bytes_of(view));
+  tally::internal::SiteView said = *tally::internal::SiteView::decode(bytes_of(view));
   VersionVector held;
   for (const VersionVector::Site& log : said.held.sites()) {
     const std::uint64_t number = log.site == site ? own : log.counter;
@@ -185,14 +186,14 @@ std::string understated(std::string_view view, SiteId site, std::uint64_t own) {
 }
 
 std::string overstated(std::string_view view, const VersionVector& more) {
-  tally::SiteView said = *tally::SiteView::decode(bytes_of(view));
+  tally::internal::SiteView said = *tally::internal::SiteView::decode(bytes_of(view));
   said.held.merge(more);
   return encoded(said);
 }
 
 Result<void> drop_journal(OrderedStore& store, TimeMs before_ms) {
-  return store.remove_range(
-      {std::string(1, tally::kJournalPrefix), tally::journal_key(before_ms, 0)});
+  return store.remove_range({std::string(1, tally::internal::kJournalPrefix),
+                             tally::internal::journal_key(before_ms, 0)});
 }
 
 }  // namespace semel::simulation

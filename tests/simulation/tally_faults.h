@@ -1,5 +1,5 @@
-// What is wrong on purpose in a simulated table: the checker must find it. The code of the table stays
-// as it is; its store, its messages and its settings do not.
+// Faults that are planted in a simulated table: the checker must find them. The code of the table
+// stays as it is; its store, its messages or its settings do not.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 #include "semel/core/result.h"
 #include "semel/crdt/dot.h"
 #include "semel/crdt/version_vector.h"
-#include "semel/store/forwarding_store.h"
+#include "semel/store/ordered_store.h"
 #include "semel/tally/internal/operation_log.h"
 #include "semel/tally/internal/recogniser.h"
 
@@ -50,7 +50,8 @@ inline constexpr std::array<std::string_view, 13> kFaultNames = {"none",
                                                                  "out-of-order-forgotten",
                                                                  "doubles-unnoticed"};
 
-// Writes the ids that a table remembers first, as a write of their own: a crash may come between.
+// IdFirstStore: writes the ids that a table remembers first, as a write of their own, so that a
+// crash may come between.
 class IdFirstStore final : public ForwardingStore {
  public:
   // REQUIRES: `below` outlives this, and is that of a table; `with_content`: of an exact one.
@@ -63,11 +64,11 @@ class IdFirstStore final : public ForwardingStore {
   bool with_content_;
 };
 
-// Writes what a table writes, but for a part of it.
+// ForgetfulStore: leaves out a part of what a table writes.
 class ForgetfulStore final : public ForwardingStore {
  public:
-  // REQUIRES: `below` outlives this, and is that of a table of this site; `with_content`: of an exact
-  // one.
+  // REQUIRES: `below` outlives this, and is that of a table of this site; `with_content`: of an
+  // exact one.
   ForgetfulStore(OrderedStore& below, SiteId site, TallyFault fault, bool with_content)
       : ForwardingStore(below), site_(site), fault_(fault), with_content_(with_content) {}
 
@@ -83,21 +84,22 @@ class ForgetfulStore final : public ForwardingStore {
   std::map<std::uint64_t, std::uint64_t> highest_;  // sequence of each client
 };
 
-// Takes those ids out of a journal for which a recogniser of this goal has no room at a restart.
-Result<void> forget_beyond_cap(OrderedStore& store, const tally::Recogniser::Goal& goal);
+// Removes the ids from a journal for which a recogniser of this goal has no room at a restart.
+Result<void> forget_beyond_cap(OrderedStore& store, const tally::Recognition& goal);
 
-// Makes the copy of a member's store that of another site, whatever the member is.
+// Turns the copy of a member's store into that of another site, even if the member is retired.
 Result<void> become_blindly(OrderedStore& store, SiteId site);
 
-// Entries as one would take them who believes everything: without what they know of its own log, and
-// with heads and a group that agree with its own.
+// Returns the entries as a credulous site would see them: without what they know of its own log,
+// and with heads and a group that agree with its own.
 using Entries = std::vector<std::pair<std::string, std::string>>;
-Entries believed(const Entries& entries, const tally::OperationLog::State& state);
+Entries believed(const Entries& entries, const tally::internal::OperationLog::State& state);
 
-// A view of `site` that says it has got only to `own` in its own log. REQUIRES: a sound view.
+// Returns a view of `site` that says it has got only to `own` in its own log. REQUIRES: a sound
+// view.
 std::string understated(std::string_view view, SiteId site, std::uint64_t own);
 
-// A view that says its site holds `more` besides. REQUIRES: a sound view.
+// Returns a view that says its site holds `more` besides. REQUIRES: a sound view.
 std::string overstated(std::string_view view, const VersionVector& more);
 
 // Removes the records of a table's journal that are older than this.

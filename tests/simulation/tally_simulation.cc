@@ -1,13 +1,13 @@
-// tally_simulation: runs many seeds of tally_world.h, and prints what came of them.
+// tally_simulation: runs many seeds of tally_world.h, and prints the results.
 //
-//   --seeds N      how many (1000)
+//   --seeds N      how many seeds (1000)
 //   --first N      the first of them (1)
 //   --sites LIST   numbers of sites, taken in turn (2,3,5)
-//   --threads N    at the same time (1)
-//   --fault NAME   one of kFaultNames (tally_faults.h): end at the first seed that shows it
-//   --worlds LIST  those of kFeatureNames (tally_weather.h) that a seed may choose from (all), or none
+//   --threads N    seeds at the same time (1)
+//   --fault NAME   one of kFaultNames (tally_faults.h): ends at the first seed that shows it
+//   --worlds LIST  features (tally_weather.h) that a seed may choose from, or none (all)
 //   --always LIST  those that every seed has (none)
-//   --trace        tell all that happens, in one thread
+//   --trace        prints all that happens, in one thread
 //
 // The exit status is 0 if all seeds held, or if the fault was found.
 #include <algorithm>
@@ -140,7 +140,7 @@ std::string command_of(const TallyPlan& plan) {
   return command + " --trace";
 }
 
-// An assertion of the table ends the program: at least it is known when.
+// An assertion of the table ends the program. This prints at which seed.
 extern "C" void tell_seed(int) {
   std::fprintf(stderr, "in the run of: %s\n", command_of(running).c_str());
 }
@@ -189,7 +189,7 @@ class Runs {
     }
   }
 
-  // What happened in the worlds that a seed chooses.
+  // Prints the counts of the worlds that a seed chooses.
   void print_worlds() const {
     std::printf("%5s %8s %9s %9s %9s %9s %9s %9s %14s %8s %6s %9s %9s\n", "sites", "batches",
                 "takeovers", "too late", "full", "stale", "overflows", "io errors",

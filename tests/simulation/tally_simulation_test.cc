@@ -1,5 +1,5 @@
-// Some seeds of each kind; many more with `make simulate`. A seed that fails names the command that
-// tells what happens in it.
+// Runs some seeds of each kind; `make simulate` runs many more. A failing seed prints the command
+// that traces it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ TEST(TallySimulation, CountsEveryOperationOnceWhateverHappens) {
       ADD_FAILURE() << outcome.violation->text << "\n  tally_simulation --first " << seed
                     << " --seeds 1 --sites " << sites << " --trace";
     }
-    // What can go wrong, did come.
+    // Every fault has happened.
     EXPECT_GT(counts.repeated, 0U);
     EXPECT_GT(counts.crashes, 0U);
     EXPECT_GT(counts.syncs, 0U);
@@ -66,7 +66,7 @@ TEST(TallySimulation, ASeedNamesARun) {
   }
 }
 
-// A lost operation and a doubled one do not cancel out, and large ones do not hide the others.
+// A lost and a doubled operation do not cancel out, and large operations do not hide others.
 TEST(TallyDigits, TellHowOftenEachOperationCounted) {
   Random random(1);
   for (int run = 0; run < 200; ++run) {
@@ -105,7 +105,7 @@ TEST_P(TallyFaults, AreFound) {
     if (!outcome.violation) continue;
     if (GetParam().kind && outcome.violation->kind != *GetParam().kind) continue;
     std::cout << "seed " << seed << ": " << outcome.violation->text << "\n";
-    // It is the fault that shows, and not its world.
+    // The fault is found, not its world.
     const Features worlds = features_for(GetParam().fault);
     Features others = Features::all();
     others.set(Feature::twins, worlds.has(Feature::twins));

@@ -30,8 +30,9 @@ TallySite::TallySite(SiteId id, const TallyStore::Settings& settings, TallyFault
       latest_ms_(clock(0)),
       disk_(&TallyStore::merger()),
       failing_(disk_),
-      id_first_(failing_, settings.recogniser->kind == tally::Recogniser::Kind::exact),
-      forgetful_(failing_, id, fault, settings.recogniser->kind == tally::Recogniser::Kind::exact) {
+      id_first_(failing_, settings.recognition->kind == tally::Recognition::Kind::exact),
+      forgetful_(failing_, id, fault,
+                 settings.recognition->kind == tally::Recognition::Kind::exact) {
   settings_.site = id;
   settings_.clock = &shown_;
 }
@@ -58,7 +59,7 @@ void TallySite::open(TimeMs now_ms) {
   see(now_ms);
   shown_.set(clock(now_ms));
   if (fault_ == TallyFault::recall_within_cap) {
-    require(forget_beyond_cap(disk_, *settings_.recogniser), "journal");
+    require(forget_beyond_cap(disk_, *settings_.recognition), "journal");
   }
   Result<std::unique_ptr<TallyStore>> opened = TallyStore::open(store(), settings_, clock(now_ms));
   require(opened, "a table cannot be opened");
@@ -147,15 +148,15 @@ void TallySite::publish() {
 Entries TallySite::entries(bool honest) {
   Entries entries;
   const auto cursor = *table_->entries().cursor();
-  for (cursor->seek(tally::kSharedFirst); cursor->valid() && cursor->key() < tally::kSharedEnd;
-       cursor->next()) {
+  for (cursor->seek(tally::internal::kSharedFirst);
+       cursor->valid() && cursor->key() < tally::internal::kSharedEnd; cursor->next()) {
     std::string value(cursor->value());
     if (fault_ == TallyFault::no_second_rule && !honest &&
-        tally::site_of_key(cursor->key()) == id_) {
+        tally::internal::site_of_key(cursor->key()) == id_) {
       value = understated(value, id_, said_before_);
     }
     if (fault_ == TallyFault::acknowledged_while_full && !honest &&
-        tally::site_of_key(cursor->key()) == id_) {
+        tally::internal::site_of_key(cursor->key()) == id_) {
       value = overstated(value, refused_);
     }
     entries.emplace_back(cursor->key(), std::move(value));
@@ -163,11 +164,11 @@ Entries TallySite::entries(bool honest) {
   return entries;
 }
 
-// What is next of a log and was not taken for want of room.
+// Notes the next entries of a log that were refused for want of room.
 void TallySite::note_refused(const Entries& entries) {
   const VersionVector now = held();
   for (const auto& [key, value] : entries) {
-    const std::optional<Dot> dot = tally::dot_of_key(key);
+    const std::optional<Dot> dot = tally::internal::dot_of_key(key);
     if (dot && dot->counter == now.at(dot->site) + 1) refused_.advance(*dot);
   }
 }
@@ -179,7 +180,7 @@ void TallySite::take(const Entries& entries, bool join, TimeMs now_ms) {
     for (const auto& [key, value] : entries) keys.emplace_back(key);
     const auto become = [&](std::size_t i, std::optional<std::string_view> now) {
       const auto& [key, value] = entries[i];
-      return std::optional(now ? tally::join_entries(key, *now, value) : value);
+      return std::optional(now ? tally::internal::join_entries(key, *now, value) : value);
     };
     require(table_->entries().update(keys, become), "entries of another site");
   } else {

@@ -1,4 +1,5 @@
-// TallySite: a site of a simulated table: a real TallyStore on a store that loses what was not synced.
+// TallySite: a site of a simulated table: a real TallyStore on a store that loses what was not
+// synced.
 //
 // It has a clock of its own, is killed and started again, and tells a Violation as soon as it has
 // lost what it may not lose.
@@ -13,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/core/result.h"
 #include "semel/crdt/version_vector.h"
 #include "semel/tally/store/tally_store.h"
@@ -23,7 +24,7 @@
 
 namespace semel::simulation {
 
-// Thrown where something is that must not be.
+// Violation: thrown when the simulation finds something that must not be.
 struct Violation {
   enum class Kind : std::uint8_t {
     lost,     // an operation that was acknowledged does not count
@@ -34,7 +35,7 @@ struct Violation {
   std::string text = {};
 };
 
-// Thrown by calls of a site whose disk has failed: the site must be started again.
+// DiskFailed: thrown by calls of a site whose disk has failed. The site must be started again.
 struct DiskFailed {};
 
 inline void require(bool holds, std::string text, Violation::Kind kind = Violation::Kind::other) {
@@ -47,7 +48,7 @@ void require(const Result<T>& result, const char* what) {
   throw Violation{Violation::Kind::other, std::string(what) + ": " + result.error().what};
 }
 
-// How the clock of a site is wrong.
+// Skew: how far the clock of a site is wrong.
 struct Skew {
   TimeMs offset_ms = 0;
   double drift = 0;
@@ -61,33 +62,33 @@ class TallySite {
   SiteId id() const { return id_; }
   bool up() const { return table_ != nullptr; }
   tally::TallyStore& table() { return *table_; }  // REQUIRES: up(), of this and all that follow
-  VersionVector held() const { return table_->info().log.held; }
+  VersionVector held() const { return table_->info().held; }
   const VersionVector& durable() const { return durable_; }
 
   TimeMs clock(TimeMs now_ms) const;
   void step_clock(TimeMs by_ms) { skew_.offset_ms += by_ms; }
-  // Its clock goes on. Returns the latest time that it has shown so far.
+  // Lets its clock go on. Returns the latest time that it has shown so far.
   TimeMs see(TimeMs now_ms);
 
   void open(TimeMs now_ms);
-  // Starts from a copy of a member's state. An error: the member or the copy is refused.
+  // Starts from a copy of a member's state. Returns an error if the member or the copy is refused.
   Result<void> open_as_copy_of(TallySite& member, TimeMs now_ms);
 
-  // What was not synced is lost in part, if the power fails. REQUIRES: up().
+  // Stops the site. If the power fails, it loses a part of what was not synced. REQUIRES: up().
   void crash(bool power_fails, Random& random);
-  // How many of its own operations are left. REQUIRES: !up().
+  // Returns how many of its own operations are left. REQUIRES: !up().
   std::uint64_t restart(TimeMs now_ms);
 
-  // The next write or sync of its disk fails; nullopt: none does.
+  // Lets the next write or sync of its disk fail; nullopt: none.
   void fail_next(std::optional<FailingStore::Failure> failure) { failing_.fail_next(failure); }
-  // A call told that the disk has failed: from now on all do. REQUIRES: up().
+  // Checks that all calls fail, after one said that the disk has failed. REQUIRES: up().
   void find_broken(TimeMs now_ms);
 
   void tick(TimeMs now_ms);
   void publish();
-  // To be called after calls of the table: what is on disk now must stay.
+  // Notes what is on disk now and must stay. Call it after calls of the table.
   void note();
-  // What it shares; with a fault of what is said not the truth, unless `honest`.
+  // Returns the entries that it shares. With some faults these are not the truth, unless `honest`.
   Entries entries(bool honest);
   void take(const Entries& entries, bool join, TimeMs now_ms);
 

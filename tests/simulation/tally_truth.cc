@@ -6,7 +6,7 @@
 
 namespace semel::simulation {
 
-using tally::Operation;
+using tally::internal::Operation;
 
 void TallyTruth::take(Dot dot, std::size_t intent, VersionVector observed) {
   const auto at = log_.insert_or_assign(dot, Taken{intent, std::move(observed)}).first;
@@ -74,7 +74,7 @@ std::optional<bool> TallyTruth::counts(std::size_t intent, const VersionVector& 
            std::any_of(by->second.begin(), by->second.end(),
                        [&](const VersionVector* observed) { return observed->contains(dot); });
   };
-  // An addition is undone with any of its retries; of the others each stands for itself.
+  // An addition is undone if any of its retries is. Another operation is undone only if all are.
   return intents[intent].kind == Operation::Kind::add
              ? std::none_of(here.begin(), here.end(), is_undone)
              : !std::all_of(here.begin(), here.end(), is_undone);

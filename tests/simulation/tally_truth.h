@@ -1,8 +1,8 @@
-// TallyTruth: every operation of a simulated run, and what the counters must say of them.
+// TallyTruth: knows every operation of a simulated run, and computes the values of the counters.
 //
-// It knows an operation by the client that means it, not by its id, and computes a value from nothing
-// but the operations taken and what a site holds: the definition in operation_log.h, with none of its
-// structures.
+// It knows an operation by the client that means it, not by its id, and computes a value from
+// nothing but the operations taken and what a site holds: the definition in operation_log.h, with
+// none of its structures.
 #pragma once
 
 #include <cstddef>
@@ -13,62 +13,64 @@
 #include <string>
 #include <vector>
 
-#include "semel/core/arithmetic.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/crdt/dot.h"
 #include "semel/crdt/version_vector.h"
-#include "semel/tally/operation.h"
+#include "semel/tally/internal/logged_operation.h"
 
 namespace semel::simulation {
 
-// What a client wants once, however often it asks.
+// An operation that a client wants once, however often it asks.
 struct Intent {
-  tally::Operation::Kind kind = tally::Operation::Kind::add;
+  tally::internal::Operation::Kind kind = tally::internal::Operation::Kind::add;
   std::string counter = {};
   std::int64_t delta = 0;
   tally::OperationId id = {};
 
-  bool asked = false;         // some site was sent it
+  bool asked = false;         // it was sent to some site
   bool acknowledged = false;  // the client was told
   bool sure = false;          // the client was told that enough sites hold it
-  bool may_be_lost = false;   // who took it lost it in a crash before a sync, or was retired
-  std::set<SiteId> acknowledged_by = {};  // and have not lost anything since
+  bool may_be_lost = false;   // the site that took it lost it in a crash, or was retired
+  std::set<SiteId> acknowledged_by = {};  // sites that have not lost anything since
 };
 
 class TallyTruth {
  public:
   std::vector<Intent> intents;
 
-  // A site took an operation, which it calls `dot`; it held `observed` before that.
+  // Notes that a site took an operation, which it calls `dot`; it held `observed` before that.
   void take(Dot dot, std::size_t intent, VersionVector observed);
-  // A site has no more than `last` operations of its own left. Those whose operations these were.
+  // Notes that a site has only `last` operations of its own left. Returns whose operations were
+  // lost.
   std::vector<std::size_t> lose(SiteId site, std::uint64_t last);
 
   std::uint64_t last_of(SiteId site) const;
-  // The operation that a dot names; nullopt for a dot that is lost or not given out.
+  // Returns the operation that a dot names; nullopt for a dot that is lost or not given out.
   std::optional<std::size_t> intent_of(Dot dot) const;
-  // Whether this is still the name of this operation: a dot that is lost is given out again.
+  // Returns whether this dot still names this operation: a lost dot is given out again.
   bool names(Dot dot, std::size_t intent) const { return intent_of(dot) == intent; }
-  // Whether one who holds this holds the operation.
+  // Returns whether a site that holds this holds the operation.
   bool held(std::size_t intent, const VersionVector& held) const;
 
-  // Whether of an operation that `site` took that is folded and another one is held that is not.
+  // Returns whether an operation that `site` took is folded, and another one of its id is held and
+  // is not.
   bool between(SiteId site, const VersionVector& held, const VersionVector& folded) const;
 
-  // The counters of one who holds this.
+  // Returns the counters of a site that holds this.
   using Values = std::map<std::string, int128>;
   Values values(const VersionVector& held) const;
-  // One of them; nullopt if there is none.
+  // Returns one of them, or nullopt.
   std::optional<int128> value(const std::string& counter, const VersionVector& held) const;
 
   struct Bounds {
     int128 least = 0;
     int128 most = 0;
   };
-  // Of one counter at a site: what the site acknowledged counts, what was asked for may. Of additions
-  // alone.
+  // Returns the bounds of one counter at a site, for additions alone: acknowledged operations
+  // count, and requested ones may.
   Bounds bounds(const std::string& counter, SiteId site) const;
 
-  // Operations beyond the first of an intent.
+  // Returns how many operations there are beyond the first of each intent.
   std::uint64_t repeated() const;
 
  private:
@@ -78,7 +80,8 @@ class TallyTruth {
   };
   using Resets = std::map<std::string, std::vector<const VersionVector*>>;  // by counter
   Resets resets(const VersionVector& held) const;
-  // Whether the operation counts for one who holds this, and these resets; nullopt if it is not held.
+  // Returns true if the operation counts at a site that holds this, with these resets; nullopt if
+  // it is not held.
   std::optional<bool> counts(std::size_t intent, const VersionVector& held,
                              const Resets& resets) const;
 

@@ -12,10 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "semel/core/arithmetic.h"
 #include "semel/core/clock.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/store/memory_store.h"
 #include "semel/tally/internal/entries.h"
+#include "semel/tally/internal/ledger.h"
 #include "tests/simulation/tally_checker.h"
 #include "tests/simulation/tally_digits.h"
 
@@ -53,11 +54,11 @@ class Twins {
       : plan_(plan),
         trace_(trace),
         random_(mix(plan.seed) ^ static_cast<std::uint64_t>(plan.sites)) {
-    tally::Recogniser::Goal goal;
-    goal.kind = static_cast<tally::Recogniser::Kind>(random_.below(3));
+    tally::Recognition goal;
+    goal.kind = static_cast<tally::Recognition::Kind>(random_.below(3));
     goal.fpr = 1e-9;
     goal.ids = 64;
-    settings_.recogniser = goal;
+    settings_.recognition = goal;
     settings_.durability = tally::Durability::every_write;
     settings_.clock = &clock_;
   }
@@ -99,7 +100,13 @@ class Twins {
     if (trace_ != nullptr) (*trace_ << ... << words) << "\n";
   }
 
-  // Beginning.
+  // The beginning.
+
+  static tally::internal::OperationLog::State log_state(const OrderedStore& disk) {
+    const Result<std::optional<std::string>> bytes = disk.get(tally::internal::kStateKey);
+    Reader reader(bytes_of(**bytes));
+    return tally::internal::Ledger::State::decode(reader)->log;
+  }
 
   std::unique_ptr<MemoryStore> new_disk() {
     return std::make_unique<MemoryStore>(4096, &TallyStore::merger());
@@ -134,7 +141,7 @@ class Twins {
     exchange_all();
   }
 
-  // What happens.
+  // The steps.
 
   void step() {
     clock_.set(clock_.now_ms() + static_cast<TimeMs>(random_.below(500)));
@@ -195,11 +202,11 @@ class Twins {
       require(said.error().code == Errc::forked, said.error().what);
       note_told("site " + std::to_string(from.id) + " says nothing more");
     }
-    const Records entries =
-        records_of(from.table->entries(), tally::kSharedFirst, tally::kSharedEnd);
+    const Records entries = records_of(from.table->entries(), tally::internal::kSharedFirst,
+                                       tally::internal::kSharedEnd);
     const bool believes = plan_.fault == TallyFault::doubles_unnoticed;
-    const Result<void> taken = write_all(
-        to.table->entries(), believes ? believed(entries, to.table->info().log) : entries);
+    const Result<void> taken =
+        write_all(to.table->entries(), believes ? believed(entries, log_state(*to.disk)) : entries);
     tell("site ", to.id, to.apart ? " (apart)" : "", " takes ", entries.size(), " entries of site ",
          from.id, from.apart ? " (apart)" : "", taken ? "" : ": refused");
     if (!taken) {
@@ -216,7 +223,7 @@ class Twins {
     }
   }
 
-  // One id at a time: what a second one loses, the first may have been the last to hold.
+  // Only one id at a time: the first may have been the last to hold operations that a second loses.
   bool may_be_false(SiteId id) {
     if (!false_) false_ = id;
     return *false_ == id;
@@ -242,7 +249,7 @@ class Twins {
     }
   }
 
-  // The operations that some site counts.
+  // Returns the operations that some site counts.
   std::set<std::size_t> counted() {
     std::set<std::size_t> counted;
     for (Process& each : processes_) {
@@ -253,7 +260,7 @@ class Twins {
     return counted;
   }
 
-  // Another process with the same id, from its backup or from what it is now.
+  // Starts another process with the same id, from a backup or the present state.
   void make_twin(const Process& of) {
     if (processes_.size() > 8 || !may_be_false(of.id)) return;
     tell("site ", of.id, " has a twin");
@@ -266,7 +273,7 @@ class Twins {
     processes_.push_back(std::move(twin));
   }
 
-  // A table of its own that has taken operations, or has not, and the others call each other members.
+  // Makes a separate table, with or without operations. It and the others call each other members.
   void make_stranger() {
     const bool has_one = std::any_of(processes_.begin(), processes_.end(),
                                      [](const Process& each) { return each.apart; });
@@ -289,7 +296,7 @@ class Twins {
 
   // The end.
 
-  bool superseded(const Process& process) const { return process.table->info().log.superseded; }
+  bool superseded(const Process& process) const { return process.table->info().superseded; }
 
   void finish() {
     for (int round = 0; round < kRounds; ++round) exchange_all();
@@ -306,8 +313,8 @@ class Twins {
     check_end();
   }
 
-  // One goes on that is in force; the others are retired, and it takes over what they took. Those that
-  // agree with it would not need that: but then nothing is lost by it.
+  // One valid site goes on. The others are retired, and it takes over their operations. Sites that
+  // agree with it would not need that, but it does no harm.
   std::optional<Process> leave_one() {
     const auto main =
         std::find_if(processes_.begin(), processes_.end(),
@@ -315,13 +322,13 @@ class Twins {
     if (main == processes_.end()) return std::nullopt;
     tell("site ", main->id, " goes on");
     for (const Process& each : processes_) {
-      if (main->table->info().log.members.active(each.id) && each.id != main->id) {
+      if (main->table->info().members.active(each.id) && each.id != main->id) {
         require(main->table->retire(each.id), "retire");
       }
     }
     // A site that was admitted and made apart is a member as well.
     for (const SiteId site : {kStranger}) {
-      if (main->table->info().log.members.active(site)) {
+      if (main->table->info().members.active(site)) {
         require(main->table->retire(site), "retire");
       }
     }
@@ -352,7 +359,7 @@ class Twins {
     }
   }
 
-  // How often a process counts an operation.
+  // Returns how often a process counts an operation.
   int times(Process& process, std::size_t number) const {
     const std::string& counter = operations_[number].counter;
     const Result<std::optional<std::int64_t>> value = process.table->get(counter);

@@ -1,16 +1,17 @@
-// A world of sites that are not what they seem: restored from an older backup of themselves, two with
-// one id, or made apart from the table whose sites they call each other.
+// A world of sites with wrong identities: sites restored from an older backup, two sites with one
+// id, or sites of separate tables that call each other members.
 //
-// What a dot means depends on whom one asks here, so that the checker knows no dots: it reads from the
-// values how often each operation counts (tally_digits.h). Operations come and are retried, sites
-// exchange entries, are killed and restored. At the end all that are up hear each other. Then
+// A dot may mean different operations at different sites here, so the checker does not use dots: it
+// reads from the values how often each operation counts (tally_digits.h). Operations come and are
+// retried, sites exchange entries, are killed and restored. At the end all that are up hear each
+// other. Then
 //
 //   * nobody counts an operation twice, at any time;
-//   * unless somebody was told that something is wrong (a site is superseded, members hold two logs of
-//     one site, a table refuses another), all agree, and what was acknowledged counts;
-//   * what was told is done: such sites are retired, a site that goes on takes over what they took, and
-//     again all agree, and what was acknowledged counts. An operation may be missing if it was on a
-//     disk alone that was replaced by a backup.
+//   * unless somebody was told that something is wrong (a site is superseded, members hold two logs
+//     of one site, a table refuses another), all agree, and what was acknowledged counts;
+//   * the remedy works: such sites are retired, a site that goes on takes over what they took, and
+//     again all agree, and what was acknowledged counts. An operation may be missing if it was only
+//     on a disk that was replaced by a backup.
 #pragma once
 
 #include <ostream>

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "semel/core/arithmetic.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/arithmetic.h"
+#include "semel/core/internal/random.h"
 
 namespace semel::simulation {
 
 using tally::Durability;
-using tally::Recogniser;
+using tally::Recognition;
 using tally::TallyStore;
 
 namespace {
@@ -35,7 +35,7 @@ Features chosen(const TallyPlan& plan, Random& random) {
   return features;
 }
 
-// What happens in every run.
+// Draws the faults that every run has.
 void draw_common(Weather& weather, Random& random) {
   weather.lost = sometimes(random, 0.4);
   weather.doubled = sometimes(random, 0.3);
@@ -142,7 +142,7 @@ Weather weather_of(const TallyPlan& plan) {
   weather.features = chosen(plan, choice);
   draw_common(weather, random);
   draw_features(weather, choice);
-  // Faults show where nothing else is in the way.
+  // A planted fault shows best without other faults.
   if (plan.fault == TallyFault::no_second_rule) weather.syncs = 0;
   if (plan.fault == TallyFault::acknowledged_while_full) weather.syncs = 0;
   return weather;
@@ -150,22 +150,22 @@ Weather weather_of(const TallyPlan& plan) {
 
 TallyStore::Settings settings_of(const TallyPlan& plan, const Weather& weather) {
   Random random(mix(plan.seed + 2) + static_cast<std::uint64_t>(plan.sites));
-  Recogniser::Goal goal;
-  goal.kind = static_cast<Recogniser::Kind>(random.below(3));
+  Recognition goal;
+  goal.kind = static_cast<Recognition::Kind>(random.below(3));
   goal.window_ms = weather.window_ms;
   if (plan.fault == TallyFault::short_window) goal.window_ms = kShortestWindowMs;
   if (plan.fault == TallyFault::half_window) goal.window_ms = weather.window_ms / 2;
   goal.fpr = 1e-9;
   goal.ids = 64;
   if (weather.features.has(Feature::caps)) {
-    goal.max_bytes = Recogniser::kLeastBytes + 1024 * random.below(8);
+    goal.max_bytes = Recognition::kLeastBytes + 1024 * random.below(8);
   }
-  if (weather.features.has(Feature::out_of_order)) goal.kind = Recogniser::Kind::clients;
+  if (weather.features.has(Feature::out_of_order)) goal.kind = Recognition::Kind::clients;
   TallyStore::Settings settings;
-  settings.recogniser = goal;
+  settings.recognition = goal;
   settings.durability = static_cast<Durability>(random.below(3));
   settings.period_ms = TimeMs{100} << random.below(5);
-  if (random.below(4) == 0) settings.log.most_operations = 4 + random.below(12);
+  if (random.below(4) == 0) settings.max_unfolded = 4 + random.below(12);
   return settings;
 }
 

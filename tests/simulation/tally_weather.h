@@ -1,4 +1,4 @@
-// What kind of run a seed is: which worlds it is made of, and how much of everything goes wrong.
+// Weather: the kind of run that a seed is. It says which worlds it has, and how much goes wrong.
 #pragma once
 
 #include <array>
@@ -13,7 +13,8 @@
 
 namespace semel::simulation {
 
-// Worlds that a run may be made of, besides what happens in every run. A seed chooses some.
+// Features: worlds that a run may be made of, besides what happens in every run. A seed chooses
+// some.
 enum class Feature : std::uint8_t {
   retired_copies,  // a site starts from a copy of a member that is retired, and may know it
   crash_points,  // crashes right after publish() and right after an arrival, one soon after another
@@ -85,7 +86,7 @@ struct Weather {
   double reused = 0;  // ids of the first act that come again in the second
 };
 
-// The worlds that every seed has in which this is planted: it shows there.
+// Returns the worlds that every seed with this fault has, because the fault shows there.
 Features features_for(TallyFault fault);
 
 // Both are functions of the plan.

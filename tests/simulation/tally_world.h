@@ -1,26 +1,28 @@
-// A simulation of a table at several sites, and of clients that retry. One thread, simulated time: a
-// run is a function of its plan.
+// A simulation of a table at several sites, and of clients that retry. It runs in one thread and in
+// simulated time, so a run is a function of its plan.
 //
 //   client    sends an operation to a site, and again to that or another one until it is answered;
 //             at times also after that
-//   site      a TallyStore on a store that loses what was not synced (tally_site.h), with a clock that
+//   site      a TallyStore on a store that loses unsynced writes (tally_site.h), with a clock that
 //             is wrong; killed and started at any time
-//   network   loses, doubles, delays and reorders requests, answers and entries; cuts sites off, also
-//             one way. Some runs sync (sync_network.h) instead of sending entries
+//   network   loses, doubles, delays and reorders requests, answers and entries; cuts sites off,
+//             also one way. Some runs sync (sync_network.h) instead of sending entries
 //   members   in some runs a site is admitted, or one is retired that is gone, or only thought so
 //
-// What must hold at every moment, at every site that is not retired:
+// At every moment this must hold at every site that is not retired:
 //
-//   * every value is that of the operations which the site holds, each once (tally_truth.h), and
-//     between what it acknowledged and what was attempted
+//   * every value counts each operation that the site holds once (tally_truth.h), and lies between
+//     the acknowledged and the attempted operations
 //   * a site that answers 'duplicate' holds the operation, one that answers 'applied' did not
-//   * what a site had synced, or said to others, it holds after any crash
+//   * a site still holds all that it had synced, or told others, after any crash
 //
-// And at the end, when all faults have stopped: all sites hold the same, have folded it, and kept no
-// log; what was acknowledged counts once, unless the one site that took it lost it in a crash before
-// its sync, or was retired; what enough sites held counts in any case.
+// At the end, when all faults have stopped, all sites hold the same operations, have folded them,
+// and keep no log. An acknowledged operation counts once, unless the only site that took it lost it
+// in a crash before its sync, or was retired. An operation that enough sites held counts in any
+// case.
 //
-// Beside it run plain shards: each site recognises what it took itself, and the sites are summed.
+// Plain shards run beside it: each site recognises the operations that it took itself, and the
+// values of the sites are summed.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <new>
 
-#include "semel/core/zeroed.h"
+#include "semel/core/internal/zeroed.h"
 
 namespace {
 
@@ -76,11 +76,13 @@ void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { r
 
 namespace semel {
 
-// In place of those of semel/core/zeroed.cc, which zeroed_test tests: so that they are counted.
-void* allocate_zeroed(std::size_t bytes, std::size_t align) {
+// They stand in for those of semel/core/internal/zeroed.cc, so that they are counted. zeroed_test
+// tests the originals.
+void* core_internal::allocate_zeroed(std::size_t bytes, std::size_t align) {
   return std::memset(counted(bytes, align), 0, bytes);
 }
-void release_zeroed(void* memory, std::size_t /*bytes*/, std::size_t /*align*/) noexcept {
+void core_internal::release_zeroed(void* memory, std::size_t /*bytes*/,
+                                   std::size_t /*align*/) noexcept {
   release(memory);
 }
 

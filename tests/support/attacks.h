@@ -1,4 +1,4 @@
-// What a server can do to a client instead of answering.
+// Attacks: what a server can do to a client instead of answering.
 #pragma once
 
 #include <string>

@@ -14,7 +14,7 @@
 #include <mutex>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/store/memory_store.h"
 
 namespace semel {

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "tests/support/store.h"
 #include "tests/support/store_driver.h"
 

@@ -57,7 +57,7 @@ void mark() {
   if (fd >= 0) ::syscall(SYS_close, fd);
 }
 
-// Whether this call, which concerns one of the files, is to fail; errno says how.
+// Returns true if this call on one of the files has to fail; errno says how.
 bool fails(std::string_view call) {
   static std::atomic<long> calls = 0;
   if (call != environment("SEMEL_FAULT_CALL")) return false;

@@ -1,5 +1,5 @@
-// A value of the module in a shape that the suites of tests/hostile and tests/golden, and fuzz/decode.h,
-// can take: decoded, encoded and compared like any other object.
+// A value of the module in a shape that the suites of tests/hostile and tests/golden, and
+// fuzz/decode.h, can take: decoded, encoded and compared like any other object.
 #pragma once
 
 #include <memory>

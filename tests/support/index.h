@@ -22,7 +22,7 @@ inline Secret numbered_secret(std::uint8_t number) {
 
 // REQUIRES: the cursor does not fail.
 inline NyeTrie rebuilt_trie(Cursor& cursor, std::uint32_t burst_bytes, const Secret& secret,
-                            Measure measure = nullptr) {
+                            RecordMeasure measure = nullptr) {
   NyeTrie trie(burst_bytes, EntryDigest(secret), measure);
   EXPECT_TRUE(trie.refresh(cursor));
   return trie;

@@ -53,7 +53,8 @@ bool is_primary(const RedisServer& server) {
   return info && info->find("role:master") != std::string::npos;
 }
 
-// Lines of CLUSTER NODES: "id host:port@bus[,name] flags primary sent received epoch state slots..."
+// Lines of CLUSTER NODES: "id host:port@bus[,name] flags primary sent received epoch state
+// slots..."
 std::vector<std::vector<std::string>> lines_of(const std::string& nodes) {
   std::vector<std::vector<std::string>> lines;
   std::istringstream text(nodes);
@@ -69,7 +70,8 @@ constexpr std::size_t kId = 0;
 constexpr std::size_t kFlags = 2;
 constexpr std::size_t kFirstSlots = 8;
 
-// Whether the node of this line has the slot: "77" or "0-5460", and not one that is on its way.
+// Returns true if the node of this line has the slot, as "77" or in "0-5460". A slot on its way
+// does not count.
 bool has_slot(const std::vector<std::string>& line, std::uint32_t slot) {
   for (std::size_t word = kFirstSlots; word < line.size(); ++word) {
     const std::string& range = line[word];

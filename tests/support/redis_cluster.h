@@ -1,9 +1,9 @@
-// RedisCluster: a Redis Cluster of a test, of primaries that have the same share of the slots, each with
-// its replicas.
+// RedisCluster: a Redis Cluster of a test, of primaries that have the same share of the slots, each
+// with its replicas.
 //
-// Contract  After the constructor every node says that the cluster is ok and every replica follows its
-//           primary. Nodes are numbers: first the primaries, then the replicas of the first, and so on;
-//           the numbers stay when roles change.
+// Contract  After the constructor every node says that the cluster is ok and every replica follows
+//           its primary. Nodes are numbers: first the primaries, then the replicas of the first,
+//           and so on; the numbers stay when roles change.
 //           A primary that does not answer for kNodeTimeoutMs is replaced by one of its replicas.
 // Threads   As of RedisServer, for each node.
 #pragma once

@@ -268,7 +268,7 @@ std::string RedisServer::log() const {
 client::Reply RedisServer::call(const client::Command& command) const {
   client::Connection connection = this->connection();
   auto reply = connection.call(command);
-  if (!reply) give_up(connection.problem().c_str());
+  if (!reply) give_up(reply.error().message().c_str());
   return *std::move(reply);
 }
 

@@ -1,10 +1,11 @@
-// RedisServer: a redis-server process of a test, on a free loopback port, with a directory of its own.
+// RedisServer: a redis-server process of a test, on a free loopback port, with a directory of its
+// own.
 //
-// Contract  After the constructor it answers. It keeps nothing on disk unless its arguments say so, and
-//           its port and directory survive kill() and start(). The destructor ends it, and so does the
-//           end of the test, whatever that is.
-//           What goes wrong ends the test with the server's log on standard error. So does what a
-//           sanitizer finds in the module, where the build has one: it is loaded into the server.
+// Contract  After the constructor it answers. It keeps nothing on disk unless its arguments say so,
+//           and its port and directory survive kill() and start(). The destructor ends it, and so
+//           does the end of the test, whatever that is.
+//           A failure ends the test with the server's log on standard error. So does a finding of a
+//           sanitizer in the module, if the build has one: it is loaded into the server.
 // Threads   const members may run at once; any other call needs the object to itself.
 #pragma once
 
@@ -86,8 +87,8 @@ class RedisServer {
   int guard_pipe_ = -1;
 };
 
-// The variables of the environment with which a server can load the module: where that has sanitizers,
-// these have to be there before it. What they find goes into the directory.
+// The variables of the environment with which a server can load the module: where that has
+// sanitizers, these have to be there before it. What they find goes into the directory.
 std::vector<std::string> server_variables(const std::string& directory);
 
 // A port that nobody on the loopback listens on now, below 55536.

@@ -1,4 +1,4 @@
-// What whoever runs a test may choose, by variables of the environment.
+// Settings of a test, which variables of the environment choose.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Who adds in tests where nothing is restored: one life for each site.
+// The life of a site in tests where nothing is restored: there is one for each site.
 #pragma once
 
 #include "semel/crdt/dot.h"
@@ -7,7 +7,7 @@ namespace semel {
 
 inline SiteLife at(SiteId site) { return {site, 1}; }
 
-// What the add() of this type takes: those without dots have no lives.
+// Returns what the add() of this type takes: types without dots have no lives.
 template <class Type>
 auto by(SiteId site) {
   if constexpr (Type::kRemoves) {

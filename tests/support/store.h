@@ -16,7 +16,7 @@ namespace semel {
 
 using Model = std::map<std::string, std::string>;
 
-// What was told, by any thread.
+// The changes that were reported, by any thread.
 class Told final : public ChangeObserver {
  public:
   Told() = default;

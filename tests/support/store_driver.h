@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/store/key_range.h"
 #include "semel/store/ordered_store.h"
 #include "tests/support/store.h"

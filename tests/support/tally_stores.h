@@ -12,9 +12,7 @@
 #include "semel/core/clock.h"
 #include "semel/index/indexed_store.h"
 #include "semel/store/ordered_store.h"
-#include "semel/sync/initiator.h"
 #include "semel/sync/responder.h"
-#include "semel/tally/internal/entries.h"
 #include "semel/tally/store/tally_store.h"
 #include "tests/support/keys.h"
 
@@ -31,10 +29,10 @@ inline ManualClock& test_clock() {
 }
 
 inline TallyStore::Settings settings_of(SiteId site = 1,
-                                        Recogniser::Kind kind = Recogniser::Kind::clients,
+                                        Recognition::Kind kind = Recognition::Kind::clients,
                                         Durability durability = Durability::every_write) {
   TallyStore::Settings settings;
-  settings.recogniser = {.kind = kind, .window_ms = kWindow, .fpr = 1e-9, .ids = 256};
+  settings.recognition = {.kind = kind, .window_ms = kWindow, .fpr = 1e-9, .ids = 256};
   settings.site = site;
   settings.durability = durability;
   settings.clock = &test_clock();
@@ -67,23 +65,17 @@ inline std::optional<std::int64_t> value(const TallyStore& table, std::string_vi
 // Makes two sites agree by a sync, which knows nothing of tables.
 inline void sync(TallyStore& one, TallyStore& other) {
   for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(one.publish());
-    ASSERT_TRUE(other.publish());
-    Resolver resolver;
-    resolver.join = join_entries;
-    const KeyRange shared{std::string(kSharedFirst), std::string(kSharedEnd)};
-    Responder responder(**other.index(), {shared, false, resolver, {}});
+    const Result<IndexedStore*> here = one.ready_to_sync();
+    const Result<IndexedStore*> there = other.ready_to_sync();
+    ASSERT_TRUE(here && there);
     SyncSettings settings;
-    settings.range = shared;
-    settings.resolver = resolver;
-    Initiator initiator(**one.index(), settings);
-    while (!initiator.done()) {
-      ASSERT_FALSE(initiator.failed()) << initiator.error().what << initiator.peer_words();
-      for (const ByteView frame : initiator.outstanding()) {
-        ASSERT_TRUE(initiator.receive(responder.respond(frame)));
-      }
-    }
-    EXPECT_TRUE(initiator.report().proved);
+    settings.range = TallyStore::sync_rule().range;
+    settings.resolver.join = TallyStore::sync_rule().join;
+    Responder responder(**there, {settings.range, false, settings.resolver, {}});
+    LocalPeer peer(responder);
+    const Result<SyncReport> report = semel::sync(**here, peer, settings);
+    ASSERT_TRUE(report) << report.error().message();
+    EXPECT_TRUE(report->proved);
   }
 }
 

@@ -1,8 +1,8 @@
 // EntriesInOrder: visits the entries of a store in ascending order. The store itself has none.
 //
 // Contract  for_each() visits the entries of a range. Ascending ranges take the fewest passes.
-// Cost      One pass over the store for each window (core/ascending.h). Up to some ten thousand
-//           entries take one pass in all.
+// Cost      One pass over the store for each window (core/internal/ascending.h). Up to some ten
+//           thousand entries take one pass in all.
 // Memory    A mebibyte, or an eighth of the size of a large store if there is memory for that.
 #pragma once
 
@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <optional>
 
-#include "semel/core/ascending.h"
+#include "semel/core/internal/ascending.h"
 #include "semel/crdt/internal/entry_store.h"
 
-namespace semel {
+namespace semel::crdt_internal {
 
 // An order defines the items that are sorted, how to compare them, and how a store offers them.
 // ByDot sorts by dot: an item is a dot and its place. A pass reads only the dots.
@@ -96,4 +96,4 @@ class EntriesInOrder {
   Order less_;
 };
 
-}  // namespace semel
+}  // namespace semel::crdt_internal

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "semel/bits/internal/prefetch.h"
 #include "semel/core/assert.h"
 
-namespace semel {
+namespace semel::crdt_internal {
 
 EntryStore::EntryStore(const CuckooShape& shape)
     : shape_((SEMEL_ASSERT(shape.valid()), shape)), spilled_(shape) {}
@@ -266,4 +267,4 @@ bool EntryStore::holds_all(const EntryStore& other) const {
   return all;
 }
 
-}  // namespace semel
+}  // namespace semel::crdt_internal

@@ -8,9 +8,10 @@
 //           overflow empties as entries are removed, or while adds still find room.
 //           When memory runs out, every entry is still there once. Of many entries that were to be
 //           taken or removed, some may have been.
-// Layout      few:   everything in a hash table of packed entries (crdt/internal/packed_entries.h)
-//             more:  a cuckoo table (filter/cuckoo_table.h), from an eighth of its slots on, until
-//                    fewer than a thirty-second are taken; the overflow is in the hash table
+// Layout    few:   everything is in a hash table of packed entries (crdt/internal/packed_entries.h)
+//           more:  entries are in a cuckoo table (filter/internal/cuckoo_table.h), once they fill
+//                  an eighth of its slots, until they fill less than a thirty-second; the overflow
+//                  is in the hash table
 // Memory    Follows the entries: an empty store of any shape takes almost nothing. After reserve()
 //           there is always a table.
 // Cost      A lookup takes two cache misses at once, and one more if entries overflow. A search for
@@ -28,13 +29,18 @@
 #include <span>
 #include <vector>
 
+#include "semel/bits/internal/prefetch.h"
 #include "semel/crdt/internal/packed_entries.h"
-#include "semel/filter/cuckoo_shape.h"
-#include "semel/filter/cuckoo_table.h"
+#include "semel/filter/internal/cuckoo_shape.h"
+#include "semel/filter/internal/cuckoo_table.h"
 #include "semel/hash/digest.h"
 #include "semel/hash/hasher.h"
 
-namespace semel {
+namespace semel::crdt_internal {
+
+using filter_internal::CuckooPlaces;
+using filter_internal::CuckooSpot;
+using filter_internal::CuckooTable;
 
 class EntryStore {
  public:
@@ -107,9 +113,7 @@ class EntryStore {
   // Prefetches the lines that contains(key) will need first.
   [[gnu::always_inline]] void prefetch(Digest key) const {
     if (!table_) return;  // few entries, usually in the cache
-    const CuckooSpot spot = shape_.spot_of(key);
-    table_->prefetch(spot.bucket);
-    table_->prefetch(shape_.other(spot).bucket);
+    table_->prefetch(key);
   }
   // Prefetches the lines that a change at this spot will need.
   [[gnu::always_inline]] void prefetch(const CuckooSpot& spot) const {
@@ -120,7 +124,7 @@ class EntryStore {
     }
   }
 
-  const CuckooShape& shape() const { return shape_; }
+  const CuckooPlaces& shape() const { return shape_; }
   std::uint64_t size() const { return (table_ ? table_->size() : 0) + spilled_.size(); }
   std::uint64_t overflow() const { return table_ ? spilled_.size() : 0; }
   std::uint64_t bytes() const { return (table_ ? table_->bytes() : 0) + spilled_.bytes(); }
@@ -171,7 +175,7 @@ class EntryStore {
   void make_table();
   void settle();
 
-  CuckooShape shape_;
+  CuckooPlaces shape_;
   std::optional<CuckooTable> table_;
   bool reserved_ = false;
   PackedEntries spilled_;
@@ -289,4 +293,4 @@ std::uint64_t EntryStore::remove_unless_held(const EntryStore& other, Doomed doo
   return removed;
 }
 
-}  // namespace semel
+}  // namespace semel::crdt_internal

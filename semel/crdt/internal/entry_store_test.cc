@@ -8,18 +8,25 @@
 #include <set>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/crdt/internal/packed_entries.h"
 #include "tests/support/keys.h"
 
 namespace semel {
+
+using crdt_internal::EntryStore;
+using crdt_internal::PackedEntries;
+using filter_internal::CuckooEntry;
+using filter_internal::CuckooPlaces;
+using filter_internal::CuckooSpot;
+
 namespace {
 
 using Twin = std::set<CuckooEntry>;
 
-constexpr CuckooShape kSmall = {4, 8, 16, 16, kTestHash};
+const CuckooPlaces kSmall = CuckooShape{4, 8, 16, 16, kTestHash};
 
-CuckooEntry entry_of(const CuckooShape& shape, Digest key, std::uint64_t payload) {
+CuckooEntry entry_of(const CuckooPlaces& shape, Digest key, std::uint64_t payload) {
   const CuckooSpot spot = shape.spot_of(key);
   return {shape.pair_of(spot), spot.fingerprint, payload};
 }
@@ -93,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(Reserved, EntryStoreTwin, ::testing::Bool());
 
 TEST_P(EntryStoreTwin, HoldsTheSameWhateverIsAddedPutAndRemoved) {
   for (const std::uint32_t bucket_size : {4u, 8u}) {
-    const CuckooShape shape = {bucket_size, 8, 16, 64 / bucket_size, kTestHash};
+    const CuckooPlaces shape = CuckooShape{bucket_size, 8, 16, 64 / bucket_size, kTestHash};
     Random random(bucket_size);
     EntryStore store(shape);
     if (GetParam()) store.reserve();
@@ -134,7 +141,7 @@ TEST_P(EntryStoreTwin, HoldsTheSameWhateverIsAddedPutAndRemoved) {
 }
 
 TEST(EntryStore, MemoryFollowsTheEntries) {
-  const CuckooShape shape = {8, 16, 64, 1 << 20, kTestHash};  // 80 MiB when full
+  const CuckooPlaces shape = CuckooShape{8, 16, 64, 1 << 20, kTestHash};  // 80 MiB when full
   EntryStore store(shape);
   EXPECT_LT(store.bytes(), 200u);
   std::uint64_t quota = 0;
@@ -145,7 +152,7 @@ TEST(EntryStore, MemoryFollowsTheEntries) {
 }
 
 TEST(EntryStore, GivesTheTableUpWhenFewEntriesAreLeft) {
-  const CuckooShape shape = {4, 12, 0, 1 << 12, kTestHash};
+  const CuckooPlaces shape = CuckooShape{4, 12, 0, 1 << 12, kTestHash};
   EntryStore store(shape);
   std::uint64_t full = 0;
   while (store.add(shape.spot_of(key(full)), 0)) ++full;
@@ -159,7 +166,7 @@ TEST(EntryStore, GivesTheTableUpWhenFewEntriesAreLeft) {
 }
 
 TEST(EntryStore, OverflowEmptiesAgainAsEntriesAreRemoved) {
-  const CuckooShape shape = {4, 16, 0, 1 << 10, kTestHash};
+  const CuckooPlaces shape = CuckooShape{4, 16, 0, 1 << 10, kTestHash};
   EntryStore store(shape);
   std::uint64_t quota = EntryStore::quota_for(0);
   for (std::uint64_t n = 0; n < shape.slots() * 3 / 2; ++n) {
@@ -177,7 +184,7 @@ TEST(EntryStore, OverflowEmptiesAgainAsEntriesAreRemoved) {
 
 TEST(EntryStore, RefusesACopyMoreThanTwoBucketsHoldHoweverFewEntriesThereAre) {
   for (const std::uint64_t buckets : {8, 100'000}) {
-    const CuckooShape shape = {4, 8, 64, buckets, kTestHash};
+    const CuckooPlaces shape = CuckooShape{4, 8, 64, buckets, kTestHash};
     EntryStore store(shape);
     const CuckooSpot spot = shape.spot_of(key(1));
     const std::uint64_t most = shape.other(spot).bucket == spot.bucket ? 4 : 8;
@@ -196,7 +203,8 @@ RC_GTEST_PROP(EntryStore, TakesAndRemovesAsSetsDo, ()) {
   const auto few = [](std::uint64_t most) {
     return rc::gen::container<std::set<std::uint64_t>>(rc::gen::inRange<std::uint64_t>(0, most));
   };
-  const CuckooShape shape = {4, 8, 16, *rc::gen::element<std::uint64_t>(1, 2, 5, 12), kTestHash};
+  const CuckooPlaces shape =
+      CuckooShape{4, 8, 16, *rc::gen::element<std::uint64_t>(1, 2, 5, 12), kTestHash};
   const std::set<std::uint64_t> left = *few(120), right = *few(120);
   EntryStore a(shape), b(shape);
   Twin in_a, in_b;
@@ -232,7 +240,7 @@ RC_GTEST_PROP(EntryStore, TakesAndRemovesAsSetsDo, ()) {
 }
 
 TEST(EntryStore, AnswersManyAtOnceAsOneByOne) {
-  const CuckooShape shape = {4, 8, 0, 64, kTestHash};
+  const CuckooPlaces shape = CuckooShape{4, 8, 0, 64, kTestHash};
   for (const std::uint64_t count : {0, 20, 200, 240, 400}) {  // few, a table, overflow
     EntryStore store(shape);
     std::uint64_t quota = 0;

@@ -15,7 +15,7 @@
 
 #include "semel/crdt/series_goal.h"
 
-namespace semel {
+namespace semel::crdt_internal {
 
 template <class Filter>
 class LinkMap {
@@ -109,4 +109,13 @@ class SpareLink {
   std::map<LinkId, Filter> link_;
 };
 
-}  // namespace semel
+// The state of a series beside its goal.
+template <class Filter>
+struct Links {
+  LinkMap<Filter> links;  // none is in its initial state
+  SpareLink<Filter> spare;
+
+  bool operator==(const Links&) const = default;
+};
+
+}  // namespace semel::crdt_internal

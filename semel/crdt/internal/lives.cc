@@ -4,7 +4,7 @@
 
 #include "semel/core/assert.h"
 
-namespace semel {
+namespace semel::crdt_internal {
 namespace {
 
 SiteId site_of(const LifeRun& run) { return Dot::unpacked(run.first).site; }
@@ -120,7 +120,7 @@ void Lives::encode(Sink out) const {
 }
 
 Result<Lives> Lives::decode(Reader& in, const VersionVector& context) {
-  constexpr Error kBad{Errc::corrupt, "lives of sites"};
+  const Error kBad{Errc::corrupt, "lives of sites"};
   const std::uint64_t count = in.u64();
   if (!in.ok() || in.rest() / kRunSize < count) return kBad;
   Lives lives;
@@ -159,7 +159,7 @@ void Lives::encode_all(Sink out) const {
 }
 
 Result<Lives> Lives::decode_all(Reader& in) {
-  constexpr Error kBad{Errc::corrupt, "lives of sites"};
+  const Error kBad{Errc::corrupt, "lives of sites"};
   const std::uint64_t count = in.u64();
   if (!in.ok() || in.rest() / kWholeSize < count) return kBad;
   Lives lives;
@@ -175,4 +175,4 @@ Result<Lives> Lives::decode_all(Reader& in) {
   return lives;
 }
 
-}  // namespace semel
+}  // namespace semel::crdt_internal

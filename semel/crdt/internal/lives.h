@@ -12,7 +12,7 @@
 // Merge     Union, if there is no clash. A clash is a dot with two lives.
 // Cost      clash, merge: O(runs). advance: O(1) for the last site, O(log runs) for others.
 // Memory    32 bytes for each run. A life that made no dot takes none.
-// Format    Other formats contain it (docs/formats/observed_cuckoo_v2.md).
+// Format    Other formats contain it (docs/formats/observed_cuckoo_v1.md).
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 #include "semel/crdt/dot.h"
 #include "semel/crdt/version_vector.h"
 
-namespace semel {
+namespace semel::crdt_internal {
 
 // Consecutive dots of one site that were made in one life.
 struct LifeRun {
@@ -84,4 +84,4 @@ class Lives {
 // Returns Errc::forked with this site.
 Error forked(SiteId site);
 
-}  // namespace semel
+}  // namespace semel::crdt_internal

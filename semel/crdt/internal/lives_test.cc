@@ -8,6 +8,10 @@
 #include "tests/support/encoded.h"
 
 namespace semel {
+
+using crdt_internal::LifeRun;
+using crdt_internal::Lives;
+
 namespace {
 
 std::uint64_t dot(SiteId site, std::uint64_t counter) { return Dot{site, counter}.packed(); }

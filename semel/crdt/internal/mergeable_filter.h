@@ -1,5 +1,4 @@
-// What a filter must provide to be scaled by a series, and any replicated structure to be tested by
-// the laws.
+// Requirements: a series needs them of its filters, and the laws of every replicated structure.
 //
 // A Mergeable is an element of a join semilattice: merge() is its join, compare() is its order, and
 // a delta stands for the least state that holds a change. The compiler checks the calls. tests/laws
@@ -23,7 +22,7 @@
 #include "semel/hash/digest.h"
 #include "semel/hash/hasher.h"
 
-namespace semel {
+namespace semel::crdt_internal {
 
 template <class D>
 concept MergeableDelta = std::copyable<D> && std::equality_comparable<D> &&
@@ -75,17 +74,17 @@ template <class F>
 concept GrowOnlyFilter = MergeableFilter<F> && !F::kRemoves &&
                          requires(F & filter, Digest key, typename F::Delta& delta) {
   { filter.add(key) } -> std::convertible_to<Result<bool>>;
-  { filter.add(key, delta) } -> std::convertible_to<Result<bool>>;
+  { filter.add(key, &delta) } -> std::convertible_to<Result<bool>>;
 };
 
 // A filter in which every add has its own dot, by which it can be removed.
 template <class F>
 concept ObservedRemoveFilter = MergeableFilter<F> && F::kRemoves &&
     requires(F& filter, Digest key, SiteLife site, Dot dot, typename F::Delta& delta) {
-  { filter.add(key, site, delta) } -> std::same_as<Result<Dot>>;
-  { filter.remove(key, dot, delta) } -> std::same_as<Result<bool>>;
+  { filter.add(key, site, &delta) } -> std::same_as<Result<Dot>>;
+  { filter.remove(key, dot, &delta) } -> std::same_as<Result<bool>>;
   filter.dots(key);
   filter.context();
 };
 
-}  // namespace semel
+}  // namespace semel::crdt_internal

@@ -6,9 +6,9 @@
 
 #include "semel/core/assert.h"
 
-namespace semel {
+namespace semel::crdt_internal {
 
-PackedEntries::PackedEntries(const CuckooShape& shape)
+PackedEntries::PackedEntries(const CuckooPlaces& shape)
     : pairs_(kLeastSlots, static_cast<std::uint32_t>(std::bit_width(shape.pairs() - 1))),
       fingerprints_(kLeastSlots, shape.fingerprint_bits),
       payloads_(kLeastSlots, shape.payload_bits) {}
@@ -69,4 +69,4 @@ void PackedEntries::resize(std::uint64_t slots) {
   }
 }
 
-}  // namespace semel
+}  // namespace semel::crdt_internal

@@ -12,15 +12,19 @@
 #include <cstdint>
 #include <optional>
 
-#include "semel/bits/packed_array.h"
-#include "semel/filter/cuckoo_shape.h"
+#include "semel/bits/internal/packed_array.h"
+#include "semel/bits/internal/prefetch.h"
+#include "semel/filter/internal/cuckoo_shape.h"
 
-namespace semel {
+namespace semel::crdt_internal {
+
+using filter_internal::CuckooEntry;
+using filter_internal::CuckooPlaces;
 
 class PackedEntries {
  public:
   // REQUIRES: shape.valid().
-  explicit PackedEntries(const CuckooShape& shape);
+  explicit PackedEntries(const CuckooPlaces& shape);
 
   void insert(const CuckooEntry& entry);
   // Moves later entries up and allocates nothing. REQUIRES: slot < slots(), and it is not free.
@@ -83,4 +87,4 @@ std::optional<std::uint64_t> PackedEntries::find(std::uint64_t pair, std::uint64
   }
 }
 
-}  // namespace semel
+}  // namespace semel::crdt_internal

@@ -3,7 +3,7 @@
 
 #include <compare>
 
-namespace semel {
+namespace semel::crdt_internal {
 
 // Returns the answer of compare(), given whether a <= b and whether b <= a.
 constexpr std::partial_ordering order_of(bool at_most, bool at_least) {
@@ -13,4 +13,4 @@ constexpr std::partial_ordering order_of(bool at_most, bool at_least) {
   return std::partial_ordering::unordered;
 }
 
-}  // namespace semel
+}  // namespace semel::crdt_internal

@@ -1,8 +1,8 @@
-// The frame that series and their deltas share in their encodings:
-// docs/formats/filter_series_v1.md.
+// The body that the encodings of series and of their deltas share: docs/formats/series_v1.md.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -12,12 +12,12 @@
 #include "semel/crdt/grow_cuckoo.h"
 #include "semel/crdt/observed_cuckoo.h"
 #include "semel/crdt/series_goal.h"
-#include "semel/hash/seal.h"
+#include "semel/hash/internal/sealed.h"
 
-namespace semel::series_codec {
+namespace semel::crdt_internal {
 
-inline constexpr std::uint32_t kStateMagic = 0x31534653;  // the bytes "SFS1"
-inline constexpr std::uint32_t kDeltaMagic = 0x31444653;  // the bytes "SFD1"
+inline constexpr Format kSeriesFormat{"SFS", 1, "series of filters"};
+inline constexpr Format kSeriesDeltaFormat{"SFD", 1, "delta of a series of filters"};
 
 enum class FilterKind : std::uint8_t { grow_bloom = 1, grow_cuckoo = 2, observed_cuckoo = 3 };
 
@@ -27,42 +27,27 @@ inline constexpr FilterKind kKindOf =
     : std::is_same_v<Filter, GrowCuckoo> ? FilterKind::grow_cuckoo
                                          : FilterKind::observed_cuckoo;
 
-struct Header {
-  std::uint32_t magic;
+struct SeriesHeader {
   FilterKind kind;
+  bool counted;  // each link comes with the number of its keys
   SeriesGoal goal;
 };
 
-// Writes a frame piece by piece: the header, the links in ascending order, the checksum.
-class FrameWriter {
- public:
-  FrameWriter(Sink out, const Header& header, std::uint64_t links);
+void write_header(Writer& w, const SeriesHeader& header, std::uint64_t links);
+void write_link(Writer& w, LinkId id, std::optional<std::uint64_t> keys);
 
-  template <class Content>
-  void link(LinkId id, const Content& content) {
-    begin(id, encoded_size(content));
-    content.encode(out_);
-  }
-  void finish() { seal_.close(); }
-
- private:
-  void begin(LinkId id, std::uint64_t size);
-
-  Sink out_;
-  Seal seal_;
-};
-
-struct FramedLink {
+struct EncodedLink {
   LinkId id;
-  ByteView content;  // not looked at yet
+  std::uint64_t keys = 0;  // if counted
+  ByteView content;        // one envelope, not looked at yet
 };
 
-struct Frame {
+struct EncodedSeries {
   SeriesGoal goal;  // check() holds
-  std::vector<FramedLink> links;
+  std::vector<EncodedLink> links;
 };
 
-// REQUIRES: `in` outlives the frame.
-Result<Frame> read(ByteView in, std::uint32_t magic, FilterKind kind);
+// Errc::mismatch if the bytes are those of another kind. REQUIRES: `in` outlives the result.
+Result<EncodedSeries> read_series(ByteView in, const Format& format, FilterKind kind, bool counted);
 
-}  // namespace semel::series_codec
+}  // namespace semel::crdt_internal

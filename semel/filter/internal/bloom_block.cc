@@ -4,8 +4,8 @@
 #include <array>
 #include <bit>
 
-#include "semel/bits/lines.h"
-#include "semel/core/arithmetic.h"
+#include "semel/bits/internal/prefetch.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/core/limits.h"
 
 #if defined(__x86_64__)
@@ -22,7 +22,7 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 
-namespace semel::bloom_block {
+namespace semel::filter_internal::bloom_block {
 namespace {
 
 constexpr std::uint32_t kProbesInWord = 7;
@@ -193,7 +193,7 @@ template <class Kernel>
   return changed;
 }
 
-// This is for_each_ahead() of bits/lines.h, written out, because `flatten` does not reach through
+// This is for_each_ahead() of prefetch.h, written out, because `flatten` does not reach through
 // its lambdas.
 template <class Kernel>
 [[gnu::always_inline]] inline void contains_in_line(const std::uint64_t* words, Sections sections,
@@ -406,4 +406,4 @@ SEMEL_AVX512 bool set_avx512(std::uint64_t* block, std::uint64_t high, std::uint
   return Avx512::set(block, high, line, probes);
 }
 
-}  // namespace semel::bloom_block
+}  // namespace semel::filter_internal::bloom_block

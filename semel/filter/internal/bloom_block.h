@@ -22,18 +22,14 @@
 #include <span>
 
 #include "semel/core/limits.h"
+#include "semel/filter/bloom_filter.h"
 #include "semel/hash/digest.h"
 
-namespace semel::bloom_block {
+namespace semel::filter_internal::bloom_block {
 
 inline constexpr std::uint64_t kBlockWords = 8;
 
-struct Sections {
-  std::uint64_t blocks;  // in each section
-  std::uint32_t probes;  // in each block
-  std::uint32_t lines;   // the number of sections: 1 or more
-  bool operator==(const Sections&) const = default;
-};
+using filter_internal::Sections;
 
 // True if this processor has AVX-512 as the second kernel needs it. It is false before it is
 // initialised. That does no harm, because both kernels give the same answers.
@@ -73,4 +69,4 @@ bool set_portable(std::uint64_t* block, std::uint64_t high, std::uint32_t line,
                   std::uint32_t probes);
 bool set_avx512(std::uint64_t* block, std::uint64_t high, std::uint32_t line, std::uint32_t probes);
 
-}  // namespace semel::bloom_block
+}  // namespace semel::filter_internal::bloom_block

@@ -9,12 +9,12 @@
 #include <array>
 #include <cstdint>
 
-#include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
 #include "semel/core/codec.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/hash/digest.h"
 
-namespace semel::cuckoo_bucket {
+namespace semel::filter_internal::cuckoo_bucket {
 
 inline constexpr std::array<std::uint32_t, 16> kWidths = {8,  9,  10, 11, 12, 13, 14, 15,
                                                           16, 20, 24, 28, 32, 40, 48, 56};
@@ -166,4 +166,4 @@ inline auto visit(const Shape& shape, Fn fn) {
   }
 }
 
-}  // namespace semel::cuckoo_bucket
+}  // namespace semel::filter_internal::cuckoo_bucket

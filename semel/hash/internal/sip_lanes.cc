@@ -9,7 +9,7 @@
 #define SEMEL_SIP_LANES
 #endif
 
-namespace semel::sip_lanes {
+namespace semel::inline hash_internal::sip_lanes {
 
 #ifdef SEMEL_SIP_LANES
 namespace {
@@ -200,4 +200,4 @@ void digest(std::span<const std::uint8_t, 16> /*key*/,
 
 #endif
 
-}  // namespace semel::sip_lanes
+}  // namespace semel::inline hash_internal::sip_lanes

@@ -13,7 +13,7 @@
 
 #include "semel/hash/digest.h"
 
-namespace semel::sip_lanes {
+namespace semel::inline hash_internal::sip_lanes {
 
 inline constexpr std::size_t kLanes = 8;
 
@@ -24,4 +24,4 @@ bool can(std::span<const std::string_view, kLanes> messages);
 void digest(std::span<const std::uint8_t, 16> key,
             std::span<const std::string_view, kLanes> messages, std::span<Digest, kLanes> out);
 
-}  // namespace semel::sip_lanes
+}  // namespace semel::inline hash_internal::sip_lanes

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <new>
 
-namespace semel {
+namespace semel::index_internal {
 namespace {
 
 // Returns the key at `at` and moves `at` past it.
@@ -90,4 +90,4 @@ void ChangeNotes::tell(ChangeObserver& told) const {
 
 std::size_t ChangeNotes::bytes() const { return keys_.capacity() + range_bytes_; }
 
-}  // namespace semel
+}  // namespace semel::index_internal

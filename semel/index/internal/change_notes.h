@@ -14,7 +14,7 @@
 
 #include "semel/store/ordered_store.h"
 
-namespace semel {
+namespace semel::index_internal {
 
 class ChangeNotes {
  public:
@@ -38,4 +38,4 @@ class ChangeNotes {
   bool everything_ = false;
 };
 
-}  // namespace semel
+}  // namespace semel::index_internal

@@ -6,7 +6,7 @@
 
 #include "tests/support/allocation.h"
 
-namespace semel {
+namespace semel::index_internal {
 namespace {
 
 struct Told final : ChangeObserver {
@@ -80,4 +80,4 @@ TEST(ChangeNotes, NoteEverythingWhenMemoryRunsOut) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::index_internal

@@ -1,6 +1,6 @@
 #include "semel/index/internal/container.h"
 
-namespace semel {
+namespace semel::index_internal {
 namespace {
 
 void write_bits(Writer& out, const BitPath& path, std::size_t from) {
@@ -79,4 +79,4 @@ bool read_container(ByteView& in, bool first, Container& container, Measured mea
   return measured == Measured::no || take_measure(in, sum.measure);
 }
 
-}  // namespace semel
+}  // namespace semel::index_internal

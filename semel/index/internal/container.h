@@ -1,17 +1,12 @@
-// Container: a node of the trie whose records are not told apart, and its encoding.
+// The encoding of a container.
 #pragma once
 
 #include "semel/core/codec.h"
-#include "semel/index/aggregate.h"
-#include "semel/index/bit_path.h"
+#include "semel/index/nye_trie.h"
 
-namespace semel {
+namespace semel::index_internal {
 
-struct Container {
-  BitPath path;
-  Aggregate sum;
-  bool operator==(const Container&) const = default;
-};
+using Container = NyeTrie::Container;
 
 enum class Measured : bool { no, yes };  // whether measures are written
 
@@ -23,4 +18,4 @@ void write_container(Writer& out, const Container& container, const BitPath* bef
 // false for bytes that write_container() does not write; both arguments are then meaningless.
 bool read_container(ByteView& in, bool first, Container& container, Measured measured);
 
-}  // namespace semel
+}  // namespace semel::index_internal

@@ -6,7 +6,7 @@
 
 #include "semel/core/assert.h"
 
-namespace semel {
+namespace semel::index_internal {
 
 Side side_of(PackedBits container, const BitPath& node) {
   const std::size_t common = common_bits(container, PackedBits{node.bytes(), node.size()});
@@ -173,4 +173,4 @@ std::vector<Container> ContainerBlocks::Splice::unpack(const Block& block) const
   return containers;
 }
 
-}  // namespace semel
+}  // namespace semel::index_internal

@@ -20,7 +20,7 @@
 #include "semel/core/codec.h"
 #include "semel/index/internal/container.h"
 
-namespace semel {
+namespace semel::index_internal {
 
 // The position of a container relative to a node, or to a key with all its bits.
 enum class Side : std::uint8_t {
@@ -146,4 +146,4 @@ class ContainerBlocks::Splice {
   Bytes buffer_;
 };
 
-}  // namespace semel
+}  // namespace semel::index_internal

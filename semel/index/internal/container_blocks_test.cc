@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 
-namespace semel {
+namespace semel::index_internal {
 namespace {
 
 Container container_of(std::uint64_t number, Measured measured) {
@@ -136,4 +136,4 @@ TEST(ContainerBlocks, TellsWhereAContainerLies) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::index_internal

@@ -5,7 +5,7 @@
 
 #include "semel/core/assert.h"
 
-namespace semel {
+namespace semel::index_internal {
 
 ContainerBuilder::ContainerBuilder(std::uint32_t burst_bytes, Emit emit)
     : burst_bytes_(burst_bytes), emit_(std::move(emit)) {}
@@ -60,4 +60,4 @@ void ContainerBuilder::finish_before(std::string_view key) {
 
 void ContainerBuilder::finish() { finish(kNone); }
 
-}  // namespace semel
+}  // namespace semel::index_internal

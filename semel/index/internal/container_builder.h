@@ -20,7 +20,7 @@
 
 #include "semel/index/internal/container.h"
 
-namespace semel {
+namespace semel::index_internal {
 
 class ContainerBuilder {
  public:
@@ -59,4 +59,4 @@ class ContainerBuilder {
   std::string last_;
 };
 
-}  // namespace semel
+}  // namespace semel::index_internal

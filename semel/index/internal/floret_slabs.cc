@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "semel/core/assert.h"
+#include "semel/index/internal/container.h"
 
-namespace semel {
+namespace semel::index_internal {
 namespace {
 
 using Slab = FloretSlabs::Slab;
@@ -239,4 +240,4 @@ std::size_t FloretSlabs::bytes() const {
   return bytes;
 }
 
-}  // namespace semel
+}  // namespace semel::index_internal

@@ -31,12 +31,7 @@
 #include "semel/index/nye_trie.h"
 #include "semel/store/ordered_store.h"
 
-namespace semel {
-
-struct RangeFloret {
-  Floret floret;
-  std::uint64_t unknown = 0;  // an upper bound of the changes that the floret misses
-};
+namespace semel::index_internal {
 
 class FloretSlabs {
  public:
@@ -136,4 +131,4 @@ class FloretSlabs {
   std::size_t last_noted_ = 0;
 };
 
-}  // namespace semel
+}  // namespace semel::index_internal

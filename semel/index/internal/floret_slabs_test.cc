@@ -5,7 +5,7 @@
 #include "semel/store/memory_store.h"
 #include "tests/support/index.h"
 
-namespace semel {
+namespace semel::index_internal {
 namespace {
 
 constexpr std::uint64_t kSlab = 1000;
@@ -136,4 +136,4 @@ TEST_F(FloretSlabsTest, ReadTheTwoThatARangeCuts) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::index_internal

@@ -9,7 +9,7 @@
 #include "semel/core/result.h"
 #include "semel/index/internal/floret_slabs.h"
 
-namespace semel {
+namespace semel::index_internal {
 
 struct IndexCheckpoint {
   Bytes position;  // from OrderedStore::position()
@@ -23,4 +23,4 @@ struct IndexCheckpoint {
   bool operator==(const IndexCheckpoint&) const = default;
 };
 
-}  // namespace semel
+}  // namespace semel::index_internal

@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "semel/hash/internal/checksum.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 
-namespace semel {
+namespace semel::index_internal {
 namespace {
 
 Floret some_floret(std::uint32_t step) {
@@ -31,13 +32,13 @@ IndexCheckpoint checkpoint_of(KeyRange range) {
 
 struct OfAllKeys {
   using Type = IndexCheckpoint;
-  static constexpr std::size_t kHeaderSize = 40;
+  static constexpr std::size_t kHeaderSize = 12 + 2;
   static constexpr const char* kFile = "index_checkpoint_v1.bin";
   static Type make() { return some_checkpoint(); }
 };
 struct OfARange {
   using Type = IndexCheckpoint;
-  static constexpr std::size_t kHeaderSize = 40;
+  static constexpr std::size_t kHeaderSize = 12 + 2;
   static constexpr const char* kFile = "index_checkpoint_v1_range.bin";
   static Type make() { return checkpoint_of({"counter", "counters"}); }
 };
@@ -60,7 +61,7 @@ TEST(IndexCheckpoint, KeepsARangeWithEitherEnd) {
   }
 }
 
-TEST(IndexCheckpoint, RefusesARangeThatIsEmptyOrWrittenForNothing) {
+TEST(IndexCheckpoint, RefusesARangeThatIsEmptyOrMalformed) {
   const auto refuses = [](KeyRange range, std::ptrdiff_t at, std::uint8_t byte) {
     Bytes bytes = encoded(checkpoint_of(std::move(range)));
     bytes[static_cast<std::size_t>(at)] = byte;
@@ -69,14 +70,14 @@ TEST(IndexCheckpoint, RefusesARangeThatIsEmptyOrWrittenForNothing) {
     const Result<IndexCheckpoint> read = IndexCheckpoint::decode(bytes);
     ASSERT_FALSE(read);
     EXPECT_EQ(read.error().code, Errc::corrupt);
-    EXPECT_STREQ(read.error().what, "checkpoint: range");
+    EXPECT_EQ(read.error().message(), "index checkpoint: range");
   };
-  constexpr std::ptrdiff_t kFirst = 40 + 8, kEnd = kFirst + 1 + 8;
+  constexpr std::ptrdiff_t kBody = 12, kFirst = kBody + 1, kEnd = kFirst + 1 + 2;
+  refuses({"b", "c"}, kEnd - 1, 0);  // no key lies before an empty end
   refuses({"b", "c"}, kEnd, 'b');
   refuses({"b", "c"}, kEnd, 'a');
-  refuses({"b", std::nullopt}, 40, 0);  // an empty least key needs no flag
-  refuses({"", "c"}, 40, 0);            // no key lies before an empty end
-  refuses({"", "c"}, 40 + 7, 1);        // a size beyond all bytes
+  refuses({"b", "c"}, kFirst + 1, 2);  // neither with an end nor without
+  refuses({"", "c"}, kBody, 0x7f);     // reads on to a flag that is none
 }
 
 TEST(IndexCheckpoint, RefusesSlabsThatDoNotAscend) {
@@ -92,15 +93,16 @@ TEST(IndexCheckpoint, RefusesSlabsThatDoNotAscend) {
 
 TEST(IndexCheckpoint, RefusesSlabsThatLackTheLeastKeys) {
   Bytes bytes = encoded(some_checkpoint());
-  const std::size_t first_slab = 40 + 8 + 3;
+  const std::size_t first_slab = 12 + 2 + 9 + 4 + 16;
   bytes[first_slab] = 1;  // a first key of one byte
-  bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(first_slab) + 32, 'a');
+  bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(first_slab) + 1, 'a');
+  store_u64(bytes.data() + 4, load_u64(bytes.data() + 4) + 1);
   const std::size_t body = bytes.size() - 8;
   store_u64(bytes.data() + body, checksum(ByteView(bytes).first(body)));
   const Result<IndexCheckpoint> read = IndexCheckpoint::decode(bytes);
   ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().code, Errc::corrupt);
+  EXPECT_EQ(read.error().message(), "index checkpoint: order of the slabs");
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::index_internal

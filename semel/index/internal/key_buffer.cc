@@ -6,7 +6,7 @@
 
 #include "semel/core/assert.h"
 
-namespace semel {
+namespace semel::index_internal {
 namespace {
 
 // Returns the first eight bytes as a number of the same order. Short keys are padded with zeros.
@@ -59,4 +59,4 @@ void KeyBuffer::release() {
   std::vector<std::uint32_t>().swap(ends_);
 }
 
-}  // namespace semel
+}  // namespace semel::index_internal

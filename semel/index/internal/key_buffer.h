@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace semel {
+namespace semel::index_internal {
 
 class KeyBuffer {
  public:
@@ -33,4 +33,4 @@ class KeyBuffer {
   std::vector<std::uint32_t> ends_;
 };
 
-}  // namespace semel
+}  // namespace semel::index_internal

@@ -7,7 +7,7 @@
 
 #include "semel/store/ordered_store.h"
 
-namespace semel {
+namespace semel::index_internal {
 
 class RangeCursor final : public Cursor {
  public:
@@ -36,4 +36,4 @@ class RangeCursor final : public Cursor {
   bool valid_ = false;
 };
 
-}  // namespace semel
+}  // namespace semel::index_internal

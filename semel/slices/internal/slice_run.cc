@@ -6,10 +6,11 @@
 
 #include "semel/core/assert.h"
 
-namespace semel {
+namespace semel::slices_internal {
 namespace {
 
-// What several slices say of one id that was set: refused by one is refused, new to one is new.
+// Returns the verdict of all slices on an id that was set. It is refused if one refused it, and
+// fresh if it was new to one.
 Verdict together(Verdict a, Verdict b) {
   for (const Verdict verdict : {Verdict::full, Verdict::stale, Verdict::fresh}) {
     if (a == verdict || b == verdict) return verdict;
@@ -68,7 +69,7 @@ bool SliceRun::claims() const {
          job_.operation == SliceOperation::test_and_set;
 }
 
-// In the order of the functions, but those of one slice with the first of them.
+// Probes are in the order of the functions, but all probes of a slice stand with its first.
 void SliceRun::place() {
   probes_.reserve(known_.size());
   for (const Digest& id : job_.ids) {
@@ -91,6 +92,10 @@ void SliceRun::read_answers() {
                   } else {
                     read(items_[route.item], verdict, action);
                   }
+                },
+                [&](const Route& route, ClaimAnswer answer) {
+                  items_[route.item].claim = answer;
+                  items_[route.item].answered = true;
                 });
 }
 
@@ -100,10 +105,9 @@ void SliceRun::read(Item& item, Verdict verdict, SliceAction action) {
   item.answered = true;
 }
 
-// Goes on with an item, now that all that was asked about it is answered.
+// Goes on with an item after all questions about it are answered.
 void SliceRun::advance(std::size_t i) {
   Item& item = items_[i];
-  const bool accepted = item.answered && item.answer == Verdict::fresh;
   switch (item.phase) {
     case Phase::behind: {
       if (item.before == kNone) return begin(i);
@@ -113,10 +117,10 @@ void SliceRun::advance(std::size_t i) {
       return refused ? begin(i) : finish(i, Verdict::duplicate);
     }
     case Phase::claim:
-      if (accepted) return judge(i);
-      if (item.answered && item.answer == Verdict::duplicate) return finish(i, Verdict::duplicate);
       if (!item.answered) return begin(i);
-      // Held by another. What home said before the claim was granted means nothing.
+      if (item.claim == ClaimAnswer::fresh) return judge(i);
+      if (item.claim == ClaimAnswer::seen) return finish(i, Verdict::duplicate);
+      // Another holds it. An answer from home before the claim is granted means nothing.
       std::ranges::fill(known_of(i), Known::unasked);
       return;
     case Phase::test:
@@ -124,7 +128,10 @@ void SliceRun::advance(std::size_t i) {
     case Phase::test_and_set:
       return finish(i, item.answered ? item.answer : verdict_without_slices());
     case Phase::commit:
-      if (!accepted) return begin(i);
+      // A commit that is repeated finds the id seen.
+      if (!item.answered || (item.claim != ClaimAnswer::done && item.claim != ClaimAnswer::seen)) {
+        return begin(i);
+      }
       verdicts_[i] = Verdict::fresh;
       return set(i);
     case Phase::set: {
@@ -166,7 +173,7 @@ void SliceRun::begin(std::size_t i) {
   judge(i);
 }
 
-// Decides, if it can: an answer 'no' is enough, and 'yes' if there is nothing more to ask.
+// Decides if it can. One 'no' is enough; a 'yes' needs the answers of all slices.
 void SliceRun::judge(std::size_t i) {
   const std::span<const SliceProbe> probes = probes_of(i);
   const std::span<const Known> known = known_of(i);
@@ -212,7 +219,7 @@ void SliceRun::finish(std::size_t i, Verdict verdict) {
   --left_;
 }
 
-// No slice could be asked: x = 0 of them know the id.
+// Decides an id for which no slice could be asked, so x = 0 of them know it.
 Verdict SliceRun::verdict_without_slices() const {
   return rules_.needed == 0 ? Verdict::duplicate : Verdict::fresh;
 }
@@ -284,4 +291,4 @@ void SliceRun::send(std::size_t slice, SliceAction action, Digest key, std::size
                key, at_ms, {item, probe});
 }
 
-}  // namespace semel
+}  // namespace semel::slices_internal

@@ -1,45 +1,45 @@
 // SliceRun: a batch of ids on its way through the slices. It does no I/O, and reads no clock.
 //
-// Contract  messages() are answered, by whoever runs it; step() reads the answers, and brings the
-//           next ones; until done(). Messages may be answered in any order, but those to one slice
-//           in theirs.
+// Contract  The caller gets messages() answered. step() then reads the answers and prepares the
+//           next messages, until done(). Messages to one slice are answered in their order; others
+//           may be answered in any order.
 //             test          duplicate, if all slices of an id know it
 //             set           what Window::insert answers: the id is remembered, or renewed, by all
-//             test_and_set  the same verdict as test; what is fresh is remembered. An id that comes
+//             test_and_set  the same verdict as test; a fresh id is remembered. An id that comes
 //                           twice in a batch is a duplicate the second time.
-//           With the spread 1 test_and_set is one call to one slice, which is atomic. With more,
-//           all slices are tested first, and set if the id is fresh. If each slice did
-//           test_and_insert for itself, a slice that knows the key from other ids would not renew
-//           it, and forget it before the window is over: the promise of the id would be lost.
+//           With spread 1, test_and_set is one atomic call to one slice. With a larger spread, all
+//           slices are tested first, and set if the id is fresh. A test_and_insert by each slice
+//           would break the promise: a slice that knows the key from other ids would not renew it,
+//           and would forget it before the window of this id is over.
 //           An id that a slice refuses (full, stale) gets that verdict. Other slices may have taken
-//           it; that is an error more in them, and it can be handed in again.
-// Probing   parallel: all slices of an id at once. pipelined: one after the other, up to the first
-//           that does not know the id: more rounds, fewer messages.
-// Producers one: no id is handled by two runs at once. Otherwise both may find it in no slice, and
-//           both be told that it is fresh. many: runs of one id take turns at its home, the first
-//           of its slices that is live:
+//           it. There it adds to the false positives, and it can be handed in again.
+// Probing   parallel: asks all slices of an id at once. pipelined: asks one after the other, up to
+//           the first that does not know the id. That takes more rounds and fewer messages.
+// Producers one: no id is handled by two runs at once. If it were, both runs might find it in no
+//           slice and be told that it is fresh. many: runs of one id take turns at its home, which
+//           is the first of its slices that is live:
 //
-//             claim, and test at home     granted: go on. pending: ask again. committed: duplicate
+//             claim, and test at home     granted: go on. pending: ask again. seen: duplicate
 //             test the other slices       known by all: release at home; duplicate
-//             commit at home              refused: the claim was lost, start over. accepted: fresh
+//             commit at home              refused: the claim was lost, start over. done: fresh
 //             set in all slices
 //             forget at home
 //
 //           No slice but home is tested before the claim is granted: between that test and the
-//           grant another run could set the id and forget its claim. Of all runs of an id at most
-//           one is told 'fresh' within the window, though producers crash anywhere; if none
-//           crashes, exactly one is. One that crashed before its commit delays the others until its
-//           claim is over; after it, the commit at home stands for what was not set, for as long as
-//           claims are kept. That holds while all producers hold the same slices for failed: a home
-//           that fails between commit and set takes the turn with it. A producer that is refused by
-//           a full slice has committed: others that asked meanwhile were told 'duplicate'.
-// Failures  A slice that is failed, or whose call fails, is asked nothing. A slice that is not
-//           failed and does not know the id proves that it is new; if all know it, it is a
-//           duplicate where at least `needed` of its k1 functions were asked. So `needed` 0 takes
-//           failed slices for ones that know every id, and k1 for ones that know none.
-//           A failed slice misses what is set meanwhile. When it comes back it is `returning` for a
-//           window: it is set, but not asked, since what it does not know proves nothing.
-// Cost      O(spread) for an id and round. Rounds of test_and_set: 1 with the spread 1, else 2 in
+//           grant another run could set the id and forget its claim. At most one run of an id is
+//           told 'fresh' within the window, even if producers crash. If none crashes, exactly one
+//           is. A producer that crashes before its commit delays the others until its claim is
+//           over. After a crash behind the commit, the commit at home stands for slices that were
+//           not set, as long as claims are kept. All this holds if all producers agree which slices
+//           have failed: a home that fails between commit and set loses the commit. A producer that
+//           a full slice refuses has committed: others that asked meanwhile were told 'duplicate'.
+// Failures  A slice that has failed, or whose call fails, is not asked. One live slice that does
+//           not know the id proves that it is new. If all that were asked know it, it is a
+//           duplicate if at least `needed` of its k1 functions were asked. So with `needed` 0 a
+//           failed slice counts as one that knows every id, and with k1 as one that knows none.
+//           A failed slice misses ids. When it comes back it is `returning` for a window: it is
+//           set, but not asked, because an id that it does not know may still be old.
+// Cost      O(spread) for an id and round. Rounds of test_and_set: 1 with spread 1, else 2 in
 //           parallel and up to 1 + k1 pipelined; with many producers up to 3 more.
 // Source    'One is Enough', sections 3.2, 4 and 6 (concurrency, which it leaves open).
 #pragma once
@@ -51,25 +51,15 @@
 
 #include "semel/core/clock.h"
 #include "semel/hash/digest.h"
-#include "semel/slices/mailbox.h"
+#include "semel/slices/internal/mailbox.h"
 #include "semel/slices/placement.h"
 #include "semel/slices/slice.h"
+#include "semel/slices/sliced_filter.h"
 #include "semel/window/window.h"
 
-namespace semel {
+namespace semel::slices_internal {
 
 enum class SliceOperation : std::uint8_t { test, set, test_and_set };
-enum class Probing : std::uint8_t { parallel, pipelined };
-enum class Producers : std::uint8_t { one, many };
-enum class SliceState : std::uint8_t { live, returning, failed };
-
-struct SliceRules {
-  Probing probing = Probing::parallel;
-  Producers producers = Producers::one;
-  std::uint32_t needed = 0;  // at most the spread
-  TimeMs claim_ms = 10'000;  // how long a claim of a producer that stands still holds up the others
-};
-
 struct SliceJob {
   SliceOperation operation = SliceOperation::test;
   std::vector<Digest> ids;
@@ -86,16 +76,17 @@ class SliceRun {
            SliceJob job);
 
   bool done() const { return left_ == 0; }
-  // To be answered now. They stay where they are until step().
+  // Returns the messages to be answered now. They stay where they are until step().
   std::span<SliceMessage> messages() { return mailbox_.messages(); }
-  // Whether all that is left was held by other producers when it was asked last: no hurry.
+  // Returns true if other producers held all remaining ids when they were last asked. The caller
+  // may wait.
   bool waits() const { return waits_; }
   // REQUIRES: !done(), and all messages() are answered.
   void step(TimeMs now_ms);
 
   // REQUIRES: done().
   std::span<const Verdict> verdicts() const;
-  // As given, and `failed` where a call has failed since.
+  // Returns the given states, with `failed` where a call has failed since.
   std::span<const SliceState> states() const { return states_; }
 
  private:
@@ -115,7 +106,8 @@ class SliceRun {
     Phase phase = Phase::behind;
     bool answered = false;  // the last call about the whole id was, and `answer` is what it said
     Verdict answer = Verdict::fresh;
-    std::size_t before = kNone;  // the item with the same id before it
+    ClaimAnswer claim = ClaimAnswer::fresh;  // the same of a claim
+    std::size_t before = kNone;              // the item with the same id before it
     std::size_t home = kNone;
   };
   static constexpr std::size_t kNone = kNoRepetition;
@@ -161,4 +153,4 @@ class SliceRun {
   Mailbox<Route> mailbox_;
 };
 
-}  // namespace semel
+}  // namespace semel::slices_internal

@@ -10,15 +10,15 @@
 #include <map>
 #include <optional>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/slices/window_slice.h"
-#include "semel/window/exact_window.h"
+#include "semel/window/internal/exact_window.h"
 #include "tests/support/keys.h"
 
-namespace semel {
+namespace semel::slices_internal {
 namespace {
 
-using ExactSlice = WindowSlice<ExactWindow>;
+using ExactSlice = WindowSlice<window_internal::ExactWindow>;
 
 constexpr TimeMs kNow = 1'700'000'000'000;
 constexpr TimeMs kWindow = 1000;
@@ -33,7 +33,9 @@ const Placement::Shape kShapes[] = {
     {.layout = SliceLayout::v_h, .slices = 2, .parts = 3, .spread = 3},
 };
 
-ExactWindow window_at(TimeMs now_ms) { return *ExactWindow::make({.window_ms = kWindow}, now_ms); }
+window_internal::ExactWindow window_at(TimeMs now_ms) {
+  return *window_internal::ExactWindow::make({.window_ms = kWindow}, now_ms);
+}
 
 // Slices in this thread, over exact windows: what they know is known for certain.
 struct World {
@@ -102,7 +104,7 @@ TEST(SliceRun, AnswersAsOneWindowWould) {
     const SliceRules rules = {.probing = *rc::gen::element(Probing::parallel, Probing::pipelined),
                               .producers = *rc::gen::element(Producers::one, Producers::many),
                               .needed = *rc::gen::inRange(0u, world.placement.spread() + 1)};
-    ExactWindow twin = window_at(kNow);
+    window_internal::ExactWindow twin = window_at(kNow);
     const int steps = *rc::gen::inRange(0, 30);
     for (int step = 0; step < steps; ++step) {
       world.now_ms += *rc::gen::element(0, 1, 50, 400, 1200);
@@ -313,7 +315,7 @@ TEST(SliceRun, WorksOnWithSomeOrAllOfItsSlicesGone) {
   }
 }
 
-// What it missed while it was away would be taken for new.
+// If it were asked, ids that it missed would be taken for new.
 TEST(SliceRun, SetsButDoesNotAskASliceThatReturns) {
   World world(kShapes[1]);
   const Digest before = id_with_slices_of_its_own(world.placement);
@@ -337,9 +339,11 @@ TEST(SliceRun, ReportsASliceThatRefusesAndLeavesNoClaim) {
   for (const Producers producers : {Producers::one, Producers::many}) {
     World world(kShapes[1]);
     const std::size_t slice = placement.probe(id, 2).slice;
-    ExactWindow full = *ExactWindow::make(
-        {.window_ms = kWindow, .max_bytes = ExactWindow::kLeastCap, .when_full = WhenFull::refuse},
-        kNow);
+    window_internal::ExactWindow full =
+        *window_internal::ExactWindow::make({.window_ms = kWindow,
+                                             .max_bytes = window_internal::ExactWindow::kLeastCap,
+                                             .on_full = OnFull::refuse},
+                                            kNow);
     for (std::uint64_t n = 0; full.test_and_insert(key(10'000 + n)) == kFresh; ++n) {
     }
     world.slices[slice] = ExactSlice(std::move(full), kWindow);
@@ -459,7 +463,7 @@ class Meeting {
     const bool waited = producer.run.waits();
     if (message.call.action == SliceAction::commit) {
       for (std::size_t i = 0; i < message.call.keys.size(); ++i) {
-        if (message.call.verdicts[i] != kFresh) continue;
+        if (message.call.claims[i] != ClaimAnswer::done) continue;
         decisions_.push_back({message.call.keys[i], message.call.now_ms});
       }
     }
@@ -648,4 +652,4 @@ TEST(SliceRunDeathTest, RefusesAJobThatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::slices_internal

@@ -2,7 +2,7 @@
 
 #include <rocksdb/file_checksum.h>
 
-namespace semel {
+namespace semel::store_internal {
 
 RunningCrc32c::RunningCrc32c() {
   static const auto factory = rocksdb::GetFileChecksumGenCrc32cFactory();
@@ -24,4 +24,4 @@ std::uint32_t RunningCrc32c::value() {
   return sum;
 }
 
-}  // namespace semel
+}  // namespace semel::store_internal

@@ -1,5 +1,5 @@
-// CRC-32C of bytes that may come in pieces. RocksDB computes it, with the instructions of the
-// processor that there are.
+// CRC-32C of bytes that may come in pieces. RocksDB computes it, with the best instructions of the
+// processor.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace rocksdb {
 class FileChecksumGenerator;
 }
 
-namespace semel {
+namespace semel::store_internal {
 
 class RunningCrc32c {
  public:
@@ -30,4 +30,4 @@ inline std::uint32_t crc32c(ByteView bytes) {
   return sum.value();
 }
 
-}  // namespace semel
+}  // namespace semel::store_internal

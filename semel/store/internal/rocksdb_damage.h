@@ -1,27 +1,27 @@
-// Damage of a RocksDB directory that RocksDB itself would not tell, or would not survive.
+// Finds damage of a RocksDB directory that RocksDB would not report, or would not survive.
 //
-// Contract  These look, and change nothing. A damage is a text for people, which says what to do;
-//           empty: there is none. A directory that its owner writes to meanwhile has none.
-// Coverage  A directory that we have closed, and nobody else has opened since: CURRENT, MANIFEST
-//           and OPTIONS are as they were, and there is nothing in its write-ahead log. Table files
-//           have checksums, which RocksDB checks.
-//           Any other directory: MANIFEST and log are sound up to their ends, and may end within a
-//           record, as a kill leaves them. An end that was cut off is not missed.
+// Contract  These functions change nothing. Damage is a text for people that says what to do; an
+//           empty text means that there is none. Writes of the owner meanwhile are no damage.
+//           If we closed the directory and nobody has opened it since, these find any change of
+//           CURRENT, MANIFEST and OPTIONS, and anything in the write-ahead log. RocksDB checks the
+//           checksums of table files.
+//           For any other directory, these find damage of MANIFEST and log before their ends. The
+//           files may end within a record, as after a kill. An end that was cut off is not missed.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace semel {
+namespace semel::store_internal {
 
 struct DirectoryCheck {
   std::string damage;
-  bool closed = false;          // by us
-  std::uint64_t least_log = 0;  // this log or a later one is there; 0: that is not known
+  bool closed = false;          // we closed it
+  std::uint64_t least_log = 0;  // this log or a later one must be there; 0: unknown
 };
 
-// Looks at all files that are read before the log. REQUIRES: CURRENT is there.
+// Checks all files that are read before the log. REQUIRES: CURRENT is there.
 DirectoryCheck check_directory(const std::string& directory);
 
 struct LogsCheck {
@@ -29,17 +29,17 @@ struct LogsCheck {
   bool torn = false;  // the last log ends within a record
 };
 
-// Looks at the write-ahead logs.
+// Checks the write-ahead logs.
 LogsCheck check_logs(const std::string& directory, const DirectoryCheck& checked);
 
 // Returns the paths of the write-ahead logs, the oldest first.
 std::vector<std::string> logs_of(const std::string& directory);
 
-// Looks at a directory without CURRENT: it has lost it if there are records.
+// Checks a directory without CURRENT. If there are records, CURRENT was lost. Returns the damage.
 std::string check_empty(const std::string& directory);
 
 std::string seal_path(const std::string& directory);
-// Seals the directory, whose owner we are; at its end if `closed`. False if that failed.
+// Seals our directory; `closed` says that it is closed now. Returns false on failure.
 bool seal_directory(const std::string& directory, const std::string& log_directory, bool closed);
 
-}  // namespace semel
+}  // namespace semel::store_internal

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-namespace semel {
+namespace semel::store_internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -24,7 +24,7 @@ bool is_options_file(const std::string& path) {
   return fs::path(path).filename().string().starts_with("OPTIONS-");
 }
 
-// The place of a name, whose file may be a link that is not followed.
+// Returns the place of a name. A link of that name is not followed.
 fs::path place_of_name(const std::string& path) {
   std::error_code ignored;
   fs::path absolute = fs::absolute(path, ignored).lexically_normal();
@@ -32,7 +32,7 @@ fs::path place_of_name(const std::string& path) {
   return fs::weakly_canonical(absolute.parent_path(), ignored) / absolute.filename();
 }
 
-// The place of what is written through a name.
+// Returns the place of the file that is written through a name.
 fs::path place_of_file(const std::string& path) {
   std::error_code ignored;
   return fs::weakly_canonical(fs::absolute(path, ignored), ignored);
@@ -128,7 +128,7 @@ class RocksFiles::Guard final : public rocksdb::FileSystemWrapper {
     return target()->NewLogger(path, options, logger, debug);
   }
 
-  // A directory that was not there is ours: whoever uses RocksDB past us makes a checkpoint.
+  // A directory that was not there is ours: a direct user of RocksDB makes a checkpoint.
   IOStatus CreateDir(const std::string& path, const IOOptions& options,
                      IODebugContext* debug) override {
     IOStatus status = target()->CreateDir(path, options, debug);
@@ -179,7 +179,7 @@ class RocksFiles::Guard final : public rocksdb::FileSystemWrapper {
     return IOStatus::IOError(place.string(), "it is not a part of this database; not touched");
   }
 
-  // RocksDB has written its options to a temporary file, and wants it to be the newest OPTIONS.
+  // RocksDB has written its options to a temporary file and wants to make it the newest OPTIONS.
   IOStatus replace_options(const std::string& from, const std::string& to, const IOOptions& options,
                            IODebugContext* debug) {
     if (own_options_->empty()) {
@@ -198,7 +198,7 @@ class RocksFiles::Guard final : public rocksdb::FileSystemWrapper {
     return status.ok() ? target()->RenameFile(from, to, options, debug) : status;
   }
 
-  // What the newest OPTIONS are to be, given what RocksDB has written.
+  // Returns what the newest OPTIONS shall be, given what RocksDB has written.
   IOStatus next_options(const std::string& written_to, RocksOptionsText& next) const {
     std::string written;
     IOStatus status = rocksdb::ReadFileToString(target(), written_to, &written);
@@ -208,7 +208,7 @@ class RocksFiles::Guard final : public rocksdb::FileSystemWrapper {
     return status;
   }
 
-  // The file that stands for one that was not made.
+  // Returns the file that is read in place of one that was not made.
   std::string present(const std::string& path) const {
     if (!own_options_ || !is_options_file(path)) return path;
     const std::lock_guard lock(mutex_);
@@ -234,4 +234,4 @@ void RocksFiles::keep_options(const std::string& directory, RocksOptionsText own
   guard_->keep_options(directory, std::move(own), std::move(replaced));
 }
 
-}  // namespace semel
+}  // namespace semel::store_internal

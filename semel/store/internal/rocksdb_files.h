@@ -1,13 +1,12 @@
-// RocksFiles: the files that RocksDB may change, and no others.
+// RocksFiles: limits the files that RocksDB may change.
 //
-// Why       RocksDB deletes what it does not know, wherever its options send it: in the log
-//           directory of another database too. OPTIONS files are copied with a directory, and name
-//           paths of the original. Every change of a file goes through here and is refused outside
-//           of the places that we have the right to.
-// Contract  Reading is not limited. A change outside of the places is an error, which names the file
-//           and changes nothing. Links are followed before a place is judged. A directory that
-//           RocksDB makes, as for a checkpoint, becomes such a place.
-//           The OPTIONS files of a directory that was there stay as they are (keep_options()).
+// Contract  RocksDB deletes files that it does not know, wherever its options point, even in the
+//           log directory of another database. A copied OPTIONS file names paths of the original.
+//           So every change of a file goes through here, and is refused outside of our places.
+//           Reading is not limited. A change outside is an error, which names the file and changes
+//           nothing. Links are followed before a place is judged. A directory that RocksDB makes,
+//           for example for a checkpoint, becomes one of our places. The OPTIONS files of an
+//           existing directory stay as they are (keep_options()).
 // Threads   RocksDB calls from any thread. keep_options() comes before the opening.
 #pragma once
 
@@ -22,7 +21,7 @@ namespace rocksdb {
 class Env;
 }
 
-namespace semel {
+namespace semel::store_internal {
 
 class RocksFiles {
  public:
@@ -33,12 +32,12 @@ class RocksFiles {
 
   // Allows changes in this directory and below it.
   void allow(const std::string& place);
-  // No OPTIONS file is removed. A new one is made only if `own` lacks a column family that RocksDB
-  // describes, or for those in `replaced`; it is `own` with their sections then.
+  // Keeps all OPTIONS files. A new one is made only if `own` lacks a column family that RocksDB
+  // describes, or for those in `replaced`. It is then `own` with their sections.
   void keep_options(const std::string& directory, RocksOptionsText own,
                     std::set<std::string> replaced);
 
-  rocksdb::Env* env() const { return env_.get(); }  // outlived by this
+  rocksdb::Env* env() const { return env_.get(); }  // this object outlives it
 
  private:
   class Guard;
@@ -46,4 +45,4 @@ class RocksFiles {
   std::unique_ptr<rocksdb::Env> env_;
 };
 
-}  // namespace semel
+}  // namespace semel::store_internal

@@ -6,7 +6,7 @@
 
 #include "semel/store/internal/rocksdb_checksum.h"
 
-namespace semel {
+namespace semel::store_internal {
 namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{32} << 10;
@@ -43,7 +43,7 @@ Header header_at(ByteView in) {
   return header;
 }
 
-// RocksDB masks sums, so that the sum of bytes that hold sums is as good as others.
+// RocksDB masks checksums, because a checksum of bytes that hold checksums is weak.
 std::uint32_t masked(std::uint32_t sum) {
   constexpr std::uint32_t kDelta = 0xa282ead8;
   return (sum >> 15 | sum << 17) + kDelta;
@@ -53,7 +53,7 @@ bool sums_up(ByteView record, const Header& header) {
   return header.sum == masked(crc32c(record.subspan(kTypeAt)));
 }
 
-// The header of the record that `in` begins with; nullopt if that is not sound.
+// Returns the header of the record at the beginning of `in`, or nullopt if the record is not sound.
 std::optional<Header> sound_record(ByteView in) {
   if (in.size() < kHeaderBytes) return std::nullopt;
   const Header header = header_at(in);
@@ -66,14 +66,14 @@ bool all_zero(ByteView bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::uint8_t byte) { return byte == 0; });
 }
 
-// Whether what is left of a log, and does not begin with a sound record, may be a record whose end
-// was never written; `room` is what its block has for it. As far as it is there it must be as RocksDB
-// writes it, or bytes of any other kind would pass.
+// Returns true if the rest of a log, which begins with no sound record, may be a record whose end
+// was never written. `room`: the bytes that its block has for it. The part that is there must be as
+// RocksDB writes it; otherwise any bytes would pass.
 bool cut_short(ByteView rest, std::size_t room) {
   if (rest.size() < kHeaderBytes) return true;
   const Header header = header_at(rest);
   if (kHeaderBytes + header.payload <= rest.size() || header.record_bytes() > room) return false;
-  // A record goes on in the next block only where this one is at its end.
+  // A record goes on in the next block only if it fills this one.
   const bool goes_on = header.type == kFirst || header.type == kMiddle;
   if (header.type > kCompression || (goes_on && header.record_bytes() != room)) return false;
   if (sums_up(rest, header)) return false;  // all is there: its length is wrong
@@ -90,7 +90,7 @@ class Checker {
   Checker(LogKind kind, const std::function<void(const LogPiece&)>& take)
       : kind_(kind), take_piece_(take) {}
 
-  // The next block; all have kBlockBytes but the last. False if there is nothing more to look at.
+  // Reads the next block. All but the last have kBlockBytes. Returns false at the end.
   bool take(ByteView block, bool last) {
     std::size_t at = 0;
     while (at < block.size()) {
@@ -104,7 +104,7 @@ class Checker {
         const bool cut = last && cut_short(rest, kBlockBytes - at) && may_follow(rest);
         return end(cut ? LogCheck::State::torn : LogCheck::State::damaged, at);
       }
-      // After its end such a log holds what it held in its last life: no damage can be told.
+      // After its end a recycled log holds its former bytes, so damage cannot be told.
       if (recyclable(header->type)) {
         told_ = false;
         return end(LogCheck::State::torn, at);
@@ -138,7 +138,8 @@ class Checker {
     return begins != within_;
   }
 
-  // The number of the first change in a record of a write-ahead log, if this is its beginning.
+  // Notes the number of the first change in a record of a write-ahead log, if this is its
+  // beginning.
   std::optional<std::uint64_t> sequence_in(const Header& header, ByteView rest) const {
     const bool tells =
         kind_ == LogKind::writes && (header.type == kFull || header.type == kFirst) &&
@@ -146,7 +147,7 @@ class Checker {
     return tells ? std::optional(load_u64(rest.data() + header.bytes)) : std::nullopt;
   }
 
-  // Whether a record that was cut short may be the one after the last. Changes are numbered on.
+  // Returns true if a record that was cut short may follow the last one, by the numbers of changes.
   bool may_follow(ByteView rest) const {
     constexpr std::uint64_t kMostNumbers = std::uint64_t{1} << 56;
     constexpr std::uint64_t kFarAhead = std::uint64_t{1} << 40;
@@ -187,7 +188,7 @@ LogCheck check_log(const std::string& path, LogKind kind,
   constexpr LogCheck kUnreadable = {LogCheck::State::unreadable, 0, false};
   std::ifstream in(path, std::ios::binary);
   if (!in) return kUnreadable;
-  // The block after tells whether a block is the last.
+  // The next block tells whether a block is the last.
   const auto read_block = [&in](Bytes& block) {
     block.resize(kBlockBytes);
     in.read(reinterpret_cast<char*>(block.data()), static_cast<std::streamsize>(block.size()));
@@ -206,4 +207,4 @@ LogCheck check_log(const std::string& path, LogKind kind,
   return checker.result();
 }
 
-}  // namespace semel
+}  // namespace semel::store_internal

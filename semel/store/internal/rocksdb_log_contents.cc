@@ -4,7 +4,7 @@
 
 #include "semel/store/internal/rocksdb_log.h"
 
-namespace semel {
+namespace semel::store_internal {
 namespace {
 
 using rocksdb::Slice;
@@ -65,4 +65,4 @@ LogContents LogContents::of(const std::vector<std::string>& logs) {
   return contents;
 }
 
-}  // namespace semel
+}  // namespace semel::store_internal

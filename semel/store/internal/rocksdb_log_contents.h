@@ -1,7 +1,7 @@
-// LogContents: what the write-ahead logs of a directory hold that only its owner can finish.
+// LogContents: records in the write-ahead logs of a directory that only its owner can finish.
 //
-// Contract  Looks, and changes nothing. What the logs hold may be in tables already: this is more
-//           than an opening would replay, never less.
+// Contract  Changes nothing. Some records of the logs may be in tables already. So this may find
+//           more than an opening would replay, but never less.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace semel {
+namespace semel::store_internal {
 
 struct LogContents {
   bool complete = true;            // false: a log is compressed or recycled, or could not be read
@@ -20,4 +20,4 @@ struct LogContents {
   static LogContents of(const std::vector<std::string>& logs);
 };
 
-}  // namespace semel
+}  // namespace semel::store_internal

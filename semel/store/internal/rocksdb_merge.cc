@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-namespace semel {
+namespace semel::store_internal {
 namespace {
 
 using rocksdb::Slice;
@@ -37,4 +37,4 @@ bool failed_to_merge(const rocksdb::Status& status) {
   return status.IsCorruption() && status.ToString().find("merge") != std::string::npos;
 }
 
-}  // namespace semel
+}  // namespace semel::store_internal

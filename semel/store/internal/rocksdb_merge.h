@@ -1,7 +1,7 @@
-// How RocksDB merges with a Merger, and what it says of merging.
+// Lets RocksDB merge with a Merger.
 //
-// Contract  A full merge adds the operands of a record in their order; a partial one makes two
-//           neighbours one, and leaves them as they are if one of them is damaged.
+// Contract  A full merge adds the operands of a record in order. A partial merge makes one operand
+//           of two neighbours, or leaves them as they are if one is damaged.
 // Threads   RocksDB calls the merger from threads of its own too.
 #pragma once
 
@@ -15,12 +15,12 @@ class MergeOperator;
 class Status;
 }  // namespace rocksdb
 
-namespace semel {
+namespace semel::store_internal {
 
 // REQUIRES: the merger outlives it, and does not throw.
 std::shared_ptr<rocksdb::MergeOperator> merge_operator_of(const Merger& merger);
 
-// The merger found damage. RocksDB has no code of its own for that.
+// Returns true if the merger found damage. RocksDB has no code for that.
 bool failed_to_merge(const rocksdb::Status& status);
 
-}  // namespace semel
+}  // namespace semel::store_internal

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "semel/store/new_file.h"
+#include "semel/store/internal/new_file.h"
 
-namespace semel {
+namespace semel::store_internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -120,4 +120,4 @@ RocksOptionsText RocksOptionsText::with_families_of(const RocksOptionsText& othe
   return RocksOptionsText(std::move(joined));
 }
 
-}  // namespace semel
+}  // namespace semel::store_internal

@@ -1,8 +1,8 @@
 // The text of a RocksDB OPTIONS file.
 //
-// Why       RocksDB forgets the names of operators and orders that it cannot make, and writes a new
-//           file whenever it opens a directory. The owner must find its own options afterwards.
-// Format    of RocksDB: sections `[CFOptions "name"]`, in them lines `option=value`.
+// Contract  RocksDB forgets the names of operators and orders that it cannot make, and writes a new
+//           file whenever it opens a directory. But the owner must find its own options afterwards.
+// Format    That of RocksDB: sections `[CFOptions "name"]` with lines `option=value`.
 #pragma once
 
 #include <set>
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-namespace semel {
+namespace semel::store_internal {
 
 class RocksOptionsText {
  public:
@@ -39,4 +39,4 @@ class RocksOptionsText {
 // Returns the name of the newest OPTIONS file; empty if there is none.
 std::string newest_options_file(const std::string& directory);
 
-}  // namespace semel
+}  // namespace semel::store_internal

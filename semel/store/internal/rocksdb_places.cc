@@ -12,7 +12,7 @@
 #include <string_view>
 #include <thread>
 
-namespace semel {
+namespace semel::store_internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -23,12 +23,12 @@ fs::path canonical(const std::string& path) {
   return place.has_filename() ? place : place.parent_path();  // without the slash at its end
 }
 
-// A lease is refused if the file is open. We give it back at once: nobody waits for it.
+// A lease is refused if the file is open. We give it back at once, so that nobody waits for it.
 bool is_open(const std::string& file, OpenFor use) {
   const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return false;
-  // Whoever opens the file meanwhile has a signal sent to us. By default it would end the process;
-  // this one is ignored.
+  // If another process opens the file meanwhile, we get a signal. The default one would end the
+  // process. This one is ignored.
   bool used = false;
   if (::fcntl(fd, F_SETSIG, SIGURG) == 0) {
     used = ::fcntl(fd, F_SETLEASE, use == OpenFor::writing ? F_RDLCK : F_WRLCK) != 0 &&
@@ -39,8 +39,8 @@ bool is_open(const std::string& file, OpenFor use) {
   return used;
 }
 
-// A process that was just forked has all files of its parent open until it becomes another program:
-// only what stays open is in use.
+// A forked process has all files of its parent open until it becomes another program. So only a
+// file that stays open is in use.
 bool in_use(const std::string& file, OpenFor use) {
   constexpr int kLooks = 25;
   constexpr std::chrono::milliseconds kBetweenLooks{10};
@@ -121,4 +121,4 @@ PlaceLock::~PlaceLock() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-}  // namespace semel
+}  // namespace semel::store_internal

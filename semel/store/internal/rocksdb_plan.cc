@@ -19,7 +19,7 @@
 #include "semel/store/internal/rocksdb_stand_in.h"
 #include "semel/store/internal/rocksdb_status.h"
 
-namespace semel {
+namespace semel::store_internal {
 namespace {
 
 namespace fs = std::filesystem;
@@ -27,28 +27,23 @@ using rocksdb::ColumnFamilyDescriptor;
 using rocksdb::ColumnFamilyHandle;
 using rocksdb::Status;
 
-// RocksDB moves its log of messages aside before it looks whether the directory is in use: the
-// owner's log would be gone.
+// Without this, RocksDB moves its log of messages aside before it checks whether the directory is
+// in use. The owner's log would be gone.
 class NoLog final : public rocksdb::Logger {
  public:
   using Logger::Logv;
   void Logv(const char* /*format*/, va_list /*arguments*/) override {}
 };
 
-Error refusal(std::string words, std::string& why, const char* what,
-              Errc code = Errc::unsupported) {
-  why = std::move(words);
-  return {code, what};
-}
+Error refusal(std::string words, Errc code = Errc::unsupported) { return {code, std::move(words)}; }
 
-// RocksDB opens much that is damaged, without a word, with a part of the records.
-Result<void> sound_unless(const std::string& damage, std::string& why) {
+// RocksDB would open many damaged databases without an error, with only part of the records.
+Result<void> sound_unless(const std::string& damage) {
   if (damage.empty()) return {};
-  why = damage;
-  return Error{Errc::io, "the database is damaged"};
+  return Error{Errc::io, damage};
 }
 
-// A value of an OPTIONS file names an object, or describes it: {id=NAME;option=value}.
+// Returns the name in a value of an OPTIONS file: NAME, or {id=NAME;option=value}.
 std::string name_in(const std::string& value) {
   constexpr std::string_view kDescribed = "{id=";
   if (!value.starts_with(kDescribed)) return value;
@@ -84,8 +79,6 @@ bool has_unflushed_records(rocksdb::DB& db, ColumnFamilyHandle* handle) {
   return !known || active + waiting > 0;
 }
 
-constexpr Error kOutside = {Errc::outside, "a part of the database is outside of its directory"};
-
 }  // namespace
 
 RocksPlan::RocksPlan(std::string directory, const RocksStore::Settings& settings)
@@ -99,38 +92,38 @@ ColumnFamilyDescriptor& RocksPlan::asked() {
                        [&](const ColumnFamilyDescriptor& one) { return is_asked(one.name); });
 }
 
-Result<void> RocksPlan::make(std::string& why) {
+Result<void> RocksPlan::make() {
   existed_ = fs::exists(directory_ + "/CURRENT");
-  if (const auto read = existed_ ? read_directory(why) : make_new(why); !read) return read;
-  if (const auto found = find_asked(why); !found) return found;
-  if (const auto values = refuse_values(why); !values) return values;
+  SEMEL_TRY(existed_ ? read_directory() : make_new());
+  SEMEL_TRY(find_asked());
+  SEMEL_TRY(refuse_values());
   for (ColumnFamilyDescriptor& one : families) {
-    if (const auto order = settle_order(one, why); !order) return order;
-    if (const auto merger = settle_merger(one, why); !merger) return merger;
+    SEMEL_TRY(settle_order(one));
+    SEMEL_TRY(settle_merger(one));
   }
   settle_the_rest();
   if (!writable()) return {};
-  if (const auto prepared = refuse_prepared(why); !prepared) return prepared;
-  return look(why);
+  SEMEL_TRY(refuse_prepared());
+  return look();
 }
 
-Result<void> RocksPlan::make_new(std::string& why) {
+Result<void> RocksPlan::make_new() {
   if (!(settings_.create && writable())) {
     return Error{Errc::invalid, "the directory holds no RocksDB database"};
   }
   families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions());
-  if (const auto sound = sound_unless(check_empty(directory_), why); !sound) return sound;
-  return settle_places(why);
+  SEMEL_TRY(sound_unless(check_empty(directory_)));
+  return settle_places();
 }
 
-Result<void> RocksPlan::read_directory(std::string& why) {
+Result<void> RocksPlan::read_directory() {
   const DirectoryCheck checked = check_directory(directory_);
-  if (const auto sound = sound_unless(checked.damage, why); !sound) return sound;
+  SEMEL_TRY(sound_unless(checked.damage));
   own_ = RocksOptionsText::of_directory(directory_);
   const Status status = read_options();
-  if (!status.ok()) return open_error(status, why);
-  if (const auto settled = settle_places(why); !settled) return settled;
-  return check_logs_of(checked, why);
+  if (!status.ok()) return open_error(status);
+  SEMEL_TRY(settle_places());
+  return check_logs_of(checked);
 }
 
 Status RocksPlan::read_options() {
@@ -144,7 +137,7 @@ Status RocksPlan::read_options() {
   status = rocksdb::LoadLatestOptions(lenient, directory_, &db, &described);
   if (!status.ok() && !status.IsNotFound()) return status;
   for (const ColumnFamilyDescriptor& one : described) {
-    // RocksDB passes over what it does not know, and would follow the pointers that it has not set.
+    // RocksDB skips options that it does not know, and would follow pointers that it has not set.
     if (one.options.table_factory == nullptr || one.options.memtable_factory == nullptr ||
         one.options.comparator == nullptr) {
       return Status::Corruption("the OPTIONS file lacks parts of the column family " + one.name +
@@ -159,16 +152,16 @@ Status RocksPlan::read_options() {
   return Status::OK();
 }
 
-Result<void> RocksPlan::settle_places(std::string& why) {
+Result<void> RocksPlan::settle_places() {
   if (writable()) files.allow(directory_);
   db.db_log_dir.clear();  // we write no messages, and RocksDB would remove old ones of the owner
-  if (const auto log = settle_log(why); !log) return log;
-  return settle_tables(why);
+  SEMEL_TRY(settle_log());
+  return settle_tables();
 }
 
 // An OPTIONS file goes with a copy of its directory, and names the log of the original then. Until
 // RocksDB 6.23 it named the log's directory always.
-Result<void> RocksPlan::settle_log(std::string& why) {
+Result<void> RocksPlan::settle_log() {
   const std::string named = std::exchange(db.wal_dir, {});
   const std::string chosen = settings_.wal_dir ? *settings_.wal_dir : named;
   if (chosen.empty() || same_place(directory_, chosen)) {
@@ -181,22 +174,22 @@ Result<void> RocksPlan::settle_log(std::string& why) {
     return refusal("its OPTIONS file names " + shown(named) +
                        " as the place of its write-ahead log, which is outside of the directory; "
                        "that of a copy is the log of the original",
-                   why, kOutside.what, kOutside.code);
+                   Errc::outside);
   }
   if (has_log(directory_)) {
     return refusal("there is a write-ahead log in the directory itself, so that in " +
                        shown(chosen) + " cannot be its own",
-                   why, kOutside.what, kOutside.code);
+                   Errc::outside);
   }
   if (settings_.mode != RocksStore::Mode::secondary &&  // whose owner writes it
       !file_in_use(chosen, {".log"}, OpenFor::writing).empty()) {
-    return refusal("another process writes to the write-ahead log in " + shown(chosen), why,
-                   kOutside.what, kOutside.code);
+    return refusal("another process writes to the write-ahead log in " + shown(chosen),
+                   Errc::outside);
   }
-  return use_place(chosen, "write-ahead log", why);
+  return use_place(chosen, "write-ahead log");
 }
 
-Result<void> RocksPlan::settle_tables(std::string& why) {
+Result<void> RocksPlan::settle_tables() {
   const auto named_paths = [&] {
     if (!own_.db_option("db_paths").empty()) return true;
     return std::any_of(families.begin(), families.end(), [&](const ColumnFamilyDescriptor& one) {
@@ -206,8 +199,8 @@ Result<void> RocksPlan::settle_tables(std::string& why) {
   db.db_paths.clear();
   for (ColumnFamilyDescriptor& one : families) one.options.cf_paths.clear();
   if (settings_.db_paths.empty() && named_paths()) {
-    return refusal("its OPTIONS file names paths for its table files (db_paths or cf_paths)", why,
-                   kOutside.what, kOutside.code);
+    return refusal("its OPTIONS file names paths for its table files (db_paths or cf_paths)",
+                   Errc::outside);
   }
   for (const RocksStore::Path& one : settings_.db_paths) {
     db.db_paths.emplace_back(one.path, one.target_bytes);
@@ -215,46 +208,45 @@ Result<void> RocksPlan::settle_tables(std::string& why) {
     const std::string busy =
         writable() ? file_in_use(one.path, {".sst", ".blob"}, OpenFor::anything) : "";
     if (!busy.empty()) {
-      return refusal("another process has " + shown(one.path + "/" + busy) + " open", why,
-                     kOutside.what, kOutside.code);
+      return refusal("another process has " + shown(one.path + "/" + busy) + " open",
+                     Errc::outside);
     }
-    if (const auto used = use_place(one.path, "table files", why); !used) return used;
+    SEMEL_TRY(use_place(one.path, "table files"));
   }
   return {};
 }
 
-Result<void> RocksPlan::use_place(const std::string& path, const std::string& what,
-                                  std::string& why) {
+Result<void> RocksPlan::use_place(const std::string& path, const std::string& what) {
   if (!fs::is_directory(path)) {
-    return refusal("the place of its " + what + ", " + shown(path) + ", is no directory", why,
-                   kOutside.what, kOutside.code);
+    return refusal("the place of its " + what + ", " + shown(path) + ", is not a directory",
+                   Errc::outside);
   }
   if (const std::string file = database_file_in(path); !file.empty()) {
     return refusal(
-        shown(path) + " has the file " + file + ", so it is the directory of another database", why,
-        kOutside.what, kOutside.code);
+        shown(path) + " has the file " + file + ", so it is the directory of another database",
+        Errc::outside);
   }
   if (settings_.mode == RocksStore::Mode::secondary) return {};  // its owner has the lock
   std::optional<PlaceLock> lock = writable() ? PlaceLock::take(path) : PlaceLock::share(path);
   if (!lock) {
     return refusal(shown(path) + " is in use, or its " + PlaceLock::kName + " cannot be opened",
-                   why, kOutside.what, kOutside.code);
+                   Errc::outside);
   }
   locks_.push_back(std::move(*lock));
   if (writable()) files.allow(path);
   return {};
 }
 
-Result<void> RocksPlan::check_logs_of(const DirectoryCheck& checked, std::string& why) {
+Result<void> RocksPlan::check_logs_of(const DirectoryCheck& checked) {
   if (db.allow_mmap_writes) return {};  // zeros follow the end of the log
   const LogsCheck logs = check_logs(log_directory_, checked);
-  // The log was found sound up to its end. Who reads it while it is written may find another end.
+  // The log is sound up to its end. A reader of a growing log may find another end.
   db.wal_recovery_mode = writable() && !logs.torn ? rocksdb::WALRecoveryMode::kAbsoluteConsistency
                                                   : rocksdb::WALRecoveryMode::kPointInTimeRecovery;
-  return sound_unless(logs.damage, why);
+  return sound_unless(logs.damage);
 }
 
-Result<void> RocksPlan::find_asked(std::string& /*why*/) {
+Result<void> RocksPlan::find_asked() {
   if (!std::any_of(families.begin(), families.end(),
                    [&](const ColumnFamilyDescriptor& one) { return is_asked(one.name); })) {
     if (!(settings_.create && writable())) {
@@ -270,36 +262,32 @@ Result<void> RocksPlan::find_asked(std::string& /*why*/) {
   return {};
 }
 
-Result<void> RocksPlan::refuse_values(std::string& why) {
+Result<void> RocksPlan::refuse_values() {
   const auto& options = asked().options;
   const std::string filter =
       name_in(own_.family_option(settings_.column_family, "compaction_filter_factory"));
   if (filter == "TtlCompactionFilterFactory") {
-    return refusal("DBWithTTL has written it, which ends every value in a time of its own", why,
-                   "the values have times of DBWithTTL");
+    return refusal("DBWithTTL has written it, which ends every value in a time of its own");
   }
   if (options.table_factory->IsInstanceOf("PlainTable") && options.prefix_extractor != nullptr) {
     return refusal(
         "its tables are of the kind PlainTable with prefixes, which cannot be read in "
-        "the order of keys",
-        why, "the tables are in no order");
+        "the order of keys");
   }
   if (options.table_factory->IsInstanceOf("CuckooTable")) {
-    return refusal("its tables are of the kind CuckooTable, which holds keys of one length alone",
-                   why, "the tables hold keys of one length");
+    return refusal("its tables are of the kind CuckooTable, which holds keys of one length alone");
   }
   return {};
 }
 
-Result<void> RocksPlan::settle_order(ColumnFamilyDescriptor& one, std::string& why) {
+Result<void> RocksPlan::settle_order(ColumnFamilyDescriptor& one) {
   const std::string known = one.options.comparator->Name();
   const std::string named = name_in(own_.family_option(one.name, "comparator"));
   const std::string& name = named.empty() ? known : named;
   if (is_asked(one.name)) {
     if (name == rocksdb::BytewiseComparator()->Name()) return {};
     return refusal("its keys are in the order of " + shown(name) +
-                       ", which is another one than that of their bytes",
-                   why, "the database orders its keys otherwise than by their bytes");
+                   ", which is another one than that of their bytes");
   }
   if (name == known) return {};
   orders_.push_back(stand_in_comparator(name));
@@ -308,9 +296,9 @@ Result<void> RocksPlan::settle_order(ColumnFamilyDescriptor& one, std::string& w
   return {};
 }
 
-// A column family keeps the merge operator that it has; the one that is asked for gets the merger if
-// it has none.
-Result<void> RocksPlan::settle_merger(ColumnFamilyDescriptor& one, std::string& why) {
+// A column family keeps its merge operator. If the family that was asked for has none, it gets the
+// merger.
+Result<void> RocksPlan::settle_merger(ColumnFamilyDescriptor& one) {
   constexpr std::string_view kOurs = "semel.";
   std::shared_ptr<rocksdb::MergeOperator>& present = one.options.merge_operator;
   const bool asked = is_asked(one.name);
@@ -324,29 +312,27 @@ Result<void> RocksPlan::settle_merger(ColumnFamilyDescriptor& one, std::string& 
     return {};
   }
   if (merger != nullptr && asked) {
-    return refusal("its merge operator is " + shown(name), why,
-                   "the database has another merge operator");
+    return refusal("its merge operator is " + shown(name));
   }
   if (present != nullptr || name.empty()) return {};
-  // Records of our own mergers are more than their bytes, even where nothing is left to merge.
+  // Records of our own mergers mean more than their bytes, even if nothing is left to merge.
   if (asked && name.starts_with(kOurs)) {
-    return refusal("its records are of " + shown(name), why,
-                   "the database has a merge operator that is not known here");
+    return refusal("its records are of " + shown(name));
   }
   present = stand_in_merge_operator(name);
   stand_ins_.push_back({one.name, name, false});
   return {};
 }
 
-// What is in memory is ours alone, and found without prefixes.
+// Memory tables are only ours. Keys are found there without prefixes.
 void RocksPlan::settle_memory(ColumnFamilyDescriptor& one) {
   auto& options = one.options;
   const bool hashed = options.memtable_factory->IsInstanceOf("HashSkipListRepFactory") ||
                       options.memtable_factory->IsInstanceOf("HashLinkListRepFactory");
   if (hashed && is_asked(one.name)) prefix_ = options.prefix_extractor;
   options.memtable_factory = std::make_shared<rocksdb::SkipListFactory>();
-  // Blocks that are larger than the buffer of which they are a part end the process. They may come
-  // from our settings, or from an OPTIONS file.
+  // Blocks larger than their buffer end the process. Their size may come from our settings, or from
+  // an OPTIONS file.
   constexpr std::size_t kLeastBlocks = 8;
   if (options.arena_block_size > options.write_buffer_size / kLeastBlocks) {
     options.arena_block_size = 0;  // to follow from the buffer
@@ -378,25 +364,23 @@ void RocksPlan::settle_the_rest() {
   }
 }
 
-// An opening would replay them, but only a TransactionDB can end them.
-Result<void> RocksPlan::refuse_prepared(std::string& why) const {
+// Refuses prepared transactions. An opening would replay them, but only a TransactionDB can end
+// them.
+Result<void> RocksPlan::refuse_prepared() const {
   if (!existed_ || !(db.allow_2pc || own_.empty())) return {};
-  constexpr const char* kWhat = "transactions are prepared";
   const LogContents contents = LogContents::of(logs_of(log_directory_));
   if (!contents.prepared.empty()) {
     return refusal("its write-ahead log has a transaction that is prepared, " +
-                       shown(*contents.prepared.begin()) +
-                       "; its owner has to commit it or to roll it back",
-                   why, kWhat);
+                   shown(*contents.prepared.begin()) +
+                   "; its owner has to commit it or to roll it back");
   }
   if (contents.complete || !db.allow_2pc) return {};
   return refusal(
       "its write-ahead log is compressed or recycled, and may have a transaction that is "
-      "prepared; its owner has to flush it",
-      why, kWhat);
+      "prepared; its owner has to flush it");
 }
 
-Result<void> RocksPlan::look(std::string& why) const {
+Result<void> RocksPlan::look() const {
   if (stand_ins_.empty()) return {};
   Families present = families;
   if (asked_is_new_) {
@@ -405,9 +389,9 @@ Result<void> RocksPlan::look(std::string& why) const {
   std::vector<ColumnFamilyHandle*> handles;
   rocksdb::DB* opened = nullptr;
   const Status status = rocksdb::DB::OpenForReadOnly(db, directory_, present, &handles, &opened);
-  if (!status.ok()) return open_error(status, why);
+  if (!status.ok()) return open_error(status);
   const std::unique_ptr<rocksdb::DB> closed_again(opened);
-  const Result<void> judged = judge_stand_ins(*opened, handles, why);
+  const Result<void> judged = judge_stand_ins(*opened, handles);
   for (ColumnFamilyHandle* const handle : handles) {
     opened->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
   }
@@ -415,19 +399,18 @@ Result<void> RocksPlan::look(std::string& why) const {
 }
 
 Result<void> RocksPlan::judge_stand_ins(rocksdb::DB& opened,
-                                        const std::vector<ColumnFamilyHandle*>& handles,
-                                        std::string& why) const {
+                                        const std::vector<ColumnFamilyHandle*>& handles) const {
   for (const StandIn& one : stand_ins_) {
     for (ColumnFamilyHandle* const handle : handles) {
       if (handle->GetName() != one.family) continue;
-      if (const auto judged = judge(one, opened, handle, why); !judged) return judged;
+      SEMEL_TRY(judge(one, opened, handle));
     }
   }
   return {};
 }
 
-Result<void> RocksPlan::judge(const StandIn& one, rocksdb::DB& opened, ColumnFamilyHandle* handle,
-                              std::string& why) const {
+Result<void> RocksPlan::judge(const StandIn& one, rocksdb::DB& opened,
+                              ColumnFamilyHandle* handle) const {
   const bool asked = is_asked(one.family);
   if (!asked && !writable()) return {};  // nobody looks at it
   bool waits = has_unflushed_records(opened, handle);
@@ -437,17 +420,15 @@ Result<void> RocksPlan::judge(const StandIn& one, rocksdb::DB& opened, ColumnFam
   }
   if (waits) {
     return refusal("its write-ahead log has records of the column family " + shown(one.family) +
-                       ", whose " + (one.order ? "order " : "merge operator ") + shown(one.name) +
-                       " only its owner has; its owner has to flush them",
-                   why, "the log has records that only the owner can flush");
+                   ", whose " + (one.order ? "order " : "merge operator ") + shown(one.name) +
+                   " only its owner has; its owner has to flush them");
   }
   if (!asked) return {};
   const Result<bool> merged = has_merged_tables(opened, handle);
   if (!merged) return merged.error();
   if (!*merged) return {};
   return refusal("its column family " + shown(one.family) + " has merges of " + shown(one.name) +
-                     ", a merge operator that only its owner has",
-                 why, "the database has a merge operator that is not known here");
+                 ", a merge operator that only its owner has");
 }
 
-}  // namespace semel
+}  // namespace semel::store_internal

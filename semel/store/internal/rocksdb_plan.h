@@ -1,10 +1,10 @@
-// RocksPlan: how a directory is to be opened, and all that has to live as long as it is open.
+// RocksPlan: decides how to open a directory, and holds what must live as long as it is open.
 //
-// Contract  A directory is opened with the options of its OPTIONS file, but for these: paths outside
-//           of the directory count only if they are given; nothing is written that the owner would
-//           have to find (messages, statistics); column families that are not asked for are neither
-//           compacted nor reordered. What would need an order or a merge operator that only the
-//           owner has is refused before anything is opened for writing.
+// Contract  A directory is opened with the options of its OPTIONS file, with these exceptions.
+//           Paths outside of the directory count only if they are given. Nothing is written that
+//           the owner would have to look for (messages, statistics). Other column families are
+//           neither compacted nor reordered. Records that need an order or a merge operator of the
+//           owner are refused before anything is opened for writing.
 #pragma once
 
 #include <rocksdb/db.h>
@@ -20,7 +20,7 @@
 #include "semel/store/internal/rocksdb_places.h"
 #include "semel/store/rocksdb_store.h"
 
-namespace semel {
+namespace semel::store_internal {
 
 class RocksPlan {
  public:
@@ -29,19 +29,18 @@ class RocksPlan {
   RocksPlan(std::string directory, const RocksStore::Settings& settings);
   ~RocksPlan();
 
-  // Reads what is there, and decides. `why` takes more words of an error than it can hold itself.
-  Result<void> make(std::string& why);
-  // Refuses records that wait in the log, or merges, which only the owner can finish. To be called
-  // with the opened database if it is open for reading. For writing make() has done it.
+  // Reads the directory and decides.
+  Result<void> make();
+  // Refuses waiting records of the log and merges that only the owner can finish. Call it with a
+  // database that is open for reading. For writing, make() does it.
   Result<void> judge_stand_ins(rocksdb::DB& opened,
-                               const std::vector<rocksdb::ColumnFamilyHandle*>& handles,
-                               std::string& why) const;
+                               const std::vector<rocksdb::ColumnFamilyHandle*>& handles) const;
 
   const std::string& log_directory() const;
-  // What every key must have a prefix by, or the owner's process ends when it meets one without;
-  // nullptr if there is nothing.
+  // Returns how to find the prefix that every key must have, or nullptr if keys need none. The
+  // owner's process would end at a key without a prefix.
   const rocksdb::SliceTransform* prefix() const { return prefix_.get(); }
-  // The column family that is asked for. REQUIRES: make() has succeeded.
+  // Returns the column family that was asked for. REQUIRES: make() has succeeded.
   rocksdb::ColumnFamilyDescriptor& asked();
 
   rocksdb::DBOptions db;
@@ -49,33 +48,33 @@ class RocksPlan {
   RocksFiles files;
 
  private:
-  // A name that only the owner has something for.
+  // The name of something that only the owner has.
   struct StandIn {
     std::string family;
     std::string name;
-    bool order = false;  // or a merge operator
+    bool order = false;  // an order; otherwise a merge operator
   };
 
   bool writable() const { return settings_.mode == RocksStore::Mode::read_write; }
   bool is_asked(const std::string& family) const { return family == settings_.column_family; }
-  Result<void> make_new(std::string& why);
-  Result<void> read_directory(std::string& why);
+  Result<void> make_new();
+  Result<void> read_directory();
   rocksdb::Status read_options();
-  Result<void> settle_places(std::string& why);
-  Result<void> settle_log(std::string& why);
-  Result<void> settle_tables(std::string& why);
-  Result<void> use_place(const std::string& path, const std::string& what, std::string& why);
-  Result<void> check_logs_of(const DirectoryCheck& checked, std::string& why);
-  Result<void> find_asked(std::string& why);
-  Result<void> settle_order(rocksdb::ColumnFamilyDescriptor& one, std::string& why);
-  Result<void> settle_merger(rocksdb::ColumnFamilyDescriptor& one, std::string& why);
+  Result<void> settle_places();
+  Result<void> settle_log();
+  Result<void> settle_tables();
+  Result<void> use_place(const std::string& path, const std::string& what);
+  Result<void> check_logs_of(const DirectoryCheck& checked);
+  Result<void> find_asked();
+  Result<void> settle_order(rocksdb::ColumnFamilyDescriptor& one);
+  Result<void> settle_merger(rocksdb::ColumnFamilyDescriptor& one);
   void settle_memory(rocksdb::ColumnFamilyDescriptor& one);
-  Result<void> refuse_values(std::string& why);
+  Result<void> refuse_values();
   void settle_the_rest();
-  Result<void> refuse_prepared(std::string& why) const;
-  Result<void> look(std::string& why) const;
-  Result<void> judge(const StandIn& one, rocksdb::DB& opened, rocksdb::ColumnFamilyHandle* handle,
-                     std::string& why) const;
+  Result<void> refuse_prepared() const;
+  Result<void> look() const;
+  Result<void> judge(const StandIn& one, rocksdb::DB& opened,
+                     rocksdb::ColumnFamilyHandle* handle) const;
 
   const std::string directory_;
   const RocksStore::Settings& settings_;
@@ -90,4 +89,4 @@ class RocksPlan {
   std::vector<std::unique_ptr<rocksdb::Comparator>> orders_;
 };
 
-}  // namespace semel
+}  // namespace semel::store_internal

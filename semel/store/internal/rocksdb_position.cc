@@ -3,13 +3,13 @@
 #include <limits>
 #include <string_view>
 
-namespace semel {
+#include "semel/hash/internal/sealed.h"
+
+namespace semel::store_internal {
 namespace {
 
 // docs/formats/rocksdb_position_v1.md.
-constexpr std::uint32_t kMagic = 0x31505253;  // "SRP1"
-
-constexpr Error kCorrupt = {Errc::corrupt, "position of a RocksDB store"};
+constexpr Format kFormat{"SRP", 1, "position of a RocksDB store"};
 
 RocksFile take_file(Reader& r) {
   RocksFile file;
@@ -27,55 +27,55 @@ RocksFile take_file(Reader& r) {
 }  // namespace
 
 void RocksPosition::encode(Sink out) const {
-  Writer w(out);
-  w.u32(kMagic);
-  w.text(identity);
-  w.varint(column_family);
-  w.varint(sequence);
-  w.varint(files.size());
-  for (const RocksFile& file : files) {
-    w.varint(file.number);
-    w.text(file.session);
-    w.varint(file.size);
-    w.varint(file.created_s);
-    w.varint(file.least_sequence);
-    w.varint(file.last_sequence);
-    w.text(file.first_key);
-    w.text(file.last_key);
-  }
-  w.varint(doubtful.size());
-  for (const KeyRange& range : doubtful) {
-    w.text(range.first);
-    w.u8(range.end ? 1 : 0);
-    if (range.end) w.text(*range.end);
-  }
+  seal(out, kFormat, [&](Writer& w) {
+    w.text(identity);
+    w.varint(column_family);
+    w.varint(sequence);
+    w.varint(files.size());
+    for (const RocksFile& file : files) {
+      w.varint(file.number);
+      w.text(file.session);
+      w.varint(file.size);
+      w.varint(file.created_s);
+      w.varint(file.least_sequence);
+      w.varint(file.last_sequence);
+      w.text(file.first_key);
+      w.text(file.last_key);
+    }
+    w.varint(doubtful.size());
+    for (const KeyRange& range : doubtful) {
+      w.text(range.first);
+      w.u8(range.end ? 1 : 0);
+      if (range.end) w.text(*range.end);
+    }
+  });
 }
 
 Result<RocksPosition> RocksPosition::decode(ByteView in) {
-  Reader r(in);
-  if (r.u32() != kMagic) return kCorrupt;
+  Reader r = SEMEL_TRY(open_sealed(in, kFormat));
   RocksPosition position;
   position.identity = std::string(r.text());
   const std::uint64_t column_family = r.varint();
-  if (column_family > std::numeric_limits<std::uint32_t>::max()) return kCorrupt;
+  if (column_family > std::numeric_limits<std::uint32_t>::max()) {
+    return corrupt(kFormat, "column family");
+  }
   position.column_family = static_cast<std::uint32_t>(column_family);
   position.sequence = r.varint();
-  // The counts are claims: each turn of the loops takes a byte at least, or fails.
+  // The counts are claims. Each turn of the loops takes at least one byte, or fails.
   for (std::uint64_t left = r.varint(); left > 0; --left) {
     RocksFile file = take_file(r);
-    if (!r.ok()) return kCorrupt;
-    if (!position.files.empty() && file.number <= position.files.back().number) return kCorrupt;
+    const bool in_order = position.files.empty() || file.number > position.files.back().number;
+    if (!r.ok() || !in_order) return corrupt(kFormat, "files");
     position.files.push_back(std::move(file));
   }
   for (std::uint64_t left = r.varint(); left > 0; --left) {
     KeyRange range{std::string(r.text()), std::nullopt};
-    const std::uint8_t ends = r.u8();
-    if (ends == 1) range.end = std::string(r.text());
-    if (!r.ok() || ends > 1) return kCorrupt;
+    if (r.boolean()) range.end = std::string(r.text());
+    if (!r.ok()) return corrupt(kFormat, "ranges");
     position.doubtful.push_back(std::move(range));
   }
-  if (!r.ok() || r.rest() != 0) return kCorrupt;
+  if (!r.at_end()) return corrupt(kFormat, "size");
   return position;
 }
 
-}  // namespace semel
+}  // namespace semel::store_internal

@@ -1,7 +1,7 @@
-// RocksPosition: what a RocksDB directory looked like at one instant, so that a later look can say
+// RocksPosition: the files of a RocksDB directory at one instant. A later look can tell from it
 // what may have changed.
 //
-// Contract  decode() gives what was encoded, or Errc::corrupt. Equal positions give equal bytes.
+// Contract  Equal positions give equal bytes.
 // Format    docs/formats/rocksdb_position_v1.md.
 #pragma once
 
@@ -13,10 +13,10 @@
 #include "semel/core/result.h"
 #include "semel/store/key_range.h"
 
-namespace semel {
+namespace semel::store_internal {
 
-// A table file. RocksDB never changes one, and never gives two the same number and session; the
-// rest tells apart files that were written before RocksDB had sessions.
+// A table file. RocksDB never changes a file, and never gives two files the same number and
+// session. The other fields distinguish files from before RocksDB had sessions.
 struct RocksFile {
   std::uint64_t number = 0;
   std::string session;  // of the process that wrote it
@@ -43,4 +43,4 @@ struct RocksPosition {
   bool operator==(const RocksPosition&) const = default;
 };
 
-}  // namespace semel
+}  // namespace semel::store_internal

@@ -4,16 +4,14 @@
 #include <fstream>
 #include <limits>
 
+#include "semel/hash/internal/sealed.h"
 #include "semel/store/internal/rocksdb_checksum.h"
 
-namespace semel {
+namespace semel::store_internal {
 namespace {
 
 // docs/formats/rocksdb_seal_v1.md.
-constexpr std::uint32_t kMagic = 0x31535253;  // "SRS1"
-constexpr std::size_t kSumBytes = 4;
-
-constexpr Error kCorrupt = {Errc::corrupt, "seal of a RocksDB directory"};
+constexpr Format kFormat{"SRS", 1, "seal of a RocksDB directory"};
 
 void put(Writer& w, const SealedFile& file) {
   w.text(file.name);
@@ -48,30 +46,24 @@ std::optional<SealedFile> SealedFile::of(const std::string& directory, const std
   return file;
 }
 
-void RocksSeal::encode(Bytes& out) const {
-  const std::size_t start = out.size();
-  Writer w(out);
-  w.u32(kMagic);
-  w.u8(closed ? 1 : 0);
-  w.varint(log);
-  put(w, manifest);
-  put(w, options);
-  w.u32(crc32c(ByteView(out).subspan(start)));
+void RocksSeal::encode(Sink out) const {
+  semel::seal(out, kFormat, [&](Writer& w) {
+    w.u8(closed ? 1 : 0);
+    w.varint(log);
+    put(w, manifest);
+    put(w, options);
+  });
 }
 
 Result<RocksSeal> RocksSeal::decode(ByteView in) {
-  if (in.size() < kSumBytes) return kCorrupt;
-  const ByteView body = in.first(in.size() - kSumBytes);
-  Reader r(body);
-  if (r.u32() != kMagic || Reader(in.last(kSumBytes)).u32() != crc32c(body)) return kCorrupt;
+  Reader r = SEMEL_TRY(open_sealed(in, kFormat));
   RocksSeal seal;
-  const std::uint8_t closed = r.u8();
-  seal.closed = closed == 1;
+  seal.closed = r.boolean();
   seal.log = r.varint();
   seal.manifest = take_file(r);
   seal.options = take_file(r);
-  if (!r.ok() || r.rest() != 0 || closed > 1) return kCorrupt;
+  if (!r.at_end()) return corrupt(kFormat, "files");
   return seal;
 }
 
-}  // namespace semel
+}  // namespace semel::store_internal

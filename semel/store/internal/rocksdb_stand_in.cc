@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace semel {
+namespace semel::store_internal {
 namespace {
 
 using rocksdb::Slice;
@@ -45,4 +45,4 @@ std::shared_ptr<rocksdb::MergeOperator> stand_in_merge_operator(std::string name
   return std::make_shared<StandInMergeOperator>(std::move(name));
 }
 
-}  // namespace semel
+}  // namespace semel::store_internal

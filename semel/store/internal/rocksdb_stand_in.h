@@ -1,9 +1,9 @@
 // Stand-ins for orders and merge operators that only the owner of a directory has.
 //
-// Why       RocksDB opens all column families for writing or none, and only with the names that
-//           they were made with. A column family that nobody asks for must not stand in the way.
-// Contract  A stand-in has the name and nothing else. No record may be put in order or merged by
-//           it: a merge fails, and an order of bytes is what a search for nothing needs.
+// Contract  RocksDB opens all column families for writing or none, and only with the names that
+//           they were made with. Other column families must not prevent the opening. A stand-in has
+//           only the name. It must never order or merge a record: a merge fails, and the order of
+//           bytes is enough to search for nothing.
 #pragma once
 
 #include <memory>
@@ -14,9 +14,9 @@ class Comparator;
 class MergeOperator;
 }  // namespace rocksdb
 
-namespace semel {
+namespace semel::store_internal {
 
 std::unique_ptr<rocksdb::Comparator> stand_in_comparator(std::string name);
 std::shared_ptr<rocksdb::MergeOperator> stand_in_merge_operator(std::string name);
 
-}  // namespace semel
+}  // namespace semel::store_internal

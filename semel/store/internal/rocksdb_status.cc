@@ -5,19 +5,15 @@
 
 #include "semel/store/internal/rocksdb_merge.h"
 
-namespace semel {
+namespace semel::store_internal {
 
 using rocksdb::Status;
 
-Error error_of(const Status& status) {
-  if (status.IsNoSpace()) return {Errc::io, "RocksDB: no space is left on the device"};
-  if (failed_to_merge(status)) return {Errc::corrupt, "RocksDB: a record could not be merged"};
-  if (status.IsCorruption()) {
-    return {Errc::io, "RocksDB: a file is damaged; restore the directory from a copy or a replica"};
-  }
-  if (status.IsNotSupported()) return {Errc::unsupported, "RocksDB: not supported here"};
-  if (status.IsInvalidArgument()) return {Errc::io, "RocksDB: refused an argument"};
-  return {Errc::io, "RocksDB: reading or writing failed"};
+namespace {
+
+Errc code_of(const Status& status) {
+  if (failed_to_merge(status)) return Errc::corrupt;
+  return status.IsNotSupported() ? Errc::unsupported : Errc::io;
 }
 
 std::string words_of(const Status& status) {
@@ -29,28 +25,32 @@ std::string words_of(const Status& status) {
   return words;
 }
 
-Error open_error(const Status& status, std::string& why) {
-  const std::string text = why = words_of(status);
-  // Not if the file that is locked could not even be opened.
+}  // namespace
+
+Error error_of(const Status& status) { return {code_of(status), words_of(status)}; }
+
+Error open_error(const Status& status) {
+  const std::string text = words_of(status);
+  // These words are missing if the file to lock could not even be opened.
   if (status.IsIOError() && (text.find("While lock file") != std::string::npos ||
                              text.find("lock hold by current process") != std::string::npos)) {
-    return {Errc::busy, "the database is in use by another process"};
+    return {Errc::busy, text};
   }
   if (status.IsNotSupported() && text.find("PutEntityCF") != std::string::npos) {
-    why = "its write-ahead log has records with wide columns, which are not supported";
-    return {Errc::unsupported, "a record has wide columns"};
+    return {Errc::unsupported,
+            "its write-ahead log has records with wide columns, which are not supported"};
   }
   const bool missing = text.find("No such file") != std::string::npos;
   if (missing &&
       (text.find(".ldb") != std::string::npos || text.find(".sst") != std::string::npos ||
        text.find(".blob") != std::string::npos)) {
-    why +=
-        "; or say where its tables are, if its owner has them elsewhere (db_paths; cf_paths are "
-        "not supported)";
-    return {Errc::outside, "a table file is not where it is expected"};
+    return {Errc::outside,
+            text +
+                "; or say where its tables are, if its owner has them elsewhere (db_paths; "
+                "cf_paths are not supported)"};
   }
   if (status.IsInvalidArgument() && text.find("comparator") != std::string::npos) {
-    return {Errc::unsupported, "the database orders its keys otherwise than by their bytes"};
+    return {Errc::unsupported, text};
   }
   return error_of(status);
 }
@@ -71,4 +71,4 @@ std::string shown(std::string_view bytes) {
   return out.append(bytes.size() > kMost ? "...'" : "'");
 }
 
-}  // namespace semel
+}  // namespace semel::store_internal

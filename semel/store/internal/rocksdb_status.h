@@ -1,4 +1,4 @@
-// What RocksDB says of a failure, as our errors and as words for people.
+// Turns the failures of RocksDB into our errors.
 #pragma once
 
 #include <rocksdb/status.h>
@@ -8,14 +8,13 @@
 
 #include "semel/core/result.h"
 
-namespace semel {
+namespace semel::store_internal {
 
+// Returns an error with RocksDB's own words, which may name a file, and what to do about it.
 Error error_of(const rocksdb::Status& status);
-// RocksDB's own words, which may name the file, and what to do.
-std::string words_of(const rocksdb::Status& status);
-// The same, of a directory that was not opened.
-Error open_error(const rocksdb::Status& status, std::string& why);
-// 'bytes' in quotes, safe on a terminal, and cut if they are many.
+// Does the same for a directory that could not be opened.
+Error open_error(const rocksdb::Status& status);
+// Returns the bytes in quotes. The text is safe on a terminal. Long ones are cut.
 std::string shown(std::string_view bytes);
 
-}  // namespace semel
+}  // namespace semel::store_internal

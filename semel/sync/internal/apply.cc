@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-namespace semel {
+namespace semel::sync_internal {
 namespace {
 
-// Writers wait while a step is taken.
+// Records in one step. Other writers wait meanwhile.
 constexpr std::size_t kStep = 256;
 
 std::optional<std::string> taken(std::string_view key, const frame::Exact& exact,
@@ -41,7 +41,7 @@ std::optional<std::string> taken(const frame::Record& record, frame::Manner mann
   if (manner == frame::Manner::overwrite) {
     after = record.value;
   } else if (manner != frame::Manner::if_absent) {
-    resolver.rule = manner == frame::Manner::join ? Rule::join : Rule::newest;
+    resolver.rule = manner == frame::Manner::join ? SyncRule::join : SyncRule::newest;
     after = resolver.merged(record.key, *now, record.value);
   }
   if (after != *now) ++done.written;
@@ -57,9 +57,8 @@ Result<void> apply_records(OrderedStore& store, frame::Manner manner, const Reso
   if (manner == frame::Manner::exact) {
     exact.reserve(records.size());
     for (const frame::Record& record : records) {
-      const Result<frame::Exact> one = frame::decode_exact(record.value);
-      if (!one) return one.error();
-      exact.push_back(*one);
+      const frame::Exact one = SEMEL_TRY(frame::decode_exact(record.value));
+      exact.push_back(one);
     }
   }
   const std::size_t before = done.met.size();
@@ -81,4 +80,4 @@ Result<void> apply_records(OrderedStore& store, frame::Manner manner, const Reso
   return {};
 }
 
-}  // namespace semel
+}  // namespace semel::sync_internal

@@ -1,4 +1,4 @@
-// Taking in records that came from the other end.
+// Stores records that came from the other end.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,13 @@
 #include "semel/sync/internal/frame.h"
 #include "semel/sync/resolver.h"
 
-namespace semel {
+namespace semel::sync_internal {
 
-// Writes the records in this manner, each against what is there at that moment, some hundred in
-// one step. What happened is added to `done`.
-// Error     The store's; or Errc::corrupt for records that make no sense: then nothing is written.
-// REQUIRES: the keys are in increasing order.
+// Writes the records in this manner, each against what is there at that moment, some hundred in one
+// step. Adds what happened to `done`. Errc::corrupt if a record makes no sense; then nothing is
+// written. REQUIRES: the keys are in increasing order.
 Result<void> apply_records(OrderedStore& store, frame::Manner manner, const Resolver& resolver,
                            EntryDigest digest, std::span<const frame::Record> records,
                            frame::StoreReply& done);
 
-}  // namespace semel
+}  // namespace semel::sync_internal

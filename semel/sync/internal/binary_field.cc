@@ -9,16 +9,16 @@
 #define SEMEL_VPCLMUL [[gnu::target("avx512f,avx512bw,avx512vl,vpclmulqdq,pclmul")]]
 #endif
 
-// The intrinsics of g++ 12 read variables of their own before they set them.
+// The intrinsics of g++ 12 read their own variables before they set them.
 #if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 
-namespace semel::binary_field {
+namespace semel::sync_internal::binary_field {
 namespace {
 
-// The products of one element with all of four bits.
+// The products of one element with every number of four bits.
 class Multiples {
  public:
   explicit Multiples(Element factor) {
@@ -71,7 +71,7 @@ constexpr Kernel kPortable = {"portable", product_portable, add_rows_portable,
 
 #if defined(__x86_64__)
 
-// Two elements in a register, each in the lower half of 64 bits.
+// Loads two elements into a register, each into the lower half of 64 bits.
 SEMEL_PCLMUL inline __m128i load_two(const Element* row) {
   return _mm_cvtepu32_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(row)));
 }
@@ -96,7 +96,7 @@ SEMEL_PCLMUL Product product_pclmul(Element a, Element b) {
       _mm_cvtsi128_si64(_mm_clmulepi64_si128(_mm_cvtsi64_si128(a), _mm_cvtsi64_si128(b), 0x00)));
 }
 
-// Column by column, so that the sums stay in registers.
+// Works column by column, so that the sums stay in registers.
 SEMEL_PCLMUL void add_rows_pclmul(std::span<Product> sums, const Element* rows,
                                   std::span<const Element> factors) {
   const std::size_t size = sums.size();
@@ -132,7 +132,7 @@ SEMEL_PCLMUL Product inner_product_pclmul(const Element* a, const Element* b, st
   return i < size ? sum ^ product_pclmul(a[i], b[i]) : sum;
 }
 
-// Adds the first `size` of a row of powers to a sketch. A whole row is known to the compiler.
+// Adds the first `size` powers of a row to a sketch. The compiler knows the size of a whole row.
 template <std::size_t kPowers>
 [[gnu::always_inline]] inline void add_powers(Element* sketch,
                                               const std::array<Element, kPowers>& row,
@@ -144,8 +144,8 @@ template <std::size_t kPowers>
   }
 }
 
-// Eight numbers at a time, in four registers, so that a multiplication need not wait for the one
-// before it. Each two powers are put together in 64 bits, and four of them stored for each number.
+// Takes eight numbers at a time in four registers, so that a multiplication need not wait for the
+// one before. Two powers share 64 bits, and four are stored at once for each number.
 SEMEL_PCLMUL void toggle_pclmul(const Toggles& toggles) {
   constexpr std::size_t kNumbers = 8, kRegisters = 4, kPowers = 4;
   for (std::size_t first = 0; first < toggles.numbers.size(); first += kNumbers) {
@@ -185,7 +185,7 @@ SEMEL_PCLMUL void toggle_pclmul(const Toggles& toggles) {
 constexpr Kernel kPclmul = {"pclmul", product_pclmul, add_rows_pclmul, inner_product_pclmul,
                             toggle_pclmul};
 
-// Eight elements in a register, each in the lower half of 64 bits.
+// Loads eight elements into a register, each into the lower half of 64 bits.
 SEMEL_VPCLMUL inline __m512i products(__m512i a, __m512i b) {
   return _mm512_unpacklo_epi64(_mm512_clmulepi64_epi128(a, b, 0x00),
                                _mm512_clmulepi64_epi128(a, b, 0x11));
@@ -227,8 +227,8 @@ SEMEL_VPCLMUL void add_rows_vpclmul(std::span<Product> sums, const Element* rows
   }
 }
 
-// As toggle_pclmul(), 32 numbers at a time, and eight powers stored for each. For up to 16 numbers
-// the narrow registers are as fast.
+// Works like toggle_pclmul(), with 32 numbers at a time and eight powers stored for each. For up to
+// 16 numbers the narrow registers are as fast.
 SEMEL_VPCLMUL void toggle_vpclmul(const Toggles& toggles) {
   constexpr std::size_t kNumbers = 32, kRegisters = 4, kPowers = 8;
   for (std::size_t first = 0; first < toggles.numbers.size(); first += kNumbers) {
@@ -251,8 +251,8 @@ SEMEL_VPCLMUL void toggle_vpclmul(const Toggles& toggles) {
           power[r] = reduced(products(next, step[r]));
         }
       }
-      // Of numbers 0 and 2, 4 and 6, then 1 and 3, 5 and 7 of a register: all four pairs of one,
-      // then all of the other.
+      // These are the pairs of numbers 0 and 2, 4 and 6, then 1 and 3, 5 and 7 of a register: all
+      // four pairs of one number, then all of the other.
       alignas(64) std::array<std::array<Element, kPowers>, kNumbers> rows;
       const __m512i halves_of_first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
       const __m512i halves_of_last = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
@@ -299,7 +299,7 @@ std::size_t count_kernels() { return 1; }
 
 }  // namespace
 
-// a^(2^32 - 2): a^(2^n - 1) for n = 1, 2, 4, 8, 16, 24, 28, 30, 31, and its square.
+// Computes a^(2^32 - 2) from a^(2^n - 1) for n = 1, 2, 4, 8, 16, 24, 28, 30, 31, and squares that.
 Element Kernel::inverse(Element a) const {
   const auto raised = [](Element base, int squarings) {
     for (int i = 0; i < squarings; ++i) base = square(base);
@@ -322,4 +322,4 @@ std::span<const Kernel> kernels() {
 
 const Kernel& best_kernel() { return kernels().back(); }
 
-}  // namespace semel::binary_field
+}  // namespace semel::sync_internal::binary_field

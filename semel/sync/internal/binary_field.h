@@ -1,10 +1,9 @@
 // The field GF(2^32): 32-bit words, added by XOR, multiplied as polynomials over GF(2) modulo
-// x^32 + x^7 + x^3 + x^2 + 1. FROZEN: sketches of two sites meet.
+// x^32 + x^7 + x^3 + x^2 + 1. FROZEN, because sketches of two sites are compared.
 //
-// Products  A carry-less product of two words has 63 bits. Sums of products are added up as they
-//           are, and reduced once.
-// Kernels   Portable, PCLMUL, and AVX-512 with VPCLMUL: all give the same bits. The processor
-//           decides at run time.
+// Contract  A carry-less product of two words has 63 bits. Products are added unreduced, and the
+//           sum is reduced once. There are three kernels: portable, PCLMUL, and AVX-512 with
+//           VPCLMUL. All give the same bits. The processor decides at run time.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +11,13 @@
 #include <span>
 #include <string_view>
 
-namespace semel::binary_field {
+namespace semel::sync_internal::binary_field {
 
 using Element = std::uint32_t;
 using Product = std::uint64_t;
 
-// With z^32 = z^7 + z^3 + z^2 + 1 the upper half is folded onto the lower; the up to seven bits
-// that stand out again are folded with it.
+// Folds the upper half onto the lower by z^32 = z^7 + z^3 + z^2 + 1. Up to seven bits stand out
+// again and are folded with it.
 constexpr Element reduce(Product product) {
   const std::uint64_t upper = product >> 32;
   const std::uint64_t folded = upper ^ upper >> 25 ^ upper >> 29 ^ upper >> 30;
@@ -36,8 +35,8 @@ constexpr Element square(Element a) {
   return reduce(spread);
 }
 
-// Many numbers into sketches that lie one after another: sketch places[i] gets numbers[i]. Without
-// places all go to the first.
+// Toggles many numbers in sketches that lie one after another: sketch places[i] gets numbers[i].
+// Without places the first sketch gets all.
 struct Toggles {
   Element* sketches;
   std::size_t capacity;
@@ -58,7 +57,7 @@ struct Kernel {
   // Adds every row, multiplied by its factor, to the sums. Rows are as long as `sums`, and lie one
   // after another.
   void (*add_rows)(std::span<Product> sums, const Element* rows, std::span<const Element> factors);
-  // The sum of a[i] * b[i].
+  // Returns the sum of a[i] * b[i].
   Product (*inner_product)(const Element* a, const Element* b, std::size_t size);
   // Adds x, x^3, x^5 and so on to the sketch of every number x.
   void (*toggle)(const Toggles& toggles);
@@ -67,7 +66,7 @@ struct Kernel {
   Element inverse(Element a) const;  // REQUIRES: a != 0
 };
 
-std::span<const Kernel> kernels();  // that this processor has, the best one last
+std::span<const Kernel> kernels();  // those of this processor, the best one last
 const Kernel& best_kernel();
 
-}  // namespace semel::binary_field
+}  // namespace semel::sync_internal::binary_field

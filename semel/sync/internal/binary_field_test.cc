@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 
-namespace semel::binary_field {
+namespace semel::sync_internal::binary_field {
 namespace {
 
 // By long division, bit by bit.
@@ -150,4 +150,4 @@ TEST_P(AllKernels, TogglesOddPowers) {
 }
 
 }  // namespace
-}  // namespace semel::binary_field
+}  // namespace semel::sync_internal::binary_field

@@ -5,15 +5,15 @@
 
 #include "semel/sync/internal/set_sketch.h"
 
-namespace semel::budget {
+namespace semel::sync_internal::budget {
 namespace {
 
-// Records of one sketch of a partition: more would take fewer bytes and more time to decode.
+// Records in one sketch of a partition. More would take fewer bytes, but more time to decode.
 constexpr double kPerSketch = 48;
 constexpr double kSketchFailures = 0.003;  // expected, in one partition
-constexpr double kMostExpected = 1e10;     // an estimate may come from an enemy
+constexpr double kMostExpected = 1e10;     // estimates are untrusted
 
-// The least capacity that a Poisson variable exceeds with no more than this probability.
+// Returns the least capacity that a Poisson variable exceeds with at most this probability.
 std::uint32_t poisson_capacity(double mean, double probability) {
   double term = std::exp(-mean);
   double below = term;
@@ -35,7 +35,7 @@ std::size_t walk_slots(double expected) {
 }
 
 std::uint64_t detail(double expected) {
-  constexpr double kRecords = 600'000;  // read in some tenths of a second
+  constexpr double kRecords = 600'000;  // reading them takes some tenths of a second
   return static_cast<std::uint64_t>(
       std::clamp(kRecords / std::clamp(expected, 1.0, kMostExpected), 1024.0, 16384.0));
 }
@@ -43,7 +43,7 @@ std::uint64_t detail(double expected) {
 std::uint32_t slot_capacity(std::uint64_t expected, std::uint64_t differing) {
   if (differing == 0) return 0;
   const double mean = std::max(1.0, static_cast<double>(expected) / static_cast<double>(differing));
-  // Scattered differences are spread as chance has it. More than a few in a slot lie in clusters,
+  // Scattered differences follow the Poisson distribution. More than a few in a slot mean clusters,
   // which the borders of slots cut anywhere.
   const double spread = mean < 3 ? mean + 4 * std::sqrt(mean) : 3 * mean + 2;
   const double capacity = std::ceil(spread);
@@ -59,4 +59,4 @@ Partition partition(double expected) {
           poisson_capacity(records / partitions, kSketchFailures / partitions)};
 }
 
-}  // namespace semel::budget
+}  // namespace semel::sync_internal::budget

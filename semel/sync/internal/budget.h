@@ -1,35 +1,35 @@
-// How much each end says at a time: the figures that both the engines and the plan go by.
+// How much each end sends at a time. Both the engines and the plan use these numbers.
 //
-// Source    Chosen so that a difference of d records among a million is found in one round trip
-//           after the first exchange, for about 200 bytes (d = 1) down to 15 (d = 100,000) each;
-//           measured in docs/benchmarks.md.
+// Source    With these numbers, d differences among a million records are found in one round trip
+//           after the first exchange. Bytes for each: about 200 (d = 1) down to 15 (d = 100,000).
+//           Measured in docs/benchmarks.md.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-namespace semel::budget {
+namespace semel::sync_internal::budget {
 
-// The frontier in the first answer: with a floret of 1 KiB the first exchange stays below 1.5 KB.
+// The frontier in the first answer. With a floret of 1 KiB the first exchange stays below 1.5 KB.
 inline constexpr std::size_t kFirstSlots = 88;
 inline constexpr std::uint64_t kFirstEnough = 8;  // records of a slot that is not split further
 
-// Slots with more records are not read, but split in another round trip: where so many are looked
-// for, reading them all would take longer than that.
+// Returns the most records of a slot that is read. Larger slots are split in another round trip,
+// because reading them all would take longer.
 std::uint64_t detail(double expected);
-// Into how many each is split then.
+// The number of parts into which each is split.
 inline constexpr std::size_t kDeeperSlots = 16;
 
-// Slots of a walk in which `expected` records are looked for.
+// Returns the number of slots of a walk that looks for `expected` records.
 std::size_t walk_slots(double expected);
 
-// Capacity of the sketches of `differing` slots that hold `expected` records together. 0 if lists
-// are better.
+// Returns the capacity of the sketches of `differing` slots with `expected` differences together,
+// or 0 if lists are better.
 std::uint32_t slot_capacity(std::uint64_t expected, std::uint64_t differing);
-// Records to expect in each slot, so that its capacity is this. REQUIRES: capacity >= 11.
+// Returns how many differences in each slot lead to this capacity. REQUIRES: capacity >= 11.
 double mean_of_capacity(double capacity);
 
-// A partition by hash, such that its sketches all decode with a probability of about 99.7 %.
+// A partition by hash. All its sketches decode with a probability of about 99.7 %.
 struct Partition {
   std::uint32_t partitions;
   std::uint32_t capacity;
@@ -37,4 +37,4 @@ struct Partition {
 };
 Partition partition(double expected);
 
-}  // namespace semel::budget
+}  // namespace semel::sync_internal::budget

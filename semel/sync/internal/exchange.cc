@@ -4,13 +4,13 @@
 
 #include "semel/core/assert.h"
 
-namespace semel {
+namespace semel::sync_internal {
 namespace {
 
-constexpr Error kNotExpected{Errc::mismatch, "sync: an answer to no open question"};
-constexpr Error kOtherParts{Errc::corrupt, "sync: the other end answers what was not asked"};
+const Error kNotExpected{Errc::mismatch, "sync: an answer to no open question"};
+const Error kOtherParts{Errc::corrupt, "sync: the other end answers what was not asked"};
 
-// Parts that are no larger, together, travel in one frame.
+// Parts up to this size together travel in one frame.
 constexpr std::size_t kSmall = 32 << 10;
 
 }  // namespace
@@ -24,7 +24,7 @@ Result<void> Exchange::begin_round(const frame::Scope& scope) {
   round_.clear();
   ++rounds_;
   std::vector<Draft> drafts = std::exchange(next_, {});
-  // What is fetched is what was there before anything is stored.
+  // Fetches come first, so that they see what was there before anything is stored.
   std::stable_partition(drafts.begin(), drafts.end(),
                         [](const Draft& draft) { return draft.topic != frame::Topic::store; });
   const std::size_t others = frame::kHeaderBytes + frame::kChecksumBytes + frame::kPartBytes + 32 +
@@ -33,7 +33,7 @@ Result<void> Exchange::begin_round(const frame::Scope& scope) {
       std::min<std::size_t>(kSmall, frame_bytes_ - std::min<std::size_t>(frame_bytes_, others));
   std::size_t first = 0;
   while (first < drafts.size()) {
-    // Only the first of a frame may have an answer of many bytes.
+    // Only the first part of a frame may have a large answer.
     std::size_t end = first + 1;
     std::size_t bytes = drafts[first].body.size();
     while (end < drafts.size() && drafts[end].topic == frame::Topic::store &&
@@ -97,8 +97,7 @@ Result<Exchange::Answer> Exchange::take(ByteView bytes) {
   if (opened->header.kind == frame::Kind::refusal) {
     Result<frame::Refusal> refusal = frame::decode_refusal(in);
     if (!refusal) return refusal.error();
-    answer.fatal = Error{refusal->code, "sync: the other end refuses"};
-    answer.words = std::move(refusal->words);
+    answer.fatal = Error{refusal->code, kPeerRefuses, std::move(refusal->words)};
     return answer;
   }
   if (opened->header.kind != frame::Kind::answer) return kNotExpected;
@@ -124,4 +123,4 @@ void Exchange::stop() {
   next_.clear();
 }
 
-}  // namespace semel
+}  // namespace semel::sync_internal

@@ -1,8 +1,8 @@
 // Exchange: the questions of a round trip, and which of them still wait for their answers.
 //
-// Contract  Parts are asked for, then travel together in the next round, small ones in one frame. An
-//           answer is taken once, whatever comes twice, late or out of order; what is no answer to
-//           an open question leaves the exchange as it is.
+// Contract  Parts that are asked for travel together in the next round, small ones in one frame. An
+//           answer is taken once, even if it comes twice, late or out of order. A frame that
+//           answers no open question changes nothing.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,11 @@
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/sync/internal/frame.h"
+#include "semel/sync/peer.h"
 
-namespace semel {
+namespace semel::sync_internal {
 
-// What the asker has to remember of each part until its answer comes.
+// The asker keeps these for each part until its answer comes.
 struct HelloAsk {};
 struct CompareAsk {
   std::vector<Frontier::Slot> slots;
@@ -31,7 +32,7 @@ struct CompareAsk {
 };
 struct ProbeAsk {
   std::vector<Frontier::Slot> slots;
-  std::uint64_t width;  // records of a slot, about; 0: lists
+  std::uint64_t width;  // records of a slot, roughly; 0: lists
 };
 struct ScanAsk {
   frame::Scan scan;
@@ -39,20 +40,20 @@ struct ScanAsk {
 };
 struct FetchAsk {
   frame::Fetch fetch;
-  // All bits of the numbers, for each item; or, for a partition by hash, of all of them together.
+  // All bits of the numbers of each item.
   std::vector<std::vector<std::uint32_t>> numbers;
-  std::unordered_set<std::uint64_t> placed;  // as placed() below
+  std::unordered_set<std::uint64_t> placed;  // for a partition by hash: all of them, by placed()
   bool copy = false;                         // the answer is compared with what is here
   int barren = 0;                            // answers in a row that brought no record
 };
 struct StoreAsk {
-  // Of the records that this end has found to be its own alone; none under Manner::exact.
+  // Which of Findings::ours() are sent. None under Manner::exact.
   std::size_t first = 0;
   std::size_t count = 0;
 };
 using AskContext = std::variant<HelloAsk, CompareAsk, ProbeAsk, ScanAsk, FetchAsk, StoreAsk>;
 
-// A record of a partition by hash.
+// Names a record of a partition by hash.
 inline std::uint64_t placed(std::uint32_t partition, std::uint32_t number) {
   return std::uint64_t{partition} << 32 | number;
 }
@@ -72,20 +73,20 @@ class Exchange {
   std::vector<ByteView> outstanding() const;
 
   struct Answer {
-    // The other end refuses, or does not answer what was asked; else the parts.
+    // The error if the other end refuses, or does not answer the question. Otherwise there are
+    // parts.
     std::optional<Error> fatal;
-    std::string words;  // of the other end, if it refuses
     std::vector<std::pair<std::unique_ptr<AskContext>, ByteView>> parts;
   };
-  // An error if the frame is no answer to an open question.
+  // Takes an answer. Returns an error if the frame answers no open question.
   Result<Answer> take(ByteView bytes);
 
-  void stop();  // no question is open, and none will be asked
+  void stop();  // forgets all questions
 
   std::uint64_t bytes_sent() const { return bytes_sent_; }
   std::uint64_t bytes_received() const { return bytes_received_; }
-  std::uint64_t first_bytes() const { return first_bytes_; }  // of the first round
-  std::uint32_t rounds() const { return rounds_; }            // that have begun
+  std::uint64_t first_bytes() const { return first_bytes_; }  // in the first round
+  std::uint32_t rounds() const { return rounds_; }            // begun so far
 
  private:
   struct Draft {
@@ -113,4 +114,4 @@ class Exchange {
   std::uint32_t rounds_ = 0;
 };
 
-}  // namespace semel
+}  // namespace semel::sync_internal

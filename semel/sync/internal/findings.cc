@@ -4,7 +4,7 @@
 
 #include "semel/sync/internal/key_tally.h"
 
-namespace semel {
+namespace semel::sync_internal {
 
 void Findings::begin(const Aggregate& here, const Aggregate& there) {
   *this = Findings(keep_);
@@ -38,4 +38,4 @@ bool Findings::explained() const {
   return unexplained_ == Digest{0, 0} && here_.count + theirs_count_ == there_.count + ours_.size();
 }
 
-}  // namespace semel
+}  // namespace semel::sync_internal

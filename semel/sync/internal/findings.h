@@ -1,10 +1,11 @@
 // Findings: the records that only one end has, as one pass finds them, and the proof that they are
 // all.
 //
-// Contract  explained() if the XOR of all that was found is that of the two digests, and the counts
-//           agree too: then, but for a chance of 2^-128, nothing is missing and nothing too much.
-// Memory    The keys of this end's records. Of the other's a number of 64 bits, or the keys if they
-//           are kept.
+// Contract  explained() if the XOR of all findings is the XOR of the two digests, and the counts
+//           agree too. Then nothing is missing and nothing is too much, except with probability
+//           2^-128.
+// Memory    The keys of this end's records. For each record of the other end 64 bits, or the key if
+//           keys are kept.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@
 #include "semel/hash/digest.h"
 #include "semel/index/aggregate.h"
 
-namespace semel {
+namespace semel::sync_internal {
 
 class Findings {
  public:
@@ -34,25 +35,25 @@ class Findings {
   };
   using TheirsByKey = std::map<std::string, Theirs, std::less<>>;
 
-  // Whether the keys of the other end are kept, and the values too.
+  // Says what is kept of the other end: nothing, keys, or keys and values.
   enum class Keep : std::uint8_t { nothing, keys, records };
 
   explicit Findings(Keep keep) : keep_(keep) {}
 
-  // Begins anew. What was found of `here` and `there` is to explain their difference.
+  // Begins anew. The findings shall explain the difference between `here` and `there`.
   void begin(const Aggregate& here, const Aggregate& there);
 
   void add_ours(std::string_view key, const Digest& digest);
   void add_theirs(std::string_view key, std::optional<std::string_view> value,
                   const Digest& digest);
-  // Some that are known by their digests alone.
+  // Adds records that are known only by the XOR of their digests.
   void add_theirs(std::uint64_t count, const Digest& together);
 
   bool explained() const;
   const std::vector<Ours>& ours() const { return ours_; }
-  const TheirsByKey& theirs() const { return theirs_; }  // as far as they are kept
+  const TheirsByKey& theirs() const { return theirs_; }  // if they are kept
   std::uint64_t theirs_count() const { return theirs_count_; }
-  // Hashes of the other end's keys (KeyTally::hash), as far as they are known.
+  // Returns the hashes of the other end's keys that are known (KeyTally::hash).
   const std::vector<std::uint64_t>& their_keys() const { return their_keys_; }
 
  private:
@@ -66,4 +67,4 @@ class Findings {
   TheirsByKey theirs_;
 };
 
-}  // namespace semel
+}  // namespace semel::sync_internal

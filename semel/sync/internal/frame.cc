@@ -4,21 +4,22 @@
 #include <bit>
 #include <utility>
 
-#include "semel/core/bit_codec.h"
+#include "semel/core/internal/bit_codec.h"
+#include "semel/hash/internal/checksum.h"
 #include "semel/sync/internal/path_codec.h"
 #include "semel/sync/internal/set_sketch.h"
 
-namespace semel::frame {
+namespace semel::sync_internal::frame {
 namespace {
 
 constexpr std::uint8_t kMagic0 = 'S';
 constexpr std::uint8_t kMagic1 = 'y';
 constexpr std::uint8_t kVersion = 1;
 
-constexpr Error kNoFrame{Errc::corrupt, "sync frame: not a frame"};
-constexpr Error kShort{Errc::truncated, "sync frame: cut short"};
-constexpr Error kOtherVersion{Errc::unsupported, "sync frame: of another version"};
-constexpr Error kBadBody{Errc::corrupt, "sync frame: the body makes no sense"};
+const Error kNoFrame{Errc::corrupt, "sync frame: not a frame"};
+const Error kShort{Errc::truncated, "sync frame: cut short"};
+const Error kOtherVersion{Errc::unsupported, "sync frame: of another version"};
+const Error kBadBody{Errc::corrupt, "sync frame: the body makes no sense"};
 
 void put_digest(const Digest& digest, Writer& out) {
   out.u64(digest.lo);
@@ -29,7 +30,7 @@ Digest take_digest(Reader& in) {
   return {lo, in.u64()};
 }
 
-// Increasing numbers, each by its distance from the one before.
+// Writes increasing numbers, each as its distance from the one before.
 void put_increasing(std::span<const std::uint32_t> numbers, Writer& out) {
   out.varint(numbers.size());
   std::uint64_t before = 0;
@@ -94,7 +95,8 @@ Result<Opened> open(ByteView frame) {
   const ByteView sealed = frame.first(frame.size() - kChecksumBytes);
   Reader tail(frame.last(kChecksumBytes));
   if (tail.u32() != static_cast<std::uint32_t>(checksum(sealed))) return kNoFrame;
-  // Header and checksum are the same in every version: a damaged frame is not one of another.
+  // Header and checksum are the same in every version, so damage does not look like another
+  // version.
   if (frame[2] != kVersion) return kOtherVersion;
   Opened opened;
   opened.header = header_of(frame);
@@ -186,7 +188,7 @@ Result<HelloReply> decode_hello_reply(Reader& in) {
   reply.error = std::bit_cast<float>(in.u32());
   const std::uint8_t reliable = in.u8();
   const bool numbers = reply.total >= 0 && reply.total < 1e19F && reply.error >= 0 &&
-                       reply.error < 1e19F;  // neither of which holds for what is not a number
+                       reply.error < 1e19F;  // false for NaN
   if (!in.ok() || reliable > 1 || !numbers) return kBadBody;
   reply.reliable = reliable == 1;
   return reply;
@@ -275,7 +277,7 @@ Result<Scan> decode_scan(Reader& in) {
 
 namespace {
 
-constexpr std::uint8_t kWide = 4;  // beside the content
+constexpr std::uint8_t kWide = 4;  // a flag beside the content
 
 void put_numbers(std::span<const std::uint32_t> numbers, bool wide, Writer& out) {
   for (const std::uint32_t number : numbers) {
@@ -331,7 +333,7 @@ void encode(const Fetch& fetch, Writer& out) {
 
 namespace {
 
-// The regions, and how many numbers each has.
+// Writes the regions, and how many numbers each has.
 bool take_items(Reader& in, Fetch& fetch, std::vector<std::uint64_t>& counts) {
   const std::uint64_t items = in.varint();
   const ByteView shape = in.view(in.varint());
@@ -424,14 +426,14 @@ Result<FetchReply> decode_fetch_reply(Reader& in, Content content) {
 }
 
 namespace {
-constexpr std::uint8_t kUnlike = 3;  // records have met this and that
+constexpr std::uint8_t kUnlike = 3;  // not all records have met the same
 }  // namespace
 
 void encode(const StoreReply& reply, Writer& out) {
   out.varint(reply.written);
   out.varint(reply.removed);
   if (reply.met.empty()) return;
-  // Mostly all have met the same.
+  // Usually all have met the same.
   const Met first = reply.met.front();
   const bool alike = std::ranges::all_of(reply.met, [&](Met one) { return one == first; });
   out.u8(alike ? static_cast<std::uint8_t>(first) : kUnlike);
@@ -494,7 +496,7 @@ Result<std::vector<Record>> decode_records(Reader& in) {
     const std::uint64_t count = in.varint();
     const std::uint64_t key_size = in.varint();
     const std::uint64_t value_size = in.varint();
-    // Only one record can be without any byte.
+    // Only one record can be empty.
     if (!in.ok() || count == 0 || key_size > in.rest() || value_size > in.rest()) return kBadBody;
     if (count > in.rest() / std::max<std::uint64_t>(key_size + value_size, 1) && count > 1) {
       return kBadBody;
@@ -528,7 +530,8 @@ Result<Exact> decode_exact(std::string_view value) {
 Bytes refusal(const Header& question, const Error& error) {
   Builder answer({Kind::refusal, question.number, question.key});
   answer.body().u8(static_cast<std::uint8_t>(error.code));
-  answer.body().bytes(bytes_of(error.what));
+  const std::string words = *error.what == 0 ? error.message() : error.what;
+  answer.body().bytes(bytes_of(words));
   return std::move(answer).seal();
 }
 
@@ -541,4 +544,4 @@ Result<Refusal> decode_refusal(Reader& in) {
   return refusal;
 }
 
-}  // namespace semel::frame
+}  // namespace semel::sync_internal::frame

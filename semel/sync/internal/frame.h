@@ -1,7 +1,7 @@
-// Frames: what the two ends of a sync say to each other, and how it is written.
+// Frames: the messages between the two ends of a sync.
 //
-// Contract  decode() of what encode() wrote gives it back; of anything else an error, and nothing is
-//           allocated on the word of a length that the bytes do not bear out.
+// Contract  Decoders take untrusted bytes. They return what an encoder wrote, or an error, and
+//           allocate nothing on the word of an unchecked length.
 // Format    docs/formats/sync_frames_v1.md.
 #pragma once
 
@@ -22,7 +22,7 @@
 #include "semel/sync/internal/region.h"
 #include "semel/sync/resolver.h"
 
-namespace semel::frame {
+namespace semel::sync_internal::frame {
 
 enum class Kind : std::uint8_t { question = 1, answer = 2, refusal = 3 };
 inline constexpr std::size_t kHeaderBytes = 12;
@@ -34,10 +34,10 @@ struct Header {
   std::uint32_t key = 0;     // names the secret
 };
 
-// The name of a secret in headers. It reveals nothing of it.
+// Returns the name of a secret in headers. It reveals nothing about the secret.
 std::uint32_t key_name(const Secret& secret);
 
-// Writes the header, lets the body be written, and seals the frame.
+// Writes the header, then takes the body, and seals the frame.
 class Builder {
  public:
   explicit Builder(const Header& header);
@@ -54,12 +54,13 @@ struct Opened {
   Header header;
   ByteView body;
 };
-// What stands where a header would. REQUIRES: frame.size() >= kHeaderBytes.
+// Reads the header without a check. REQUIRES: frame.size() >= kHeaderBytes.
 Header header_of(ByteView frame);
-// Errc::truncated or corrupt for what is no whole frame, Errc::unsupported for another version.
+// Checks a frame. Errc::truncated or corrupt if it is damaged, Errc::unsupported for another
+// version.
 Result<Opened> open(ByteView frame);
 
-// Begins the body of every question: what it is about.
+// The body of every question begins with its scope.
 struct Scope {
   KeyRange range;
   std::uint16_t salt = 0;
@@ -67,24 +68,24 @@ struct Scope {
 void encode(const Scope& scope, Writer& out);
 Result<Scope> decode_scope(Reader& in);
 
-// Then come its parts, up to the end of the frame; the answer has one for each, in the same order.
+// The parts follow, up to the end of the frame. The answer has one for each, in the same order.
 enum class Topic : std::uint8_t { hello = 1, compare = 2, scan = 3, fetch = 4, store = 5 };
 struct Part {
   Topic topic;
   ByteView body;
 };
 inline constexpr std::size_t kMostParts = 64;
-inline constexpr std::size_t kPartBytes = 6;  // beside its body, at most
+inline constexpr std::size_t kPartBytes = 6;  // the most bytes of a part besides its body
 void encode_part(Topic topic, ByteView body, Writer& out);
 Result<std::vector<Part>> decode_parts(Reader& in);
 
 void encode(const Aggregate& sum, Writer& out);
 Aggregate decode_aggregate(Reader& in);
 
-// Asks: here is what I have in the range; what have you?
+// Asks for the sum of the range, and tells this end's.
 struct Hello {
   Aggregate sum;
-  std::uint64_t unknown = 0;  // changes that the floret does not know of
+  std::uint64_t unknown = 0;  // changes that the floret misses
   ByteView floret;
 };
 void encode(const Hello& hello, Writer& out);
@@ -101,21 +102,21 @@ struct HelloReply {
 void encode(const HelloReply& reply, Writer& out);
 Result<HelloReply> decode_hello_reply(Reader& in);
 
-// Asks: where do we differ, and by what? A frontier follows.
+// Asks where the two ends differ, and by what. A frontier follows.
 struct Compare {
-  std::uint64_t expected = 0;  // records in question that the two do not share, as estimated
+  std::uint64_t expected = 0;  // estimated records in question that the two do not share
   std::uint64_t detail = 0;    // slots with more records are not read
   bool list = false;           // no sketches
 };
 void encode(const Compare& compare, Writer& out);
 Result<Compare> decode_compare(Reader& in);
 
-// The answer: for each slot of the frontier.
+// The answer for one slot of the frontier.
 struct SlotAnswer {
   enum class Kind : std::uint8_t {
     sketch = 0,
     list = 1,
-    none = 2,  // nothing here; or, where the asker has nothing, all that is here
+    none = 2,  // no records here; if the asker has none: all the records here differ
     big = 3,   // too many records to read
     equal = 4,
   };
@@ -125,7 +126,7 @@ struct SlotAnswer {
 void encode(std::span<const SlotAnswer> answers, std::uint32_t capacity, Writer& out);
 Result<std::vector<SlotAnswer>> decode_answers(Reader& in, std::size_t slots);
 
-// Asks for the sketches of a partition by hash. Answered by the syndromes, one after another.
+// Asks for the sketches of a partition by hash. The answer is the syndromes, one after another.
 struct Scan {
   std::vector<BitPath> tops;
   std::uint32_t partitions = 0;
@@ -149,54 +150,54 @@ struct Fetch {
     std::vector<std::uint32_t> numbers;  // in increasing order
   };
   Content content = Content::records;
-  bool wide = false;  // numbers of 32 bits; else their lower halves, which a few more records share
-  std::size_t first_item = 0;  // where to go on,
-  std::string from;            // in this item from this key
+  bool wide = false;           // numbers have 32 bits; otherwise 16, which some other records share
+  std::size_t first_item = 0;  // go on in this item
+  std::string from;            // from this key
   std::vector<Item> items;
-  // For a partition by hash the items are its tops, and the numbers stand by partition.
+  // For a partition by hash the items are its tops, and the numbers are listed by partition.
   std::uint32_t partitions = 0;
   std::vector<Part> parts;
 
-  // A number as it stands above.
+  // Returns a number as it is written above.
   std::uint32_t named(std::uint32_t number) const { return wide ? number : number & 0xffff; }
 };
 void encode(const Fetch& fetch, Writer& out);
 Result<Fetch> decode_fetch(Reader& in);
 
-// The answer: records follow, up to the end of the part.
+// The answer. Records follow, up to the end of the part.
 struct FetchReply {
   bool complete = true;
-  std::size_t next_item = 0;  // if not complete: where to go on
+  std::size_t next_item = 0;  // if not complete: go on there
   std::string from;
-  // For Content::digest alone: how many records were found, and the XOR of their digests.
+  // Only for Content::digest: how many records were found, and the XOR of their digests.
   std::uint64_t count = 0;
   Digest digest = {0, 0};
 };
 void encode(const FetchReply& reply, Content content, Writer& out);
 Result<FetchReply> decode_fetch_reply(Reader& in, Content content);
 
-// Asks to take these records. They follow, up to the end of the part.
+// Asks to store records. They follow, up to the end of the part.
 enum class Manner : std::uint8_t {
   join = 0,
   newest = 1,
   overwrite = 2,
   if_absent = 3,
-  exact = 4,  // each only if what is there now is what its writer saw
+  exact = 4,  // each only if the record there is still the one that its writer saw
 };
-// What was there under the key of a record that came to be stored.
-enum class Met : std::uint8_t { nothing = 0, other = 1, same = 2 };  // other: another value
+// Says what was there under the key of a stored record. other: another value.
+enum class Met : std::uint8_t { nothing = 0, other = 1, same = 2 };
 struct StoreReply {
   std::uint64_t written = 0;
   std::uint64_t removed = 0;
-  std::vector<Met> met;  // of each record, in their order; none under Manner::exact
+  std::vector<Met> met;  // for each record, in order; empty under Manner::exact
 };
-// The bytes of a reply, at most, to a question of so many bytes.
+// Returns the most bytes of a reply to a question of so many bytes.
 constexpr std::size_t most_store_reply(std::size_t question) { return 32 + question / 4; }
 void encode(const StoreReply& reply, Writer& out);
-// `records` were sent, or none under Manner::exact.
+// `records`: how many were sent; 0 under Manner::exact.
 Result<StoreReply> decode_store_reply(Reader& in, std::size_t records);
 
-// Records one after another; those of equal lengths share the mention of them.
+// Writes records one after another. Neighbours of equal lengths share the fields for lengths.
 class RecordWriter {
  public:
   explicit RecordWriter(Bytes& out) : out_(out) {}
@@ -216,18 +217,18 @@ struct Record {
   std::string_view key;
   std::string_view value;
 };
-// Reads to the end of the part. The views are good as long as the frame.
+// Reads to the end of the part. The views are valid as long as the frame.
 Result<std::vector<Record>> decode_records(Reader& in);
 
-// What stands in the value of a record under Manner::exact.
+// Under Manner::exact, this is in place of the value of a record.
 struct Exact {
-  std::optional<Digest> expected;         // of the record that is there; nullopt: none
+  std::optional<Digest> expected;         // digest of the record there; nullopt: none is there
   std::optional<std::string_view> value;  // nullopt: remove
 };
 void encode(const Exact& exact, Bytes& value);
 Result<Exact> decode_exact(std::string_view value);
 
-// An answer that refuses.
+// A refusal. The words are those of error.message().
 struct Refusal {
   Errc code = Errc::invalid;
   std::string words;
@@ -235,4 +236,4 @@ struct Refusal {
 Bytes refusal(const Header& question, const Error& error);
 Result<Refusal> decode_refusal(Reader& in);
 
-}  // namespace semel::frame
+}  // namespace semel::sync_internal::frame

@@ -9,11 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "semel/core/bit_codec.h"
-#include "semel/core/random.h"
+#include "semel/core/internal/bit_codec.h"
+#include "semel/core/internal/random.h"
+#include "semel/hash/internal/checksum.h"
 #include "semel/sync/internal/path_codec.h"
 
-namespace semel {
+namespace semel::sync_internal {
 namespace {
 
 using frame::Content;
@@ -238,4 +239,4 @@ TEST(BitCodecTest, FieldsComeBack) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::sync_internal

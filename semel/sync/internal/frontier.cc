@@ -5,14 +5,14 @@
 #include <utility>
 
 #include "semel/core/assert.h"
-#include "semel/core/bit_codec.h"
+#include "semel/core/internal/bit_codec.h"
 #include "semel/sync/internal/path_codec.h"
 
-namespace semel {
+namespace semel::sync_internal {
 namespace {
 
-constexpr Error kBadFrontier{Errc::corrupt, "frontier: not a tree of nodes"};
-constexpr Error kTooLarge{Errc::limit, "frontier: paths are too long"};
+const Error kBadFrontier{Errc::corrupt, "frontier: not a tree of nodes"};
+const Error kTooLarge{Errc::limit, "frontier: paths are too long"};
 
 BitPath child(const BitPath& at, bool right) {
   BitPath path = at;
@@ -29,18 +29,16 @@ Result<Frontier> Frontier::grow(const RangeView& view, std::span<const BitPath> 
   using Candidate = std::pair<std::uint64_t, std::size_t>;  // records, node
   std::priority_queue<Candidate> largest;
   for (const BitPath& top : tops) {
-    const Result<Aggregate> sum = view.sum(top);
-    if (!sum) return sum.error();
-    made.nodes_.push_back({top, *sum, {}, 0});
-    largest.emplace(sum->count, made.nodes_.size() - 1);
+    const Aggregate sum = SEMEL_TRY(view.sum(top));
+    made.nodes_.push_back({top, sum, {}, 0});
+    largest.emplace(sum.count, made.nodes_.size() - 1);
   }
   std::size_t leaves = tops.size();
   while (leaves < slots && !largest.empty()) {
     const auto [records, node] = largest.top();
     largest.pop();
     if (records <= std::max<std::uint64_t>(enough, 1)) break;
-    const Result<void> done = made.split(view, node);
-    if (!done) return done.error();
+    SEMEL_TRY(made.split(view, node));
     const std::size_t left = made.nodes_[node].child;
     if (left == 0) continue;  // a container
     ++leaves;
@@ -62,16 +60,15 @@ Result<void> Frontier::split(const RangeView& view, std::size_t node) {
   std::optional<BitPath> at = view.branch(nodes_[node].path);
   if (!at) return {};
   BitPath left = child(*at, false);
-  const Result<Aggregate> sum = view.sum(left);
-  if (!sum) return sum.error();
+  const Aggregate sum = SEMEL_TRY(view.sum(left));
   Aggregate rest = nodes_[node].sum;
-  // Records that come and go while the cut containers are read could make a part larger than the
-  // whole: then the node stays as it is.
-  if (sum->count > rest.count || sum->volume > rest.volume) return {};
-  rest -= *sum;
+  // Writes while the cut containers are read can make a part larger than the whole. Then the node
+  // stays as it is.
+  if (sum.count > rest.count || sum.volume > rest.volume) return {};
+  rest -= sum;
   nodes_[node].at = *at;
   nodes_[node].child = nodes_.size();
-  nodes_.push_back({std::move(left), *sum, {}, 0});
+  nodes_.push_back({std::move(left), sum, {}, 0});
   nodes_.push_back({child(*at, true), rest, {}, 0});
   return {};
 }
@@ -112,15 +109,14 @@ void Frontier::encode(const ShortDigest& shorten, Writer& out) const {
 }
 
 Result<std::vector<PeerSlot>> decode_frontier(Reader& in) {
-  Result<std::vector<BitPath>> tops = decode_paths(in);
-  if (!tops) return tops.error();
+  std::vector<BitPath> tops = SEMEL_TRY(decode_paths(in));
   const std::uint64_t size = in.varint();
   const ByteView tree = in.view(size);
   if (!in.ok()) return kBadFrontier;
   BitReader bits(tree);
   std::vector<PeerSlot> slots;
   std::size_t bytes = 0;
-  for (BitPath& top : *tops) {
+  for (BitPath& top : tops) {
     std::vector<BitPath> open;
     open.push_back(std::move(top));
     while (!open.empty()) {
@@ -149,4 +145,4 @@ Result<std::vector<PeerSlot>> decode_frontier(Reader& in) {
   return slots;
 }
 
-}  // namespace semel
+}  // namespace semel::sync_internal

@@ -1,9 +1,9 @@
-// Frontier: nodes that part the records below some tops, with the first bits of their digests: what
-// one end shows so that the other can say where they differ.
+// Frontier: nodes that partition the records below some tops, with the first bits of their digests.
+// One end sends it, so that the other can say where they differ.
 //
 // Contract  Every key below a top is in exactly one slot. A slot is a node, or what lies beside a
-//           compressed edge: there the end that made the frontier has no records.
-// Size      About 26.5 bits for each node, and some bytes for each top.
+//           compressed edge, where the end that made the frontier has no records.
+// Cost      About 26.5 bits for each node, and some bytes for each top.
 // Format    docs/formats/sync_frames_v1.md.
 #pragma once
 
@@ -17,7 +17,7 @@
 #include "semel/sync/internal/region.h"
 #include "semel/sync/internal/short_digest.h"
 
-namespace semel {
+namespace semel::sync_internal {
 
 class Frontier {
  public:
@@ -25,11 +25,12 @@ class Frontier {
 
   struct Slot {
     Region region;
-    Aggregate sum;  // of the end that made the frontier
+    Aggregate sum;  // at the end that made the frontier
   };
 
-  // Splits the nodes with the most records first, until there are `slots` of them, or none has more
-  // than `enough` records. REQUIRES: the tops are in order, and none is below another.
+  // Makes a frontier. Splits the nodes with the most records first, until there are `slots` nodes,
+  // or none has more than `enough` records. REQUIRES: the tops are in order, and none is below
+  // another.
   static Result<Frontier> grow(const RangeView& view, std::span<const BitPath> tops,
                                std::size_t slots, std::uint64_t enough);
 
@@ -46,7 +47,7 @@ class Frontier {
 
   std::size_t tops_ = 0;
   std::vector<Node> nodes_;  // the tops first
-  std::vector<Slot> slots_;  // in the order in which they travel
+  std::vector<Slot> slots_;  // in the order in which they are sent
 
   Result<void> split(const RangeView& view, std::size_t node);
   template <class Visit>
@@ -61,9 +62,9 @@ struct PeerSlot {
 };
 Result<std::vector<PeerSlot>> decode_frontier(Reader& in);
 
-// The bits of a slot's digest that travel.
+// Returns the bits of a slot's digest that are sent.
 inline std::uint32_t node_bits(const ShortDigest& shorten, const Aggregate& sum) {
   return static_cast<std::uint32_t>(shorten(sum.digest) >> (64 - Frontier::kDigestBits));
 }
 
-}  // namespace semel
+}  // namespace semel::sync_internal

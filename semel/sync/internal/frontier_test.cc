@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/index/indexed_store.h"
 #include "semel/store/memory_store.h"
 
-namespace semel {
+namespace semel::sync_internal {
 namespace {
 
 Secret secret() { return Secret(std::array<std::uint8_t, Secret::kSize>{1, 2, 3}); }
@@ -131,4 +131,4 @@ TEST(ShortDigestTest, AnotherSaltHasOtherBits) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::sync_internal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace semel {
+namespace semel::sync_internal {
 
 KeyTally::Counts KeyTally::take() {
   std::vector<Noted> noted = std::exchange(noted_, {});
@@ -18,4 +18,4 @@ KeyTally::Counts KeyTally::take() {
   return counts;
 }
 
-}  // namespace semel
+}  // namespace semel::sync_internal

@@ -1,10 +1,10 @@
-// KeyTally: how many keys differ, and how, however often each was met.
+// KeyTally: counts the keys that differ, each once, however often it was met.
 //
-// Contract  A key counts once. It is one of the end that had it, or of both if both had it, with
-//           different values, whichever pass saw which side.
-// Memory    16 bytes for each time that a key was noted.
-// Error     Keys are told apart by 64 bits of a hash: a million keys have a chance of 3e-8 that two
-//           of them count as one.
+// Contract  A key counts for the end that had it. It counts as changed if both ends had it with
+//           different values, even if two passes saw one side each.
+//           Keys are told apart by 64 bits of a hash: two of a million keys count as one with
+//           probability 3e-8.
+// Memory    16 bytes each time a key is noted.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 #include "semel/hash/digest.h"
 #include "semel/sync/internal/frame.h"
 
-namespace semel {
+namespace semel::sync_internal {
 
 class KeyTally {
  public:
@@ -28,11 +28,11 @@ class KeyTally {
   static std::uint64_t hash(std::string_view key) { return digest(key, 0).lo; }
 
   void note(std::uint64_t hash, Side side) { noted_.push_back({hash, side}); }
-  // Notes a record of one side by what it met on the other. Where it met itself, nothing differed.
+  // Notes a record of one side by what it met on the other side. An equal record is no difference.
   void note_met(std::uint64_t hash, Side side, frame::Met met) {
     if (met != frame::Met::same) note(hash, met == frame::Met::other ? both : side);
   }
-  // Counts what was noted, and forgets it.
+  // Returns the counts of the noted keys, and forgets the keys.
   Counts take();
 
  private:
@@ -43,4 +43,4 @@ class KeyTally {
   std::vector<Noted> noted_;
 };
 
-}  // namespace semel
+}  // namespace semel::sync_internal

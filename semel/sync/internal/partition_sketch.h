@@ -1,4 +1,4 @@
-// The sketches of a partition by hash of the records below some nodes, in one scan.
+// Makes the sketches of a partition by hash of the records below some nodes, in one scan.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 #include "semel/sync/internal/region.h"
 #include "semel/sync/internal/short_digest.h"
 
-namespace semel {
+namespace semel::sync_internal {
 
-// The syndromes of one sketch after another: scan.sketches() times scan.capacity.
-// REQUIRES: the caller has found that they fit into a frame.
+// Returns the syndromes of all sketches, one after another: scan.sketches() times scan.capacity.
+// REQUIRES: they fit into a frame.
 Result<std::vector<std::uint32_t>> sketch_partitions(const RangeView& view, const frame::Scan& scan,
                                                      const ShortDigest& shorten);
 
-// Where the sketch of a partition stands among those of the scan; -1 if it is not one of them.
+// Returns the position of a partition's sketch in the scan, or -1 if it has none.
 std::int64_t sketch_of(const frame::Scan& scan, std::uint32_t partition);
 
-}  // namespace semel
+}  // namespace semel::sync_internal

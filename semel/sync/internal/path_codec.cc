@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace semel {
+namespace semel::sync_internal {
 
 void PathWriter::add(const BitPath& path) {
   const std::size_t shared = common_bits(last_, path);
@@ -50,7 +50,7 @@ void encode_paths(std::span<const BitPath> paths, Writer& out) {
 }
 
 Result<std::vector<BitPath>> decode_paths(Reader& in) {
-  constexpr Error kBadPath{Errc::corrupt, "sync frame: not a node"};
+  const Error kBadPath{Errc::corrupt, "sync frame: not a node"};
   const std::uint64_t count = in.varint();
   const ByteView coded = in.view(in.varint());
   if (!in.ok() || count > coded.size() * 4) return kBadPath;  // two bits each at least
@@ -68,4 +68,4 @@ Result<std::vector<BitPath>> decode_paths(Reader& in) {
   return paths;
 }
 
-}  // namespace semel
+}  // namespace semel::sync_internal

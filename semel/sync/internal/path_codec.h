@@ -1,6 +1,6 @@
-// PathWriter and PathReader: nodes of a trie, each by what differs from the one before.
+// PathWriter and PathReader: nodes of a trie, each written as its difference to the one before.
 //
-// Size      About 14 bits for a node among some thousand that are in order.
+// Cost      About 14 bits for each of some thousand nodes in order.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,16 @@
 #include <span>
 #include <vector>
 
-#include "semel/core/bit_codec.h"
 #include "semel/core/codec.h"
+#include "semel/core/internal/bit_codec.h"
 #include "semel/core/result.h"
 #include "semel/index/bit_path.h"
 
-namespace semel {
+namespace semel::sync_internal {
 
-// Bits of a path at most: those of a key of 64 KiB.
+// The most bits of a path: those of a key of 64 KiB.
 inline constexpr std::size_t kMostPathBits = std::size_t{9} * 65536;
-// Few bytes can name paths of many: this bounds what a reader makes of them, in bytes.
+// A few bytes can name long paths. This bounds the bytes of the paths that a reader makes of them.
 inline constexpr std::size_t kMostPathBytes = std::size_t{64} << 20;
 
 class PathWriter {
@@ -25,7 +25,7 @@ class PathWriter {
   explicit PathWriter(Bytes& out) : bits_(out) {}
 
   void add(const BitPath& path);
-  // A node below the one that was added last; the next one is told from that, not from this.
+  // Adds a node below the last one. The next node is still written as its difference to that one.
   void add_below(const BitPath& path);
   BitWriter& bits() { return bits_; }
 
@@ -40,7 +40,7 @@ class PathReader {
  public:
   explicit PathReader(ByteView in) : bits_(in) {}
 
-  // nullopt for what is no node, or one too long.
+  // Returns nullopt if the bits are no node, or a node that is too long.
   std::optional<BitPath> take();
   std::optional<BitPath> take_below();
   BitReader& bits() { return bits_; }
@@ -53,8 +53,8 @@ class PathReader {
   std::size_t bytes_ = 0;
 };
 
-// Nodes in order, none below another.
+// These encode and decode nodes in order, none of which is below another.
 void encode_paths(std::span<const BitPath> paths, Writer& out);
 Result<std::vector<BitPath>> decode_paths(Reader& in);
 
-}  // namespace semel
+}  // namespace semel::sync_internal

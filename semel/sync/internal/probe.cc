@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-namespace semel::probe {
+namespace semel::sync_internal::probe {
 
 double Sample::keys_among(std::uint64_t all) const {
   if (slots == 0 || records == 0) return 0;
   const auto count = static_cast<double>(slots);
-  // If all differ, there are more keys than can be told: as many as if half a slot did not.
+  // If all slots differ, the number of keys is unknown. Assume that half a slot does not differ.
   const double share = std::min(static_cast<double>(differing), count - 0.5) / count;
   const double keys = -count * std::log1p(-share);
   return keys / static_cast<double>(records) * static_cast<double>(all);
@@ -29,4 +29,4 @@ Estimated with_error(double total, std::uint64_t seen) {
           total * std::sqrt(0.01 + 1 / static_cast<double>(std::max<std::uint64_t>(seen, 1)))};
 }
 
-}  // namespace semel::probe
+}  // namespace semel::sync_internal::probe

@@ -1,6 +1,6 @@
 #include "semel/sync/internal/region.h"
 
-namespace semel {
+namespace semel::sync_internal {
 
 Result<Aggregate> RangeView::sum(const BitPath& node) const {
   const KeyRange keys = node.range();
@@ -37,4 +37,4 @@ std::optional<BitPath> RangeView::branch(BitPath node) const {
   }
 }
 
-}  // namespace semel
+}  // namespace semel::sync_internal

@@ -1,4 +1,4 @@
-// Region: the records that one comparison is about, and how to read them.
+// Region: the records of one comparison.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,9 @@
 #include "semel/store/key_range.h"
 #include "semel/store/ordered_store.h"
 
-namespace semel {
+namespace semel::sync_internal {
 
-// The keys below `top`, but not those below `without`.
+// The keys below `top`, except those below `without`.
 struct Region {
   BitPath top;
   std::optional<BitPath> without;  // below `top`
@@ -33,10 +33,10 @@ class RangeView {
   const KeyRange& range() const { return range_; }
   const NyeTrie& trie() const { return trie_; }
 
-  // Sums have no measure: it does not travel, so that both ends have equal sums of equal records.
+  // Returns a sum without its measure. Measures do not travel, so equal records give equal sums.
   Result<Aggregate> sum(const BitPath& node) const;
   Result<Aggregate> sum(const Region& region) const;
-  // Where the records below the node part, as NyeTrie::branch; only within the range.
+  // Does what NyeTrie::branch() does, within the range only.
   std::optional<BitPath> branch(BitPath node) const;
 
   // Calls visit(key, value) for each record of the region whose key is not less than `from`, in
@@ -66,4 +66,4 @@ class RangeView {
   KeyRange range_;
 };
 
-}  // namespace semel
+}  // namespace semel::sync_internal

@@ -7,7 +7,7 @@
 #include "semel/core/assert.h"
 #include "semel/sync/internal/binary_field.h"
 
-namespace semel {
+namespace semel::sync_internal {
 namespace {
 
 using binary_field::Element;
@@ -16,7 +16,7 @@ using binary_field::Product;
 using binary_field::reduce;
 using binary_field::square;
 
-// Coefficients in rising order; the last one is not 0. The polynomial 0 has none.
+// Coefficients in rising order. The last one is not 0. The polynomial 0 has none.
 using Polynomial = std::vector<Element>;
 
 constexpr std::size_t kFieldBits = 32;
@@ -32,8 +32,9 @@ void reduce_into(Polynomial& p, std::span<const Product> sums) {
   std::transform(sums.begin(), sums.end(), p.begin(), reduce);
 }
 
-// Solutions of y^2 + y = c, for those c whose trace is 0: a linear function of c, given here by
-// what it makes of each bit. The trace of `one` is 1: docs/math/set_sketch.md, 'Quadratics'.
+// Solves y^2 + y = c for every c whose trace is 0. The solution is a linear function of c, which is
+// given here by its values for each bit. The trace of `one` is 1: docs/math/set_sketch.md,
+// 'Quadratics'.
 constexpr std::array<Element, kFieldBits> kHalfTraces = [] {
   const auto multiply = [](Element a, Element b) {
     Product product = 0;
@@ -72,21 +73,21 @@ Element half_trace(Element c) {
   return sum;
 }
 
-// The steps of decode(), which share memory: each is done with what it put there before the next.
+// The steps of decode(). They share memory: a step no longer needs its data when the next begins.
 class Decoder {
  public:
   explicit Decoder(const Kernel& kernel) : kernel_(kernel) {}
 
-  // The polynomial of least degree L whose roots r give all 2t power sums as the sum of c_r * r^k,
-  // made monic: docs/math/set_sketch.md, 'Locator'. Empty if L > t, or a root is 0.
+  // Returns the monic polynomial of least degree L whose roots r give all 2t power sums as the sum
+  // of c_r * r^k: docs/math/set_sketch.md, 'Locator'. Empty if L > t, or if a root is 0.
   Polynomial locator(std::span<const Element> syndromes);
 
-  // The roots, in no order. Empty unless all lie in the field and differ. REQUIRES: p is monic, of
-  // degree 1 or more.
+  // Returns the roots in no order. Empty unless all lie in the field and differ. REQUIRES: p is
+  // monic, of degree 1 or more.
   std::vector<Element> roots(const Polynomial& p);
 
  private:
-  // sums_[first + i] += factor * row[i].
+  // Adds: sums_[first + i] += factor * row[i].
   void add_row(std::size_t first, std::span<const Element> row, Element factor) {
     kernel_.add_rows(std::span(sums_).subspan(first, row.size()), row.data(), {&factor, 1});
   }
@@ -108,8 +109,8 @@ class Decoder {
   std::vector<Element> powers_;     // x^(2^i) modulo p, for i = 0, 1, 2, ...
 };
 
-// Berlekamp and Massey, without divisions. Since every even power sum is a square of another, the
-// discrepancy of every second step is 0, and the step left out.
+// Runs the algorithm of Berlekamp and Massey without divisions. Every even power sum is a square of
+// another. So the discrepancy of every second step is 0, and these steps are left out.
 Polynomial Decoder::locator(std::span<const Element> syndromes) {
   const std::size_t capacity = syndromes.size();
   const std::size_t sums = 2 * capacity;
@@ -153,8 +154,8 @@ void Decoder::make_monic(Polynomial& p) const {
   for (Element& coefficient : p) coefficient = kernel_.multiply(coefficient, factor);
 }
 
-// The square of a polynomial has the squares of its coefficients at the even powers; those from n
-// on are replaced by their remainders.
+// Squares: the square of a polynomial has the squares of its coefficients at the even powers.
+// Powers from n on are replaced by their remainders.
 void Decoder::fill_powers(const Polynomial& p, std::size_t count) {
   const std::size_t n = degree(p);
   even_rows_.resize((n / 2) * n);
@@ -184,14 +185,15 @@ void Decoder::fill_powers(const Polynomial& p, std::size_t count) {
   }
 }
 
-// x^(2^32) - x is the product of (x - r) over all r of the field: p divides it if, and only if, all
-// its roots are in the field and differ.
+// x^(2^32) - x is the product of (x - r) over all r of the field. So p divides it if and only if
+// all roots of p are in the field and differ.
 bool Decoder::powers_return_to_x(std::size_t n) const {
   const std::span all(powers_);
   return std::ranges::equal(all.first(n), all.subspan(kFieldBits * n));
 }
 
-// The trace of factor * x modulo p, from powers_: 0 at half of the roots, 1 at the others.
+// Returns the trace of factor * x modulo p, from powers_. It is 0 at half of the roots, 1 at the
+// others.
 Polynomial Decoder::trace(const Polynomial& p, Element factor) {
   const std::size_t n = degree(p);
   sums_.assign(n, 0);
@@ -207,7 +209,7 @@ Polynomial Decoder::trace(const Polynomial& p, Element factor) {
   return result;
 }
 
-// Up to a factor. REQUIRES: b is not 0.
+// The result is right up to a factor. REQUIRES: b is not 0.
 void Decoder::take_remainder(Polynomial& a, const Polynomial& b) {
   while (a.size() >= b.size()) {
     sums_.assign(a.size() - 1, 0);
@@ -218,7 +220,7 @@ void Decoder::take_remainder(Polynomial& a, const Polynomial& b) {
   }
 }
 
-// Up to a factor.
+// The result is right up to a factor.
 Polynomial Decoder::common_divisor(Polynomial a, Polynomial b) {
   while (!b.empty()) {
     take_remainder(a, b);
@@ -238,7 +240,8 @@ Polynomial Decoder::quotient(const Polynomial& a, const Polynomial& b) {
   return result;
 }
 
-// x = b y makes x^2 + b x + c into y^2 + y + c / b^2. REQUIRES: two roots in the field.
+// Substitutes x = b y, which turns x^2 + b x + c into y^2 + y + c / b^2. REQUIRES: two roots in the
+// field.
 std::array<Element, 2> Decoder::roots_of_quadratic(const Polynomial& p) const {
   const Element b_inverse = kernel_.inverse(p[1]);
   const Element root =
@@ -259,8 +262,8 @@ void Decoder::find_roots(const Polynomial& p, std::size_t first_bit, std::vector
   part_roots(p, first_bit, found);
 }
 
-// Two roots that differ, differ in the trace of z^bit * x for some bit: 32 bits part them all.
-// REQUIRES: the same, and powers_ are those of p.
+// Two different roots differ in the trace of z^bit * x for some bit. So 32 bits separate all roots.
+// REQUIRES: as above, and powers_ are those of p.
 void Decoder::part_roots(const Polynomial& p, std::size_t first_bit, std::vector<Element>& found) {
   for (std::size_t bit = first_bit; bit < kFieldBits; ++bit) {
     Polynomial part = common_divisor(p, trace(p, Element{1} << bit));
@@ -333,4 +336,4 @@ Result<std::vector<std::uint32_t>> SetSketch::decode(std::span<const std::uint32
   return numbers;
 }
 
-}  // namespace semel
+}  // namespace semel::sync_internal

@@ -1,18 +1,20 @@
-// SetSketch: the difference of two sets of 32-bit numbers, from no more bytes than the difference.
+// SetSketch: finds the difference of two sets of 32-bit numbers, from as many bytes as the
+// difference has.
 //
-// Contract  Sketches of equal capacity are subtracted by XOR; that of a set is the XOR of those of
-//           its members. decode() gives the set of at most capacity() members that has this sketch
-//           (there is only one), or an error if there is none. So a difference with no more members
-//           is found exactly; a larger one gives the error or, with a probability of about
-//           1 / capacity!, other numbers: whoever needs to be sure checks a digest. Any syndromes
-//           may be given: they cost no more than those of a set.
-// Size      Four bytes for each unit of capacity: the limit of information within log2(capacity!)
-//           bits.
-// Cost      For each unit of capacity: toggle_many() 0.8 ns with AVX-512, 1.5 ns with PCLMUL, 9 ns
-//           without either; toggle() 12 ns. decode() of 1, 8, 16, 32, 64 members: 0.4, 12, 28, 71,
-//           184 us, up to twice that for few numbers that lie close; of too many to fit a fifth
-//           (bench/micro/set_sketch.cc).
-// Memory    decode(): 2 n^2 bytes and a little more for n members, 2 MB at most.
+// Contract  The sketch of a set is the XOR of the sketches of its members. The XOR of two sketches
+//           of equal capacity is the sketch of the difference. decode() gives the only set of at
+//           most capacity() members that has this sketch, or an error if there is none. A
+//           difference with more members gives the error or, with probability of about 1 /
+//           capacity!, wrong numbers. To be sure, check a digest. Syndromes may be untrusted: any
+//           cost no more than a set's.
+// Cost      Time for each unit of capacity:
+//           toggle_many()  0.8 ns with AVX-512, 1.5 ns with PCLMUL, 9 ns without either
+//           toggle()       12 ns
+//           decode() of 1, 8, 16, 32, 64 members: 0.4, 12, 28, 71, 184 us; up to twice that if few
+//           numbers are close together; a fifth if there are too many (bench/micro/set_sketch.cc).
+// Memory    4 bytes for each unit of capacity, which is the limit of information within
+//           log2(capacity!) bits. decode(): somewhat more than 2 n^2 bytes for n members, at most
+//           2 MB.
 // Source    Dodis, Ostrovsky, Reyzin & Smith, 'Fuzzy extractors', SIAM J. Comput. 38, 2008, section
 //           6.3 (PinSketch): syndromes of a BCH code over GF(2^32).
 #pragma once
@@ -25,7 +27,7 @@
 #include "semel/core/codec.h"
 #include "semel/core/result.h"
 
-namespace semel {
+namespace semel::sync_internal {
 
 class SetSketch {
  public:
@@ -36,14 +38,14 @@ class SetSketch {
   // REQUIRES: bytes.size() is a multiple of 4, not 0, and at most 4 * kMostCapacity.
   static SetSketch of_bytes(ByteView bytes);
 
-  // Adds or, the second time, removes. REQUIRES: number != 0.
+  // Adds the number, or removes it if it is there. REQUIRES: number != 0.
   void toggle(std::uint32_t number) { toggle(syndromes_, number); }
-  // The same for a sketch that lies in a larger array.
+  // Does this for a sketch in a larger array.
   static void toggle(std::span<std::uint32_t> syndromes, std::uint32_t number);
-  // The same for many numbers, which takes a fraction of the time.
+  // Does this for many numbers, in a fraction of the time.
   static void toggle_many(std::span<std::uint32_t> syndromes,
                           std::span<const std::uint32_t> numbers);
-  // The same for many sketches that lie one after another: numbers[i] goes to sketch places[i].
+  // Does this for many sketches, one after another: numbers[i] goes to sketch places[i].
   // REQUIRES: as many places as numbers, all within `sketches`.
   static void toggle_many(std::span<std::uint32_t> sketches, std::uint32_t capacity,
                           std::span<const std::uint32_t> places,
@@ -51,7 +53,7 @@ class SetSketch {
   // REQUIRES: equal capacity.
   SetSketch& operator^=(const SetSketch& other);
 
-  // In increasing order. Errc::limit if there are more than fit.
+  // Returns the members in increasing order. Errc::limit if there are too many.
   Result<std::vector<std::uint32_t>> decode() const { return decode(syndromes_); }
   static Result<std::vector<std::uint32_t>> decode(std::span<const std::uint32_t> syndromes);
 
@@ -63,4 +65,4 @@ class SetSketch {
   std::vector<std::uint32_t> syndromes_;  // the odd powers: S1, S3, S5, ...
 };
 
-}  // namespace semel
+}  // namespace semel::sync_internal

@@ -9,9 +9,9 @@
 #include <iterator>
 #include <set>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 
-namespace semel {
+namespace semel::sync_internal {
 namespace {
 
 using Numbers = std::vector<std::uint32_t>;
@@ -31,8 +31,8 @@ Numbers random_set(Random& random, std::size_t size) {
   return {numbers.begin(), numbers.end()};
 }
 
-// What every answer must be, whatever the syndromes: the set of at most `capacity` members that has
-// this sketch. There is no other (docs/math/set_sketch.md).
+// Checks an answer to any syndromes: it must be the set of at most `capacity` members that has this
+// sketch. There is no other (docs/math/set_sketch.md).
 void expect_sound(const SetSketch& sketch) {
   const auto numbers = sketch.decode();
   if (!numbers) {
@@ -91,7 +91,7 @@ TEST(SetSketch, TellsAllPairsOfSmallNumbersApart) {
   }
 }
 
-// What both have cancels, in whatever order it came; what is toggled twice is not there.
+// Members of both cancel, in any order. Members that are toggled twice are absent.
 RC_GTEST_PROP(SetSketch, OfTheDifferenceIsTheXorOfBoth,
               (std::set<std::uint32_t> a, std::set<std::uint32_t> b)) {
   a.erase(0);
@@ -132,7 +132,7 @@ TEST(SetSketch, OfNothingIsEmpty) {
   EXPECT_EQ(*sketch_of(1, Numbers{0xffffffff}).decode(), Numbers{0xffffffff});
 }
 
-// Of all syndromes a share of 1 / capacity! is that of a set that fits.
+// A share of 1 / capacity! of all syndromes belongs to a set that fits.
 TEST(SetSketch, RefusesMoreThanFitsButForOneInTheFactorial) {
   Random random(4);
   constexpr int kTrials = 3000;
@@ -208,4 +208,4 @@ TEST(SetSketchDeathTest, RefusesAnImpossibleCapacity) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::sync_internal

@@ -1,18 +1,18 @@
-// ShortDigest: the few bits of a digest that travel, other ones in each pass.
+// ShortDigest: the few bits of a digest that are sent, different ones in each pass.
 //
-// Contract  Equal digests have equal short ones. Different digests have, in b bits, equal ones with
-//           probability 2^-b, and again so, independently, under another salt. The bits tell
-//           nothing of the digests to those who do not have the secret.
+// Contract  Equal digests have equal short digests. Different digests have equal short digests of b
+//           bits with probability 2^-b, independently for each salt. Without the secret, the bits
+//           reveal nothing about the digests.
 // Cost      One multiplication and a mix.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "semel/core/arithmetic.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/hash/keyed_digest.h"
 
-namespace semel {
+namespace semel::sync_internal {
 
 class ShortDigest {
  public:
@@ -34,8 +34,8 @@ class ShortDigest {
   Digest key_;
 };
 
-// What stands for a record in a sketch or a list: a number that is not 0, and a place among the
-// partitions that does not depend on it.
+// Identifies a record in a sketch or a list: a number that is not 0, and a place among the
+// partitions that is independent of it.
 struct RecordId {
   std::uint32_t number;
   std::uint32_t place;
@@ -50,4 +50,4 @@ struct RecordId {
   }
 };
 
-}  // namespace semel
+}  // namespace semel::sync_internal

@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "semel/core/codec.h"
-#include "semel/tally/operation.h"
+#include "semel/tally/internal/logged_operation.h"
+#include "semel/tally/internal/site_view.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 namespace {
 
-// The highest byte first: in the order of the numbers.
+// Appends the highest byte first, so that keys are in the order of the numbers.
 template <class Number>
 void append_ordered(std::string& key, Number number) {
   for (int shift = 8 * (static_cast<int>(sizeof number) - 1); shift >= 0; shift -= 8) {
@@ -26,13 +27,13 @@ Number take_ordered(std::string_view& key) {
   return static_cast<Number>(number);
 }
 
-// What follows the prefix, if it is of this size.
+// Returns what follows the prefix, if it has this size.
 std::optional<std::string_view> after(char prefix, std::size_t size, std::string_view key) {
   if (key.size() != 1 + size || key.front() != prefix) return std::nullopt;
   return key.substr(1);
 }
 
-// Times of any sign, in order.
+// Flips the sign, so that negative times come first.
 constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
 
 std::string encoded(const SiteView& view) {
@@ -121,4 +122,4 @@ std::string join_entries(std::string_view key, std::string_view a, std::string_v
   return std::string(std::max(a, b));
 }
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

@@ -1,4 +1,4 @@
-// Entries: how a table lies in an ordered store, and travels between sites.
+// Entries: the records of a table in an ordered store, which also travel between sites.
 //
 //   !shape            what the table is                     local
 //   !state            what a restart needs                  local
@@ -8,10 +8,10 @@
 //   o<dot>            an operation that is not folded       shared
 //   v<site>           what a site says it holds             shared
 //
-// Sites that share the records of kSharedEntries by any means, in any order, any number of times,
-// count as one table: a sync with the rule join and join_entries() does it. A record that a site has
-// folded is gone there, and taken no notice of when it comes again.
-// Format    docs/formats/tally_entries_v2.md.
+// Sites count as one table if they share the shared records by any means, in any order, any number
+// of times. A sync with the rule join and join_entries() does it. A record that a site has folded
+// is gone there, and is ignored when it comes again.
+// Format    docs/formats/tally_entries_v1.md.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,8 @@
 #include "semel/core/result.h"
 #include "semel/crdt/dot.h"
 #include "semel/hash/digest.h"
-#include "semel/tally/internal/members.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
 inline constexpr std::string_view kShapeKey = "!shape";
 inline constexpr std::string_view kStateKey = "!state";
@@ -34,8 +33,9 @@ inline constexpr char kForgottenPrefix = '$';
 inline constexpr char kCounterPrefix = 'c';
 inline constexpr char kOperationPrefix = 'o';
 inline constexpr char kViewPrefix = 'v';
-inline constexpr std::string_view kSharedFirst = "o";  // the shared entries: from here
-inline constexpr std::string_view kSharedEnd = "w";    // to before here
+// The shared entries are from here to before there.
+inline constexpr std::string_view kSharedFirst = "o";
+inline constexpr std::string_view kSharedEnd = "w";
 
 std::string counter_key(std::string_view counter);
 std::string operation_key(Dot dot);
@@ -43,7 +43,7 @@ std::string view_key(SiteId site);
 std::string forgotten_key(const Digest& client);
 std::string journal_key(TimeMs at_ms, std::uint64_t number);
 
-// nullopt if it is none.
+// These return nullopt for a key of another kind.
 std::optional<Dot> dot_of_key(std::string_view key);
 std::optional<SiteId> site_of_key(std::string_view key);
 std::optional<Digest> client_of_key(std::string_view key);
@@ -53,8 +53,8 @@ struct JournalKey {
 };
 std::optional<JournalKey> journal_of_key(std::string_view key);
 
-// The join of two values of one shared entry: two views of a site become one, two copies of an
-// operation are equal. What is damaged gives way to what is not.
+// Returns the join of two values of one shared entry: two views of a site become one, and two
+// copies of an operation are equal. A damaged value gives way to a sound one.
 std::string join_entries(std::string_view key, std::string_view a, std::string_view b);
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "semel/tally/internal/logged_operation.h"
+#include "semel/tally/internal/site_view.h"
 #include "semel/tally/operation.h"
 #include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 namespace {
 
 constexpr std::uint64_t kLast = std::numeric_limits<std::uint64_t>::max();
@@ -130,4 +132,4 @@ TEST(Entries, OperationsJoinByTheLawsAndDamageGivesWay) {
 TEST(Entries, WhatIsNoEntryJoinsByTheLawsToo) { expect_join_laws("x", {"", "a", "b", "ab"}); }
 
 }  // namespace
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

@@ -9,12 +9,8 @@
 #include "semel/core/assert.h"
 #include "semel/core/limits.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 namespace {
-
-// Flags of an encoded state.
-constexpr std::uint8_t kReady = 1;
-constexpr std::uint8_t kSuperseded = 2;
 
 constexpr std::uint64_t kLargest = std::numeric_limits<std::int64_t>::max();
 
@@ -23,30 +19,25 @@ std::uint64_t magnitude(std::int64_t value) {
   return value < 0 ? ~bits + 1 : bits;
 }
 
-bool fits(int128 value) { return narrowed(value).has_value(); }
+bool fits(int128 value) { return to_int64(value).has_value(); }
 
-Outcome outcome_of(Recognised recognised) {
+Outcome outcome_of(Verdict recognised) {
   switch (recognised) {
-    case Recognised::fresh:
+    case Verdict::fresh:
       return Outcome::applied;
-    case Recognised::duplicate:
+    case Verdict::duplicate:
       return Outcome::duplicate;
-    case Recognised::stale:
+    case Verdict::stale:
       return Outcome::stale;
-    case Recognised::full:
+    case Verdict::full:
       return Outcome::full;
-    case Recognised::conflict:
+    case Verdict::conflict:
       return Outcome::conflict;
   }
   return Outcome::full;
 }
 
-Result<void> check_name(std::string_view counter) {
-  if (counter.size() <= limits::kCounterNameBytes) return {};
-  return Error{Errc::limit, "the name of a counter of more than 2048 bytes"};
-}
-
-// FROZEN: it is in the windows of exact tables, and in their logs.
+// FROZEN: this digest is in the windows of exact tables, and in their journals.
 Digest content_of(Operation::Kind kind, std::string_view counter, std::int64_t delta) {
   return digest(counter, mix(static_cast<std::uint64_t>(delta)) + static_cast<std::uint64_t>(kind));
 }
@@ -56,44 +47,37 @@ Digest content_of(Operation::Kind kind, std::string_view counter, std::int64_t d
 void Ledger::State::encode(Sink out) const {
   Writer w(out);
   w.u16(log.site);
-  w.u8((log.ready ? kReady : 0) | (log.superseded ? kSuperseded : 0));
+  w.boolean(log.ready);
+  w.boolean(log.superseded);
   w.u64(bound);
   log.members.encode(out);
   log.held.encode(out);
   log.folded.encode(out);
   log.heads.encode(out);
   w.u64(log.group);
-  w.u64(static_cast<std::uint64_t>(lag_ms));
+  w.i64(lag_ms);
 }
 
 Result<Ledger::State> Ledger::State::decode(Reader& in) {
   State state;
   state.log.site = in.u16();
-  const std::uint8_t flags = in.u8();
+  state.log.ready = in.boolean();
+  state.log.superseded = in.boolean();
   state.bound = in.u64();
-  if (!in.ok() || flags > (kReady | kSuperseded)) return Error{Errc::corrupt, "state of a table"};
-  state.log.ready = (flags & kReady) != 0;
-  state.log.superseded = (flags & kSuperseded) != 0;
-  Result<Members> members = Members::decode(in);
-  if (!members) return members.error();
-  Result<VersionVector> held = VersionVector::decode(in);
-  if (!held) return held.error();
-  Result<VersionVector> folded = VersionVector::decode(in);
-  if (!folded) return folded.error();
-  VersionVector all = *held;
-  if (all.merge(*folded)) {
-    return Error{Errc::corrupt, "state of a table: folded what it does not hold"};
-  }
-  Result<LogHeads> heads = LogHeads::decode(in);
-  if (!heads) return heads.error();
+  state.log.members = SEMEL_TRY(Members::decode(in));
+  state.log.held = SEMEL_TRY(VersionVector::decode(in));
+  state.log.folded = SEMEL_TRY(VersionVector::decode(in));
+  state.log.heads = SEMEL_TRY(LogHeads::decode(in));
   state.log.group = in.u64();
-  state.lag_ms = static_cast<TimeMs>(in.u64());
-  if (state.lag_ms < 0) return Error{Errc::corrupt, "state of a table: lag"};
-  if (!in.ok() || !heads->within(*held)) return Error{Errc::corrupt, "state of a table: heads"};
-  state.log.heads = std::move(*heads);
-  state.log.members = std::move(*members);
-  state.log.held = std::move(*held);
-  state.log.folded = std::move(*folded);
+  state.lag_ms = in.i64();
+  if (!in.ok() || state.lag_ms < 0) return Error{Errc::corrupt, "state of a table: lag"};
+  VersionVector all = state.log.held;
+  if (all.merge(state.log.folded)) {
+    return Error{Errc::corrupt, "state of a table: it has folded what it does not hold"};
+  }
+  if (!state.log.heads.within(state.log.held)) {
+    return Error{Errc::corrupt, "state of a table: heads"};
+  }
   return state;
 }
 
@@ -104,20 +88,20 @@ Ledger::Ledger(Recogniser recogniser, OperationLog log, std::uint64_t bound, Tim
     : recogniser_(std::move(recogniser)), log_(std::move(log)), bound_(bound), lag_ms_(lag_ms) {}
 
 Result<void> Ledger::become(SiteId site, TimeMs now_ms) {
-  if (Result<void> became = log_.become(site); !became) return became;
-  TimeMs behind_ms = 0;
-  const bool overflows = __builtin_sub_overflow(now_ms, recogniser_.now(), &behind_ms);
-  lag_ms_ = overflows ? std::numeric_limits<TimeMs>::max() : std::max<TimeMs>(0, behind_ms);
+  SEMEL_TRY(log_.become(site));
+  TimeMs ahead_ms = 0;
+  const bool overflows = __builtin_sub_overflow(now_ms, recogniser_.now(), &ahead_ms);
+  lag_ms_ = overflows ? std::numeric_limits<TimeMs>::max() : std::max<TimeMs>(0, ahead_ms);
   return {};
 }
 
-Recogniser::Query Ledger::query(const OperationId& id, Operation::Kind kind,
-                                std::string_view counter, std::int64_t delta) const {
-  if (!recogniser_.wants_content()) return {id};
-  return {id, content_of(kind, counter, delta)};
+Recogniser::Query Ledger::query(const Addition& addition, Operation::Kind kind) const {
+  if (!recogniser_.wants_content()) return {addition.id};
+  return {addition.id, content_of(kind, addition.counter, addition.delta)};
 }
 
-bool Ledger::might_overflow(std::span<const Addition> additions) const {
+// Returns whether a value might leave 64 bits, as far as is known without reading.
+bool Ledger::may_overflow(std::span<const Addition> additions) const {
   std::uint64_t most = bound_;
   for (const Addition& addition : additions) {
     if (__builtin_add_overflow(most, magnitude(addition.delta), &most)) return true;
@@ -129,96 +113,107 @@ void Ledger::raise_bound(std::int64_t delta) {
   if (__builtin_add_overflow(bound_, magnitude(delta), &bound_)) bound_ = ~std::uint64_t{0};
 }
 
-// Used for one piece of a batch after the other, and given back with it.
+// Returns what else than the recogniser refuses a new operation. `value` is that of its counter,
+// nullptr if it cannot leave 64 bits.
+std::optional<Outcome> Ledger::refusal(const Addition& addition, Operation::Kind kind,
+                                       const std::optional<int128>* value) const {
+  const bool adds = kind == Operation::Kind::add;
+  if (adds && log_.knows(addition.id)) return Outcome::duplicate;
+  if (adds && value != nullptr && !fits(value->value_or(0) + addition.delta)) {
+    return Outcome::overflow;
+  }
+  return log_.may_take(1) ? std::nullopt : std::optional(Outcome::full);
+}
+
+// Returns what an operation would be answered at this time, unless the recogniser has no room. The
+// recogniser has the first word; but a retry of what is not folded is known however old it is.
+Outcome Ledger::refused_as(const Recogniser::Query& query, TimeMs now_ms,
+                           std::optional<Outcome> otherwise) const {
+  const Outcome seen = outcome_of(recogniser_.test(query, now_ms));
+  if (seen == Outcome::conflict) return seen;
+  if (seen == Outcome::applied || otherwise == Outcome::duplicate) return otherwise.value_or(seen);
+  return seen;
+}
+
+Result<Ledger::Judged> Ledger::judge(const Call& call, const Base& base) const {
+  SEMEL_ASSERT(call.additions.size() == call.answers.size());
+  SEMEL_ASSERT(call.kind == Operation::Kind::add || call.additions.size() == 1);
+  const bool one = call.additions.size() == 1;
+  // A counter is two misses of the cache away, the bits of an id one: they overlap.
+  if (one) recogniser_.touch(call.additions.front().id);
+  for (const Addition& addition : call.additions) {
+    if (addition.counter.size() > limits::kCounterNameBytes) {
+      return Error{Errc::limit, "the name of a counter is longer than 2048 bytes"};
+    }
+  }
+  const Result<void> room = log_.may_take(call.additions.size());
+  if (!room && room.error().code != Errc::full) return room.error();
+  for (Answer& answer : call.answers) answer.outcome = kUnanswered;
+  Judged judged(call);
+  judged.may_overflow_ = may_overflow(call.additions);
+  judged.plain_ = room && call.kind == Operation::Kind::add && !judged.may_overflow_ &&
+                  log_.alone() && (!call.values || base.knows_sums());
+  if (one) base.prefetch(call.additions.front().counter);
+
+  // If time stands still, a refused operation leaves no trace anyway.
+  const TimeMs now_ms = time_of(call.now_ms);
+  if (now_ms <= recogniser_.now()) return judged;
+  for (std::size_t& i = judged.refused_; i < call.additions.size(); ++i) {
+    const Addition& addition = call.additions[i];
+    std::optional<int128> value;
+    if (judged.may_overflow_) value = SEMEL_TRY(value_of(addition.counter, base));
+    std::optional<Outcome> otherwise;
+    if (!judged.plain_) {
+      otherwise = refusal(addition, call.kind, judged.may_overflow_ ? &value : nullptr);
+    }
+    const Outcome outcome = refused_as(query(addition, call.kind), now_ms, otherwise);
+    if (outcome == Outcome::applied || outcome == Outcome::full) break;
+    if (call.values && !judged.may_overflow_) value = SEMEL_TRY(value_of(addition.counter, base));
+    call.answers[i] = {outcome, call.values ? to_int64(value) : std::nullopt};
+  }
+  return judged;
+}
+
+// Vectors for one piece of a call after the other.
 struct Ledger::Buffers {
   std::vector<Recogniser::Query> queries;
-  std::vector<Recognised> recognised;
-  std::vector<Counters::Addition> folds;
+  std::vector<Verdict> recognised;
+  std::vector<NamedShard> folds;
   std::vector<int128> sums;
   std::vector<std::string_view> read;
   std::vector<std::optional<int128>> before;
 };
 
-Result<void> Ledger::add(std::span<const Addition> additions, std::span<Answer> answers,
-                         bool values, Base& base) {
-  SEMEL_ASSERT(additions.size() == answers.size());
-  for (const Addition& addition : additions) {
-    if (Result<void> named = check_name(addition.counter); !named) return named;
-  }
-  const Result<void> may = log_.may_take(additions.size());
-  if (!may && may.error().code != Errc::full) return may;
-  const bool quick = may && log_.alone() && (!values || base.tells_sums());
-  const bool at_once = quick && !might_overflow(additions);
-  // A base that may fail to read is read before anything changes: the batch is one piece then.
-  const std::size_t most = at_once || base.tells_sums() ? kPiece : additions.size();
+Result<void> Ledger::apply(const Judged& judged, Base& base) {
+  const Call& call = judged.call_;
+  if (judged.refused_ == call.additions.size()) return {};
+  advance(call.now_ms);
+  if (call.additions.size() == 1) return apply_in_turn(call.additions, call.answers, judged, base);
+
+  // A base that may fail to read is read before anything changes: the call is one piece then.
+  const std::size_t most = judged.plain_ || base.knows_sums() ? kPiece : call.additions.size();
   Buffers buffers;
-  for (std::size_t first = 0; first < additions.size(); first += most) {
-    const std::size_t size = std::min(most, additions.size() - first);
-    const auto piece = additions.subspan(first, size);
-    const auto said = answers.subspan(first, size);
-    // Where memory may run out in the middle, one by one: then it is known how far it came.
-    const Result<void> added = at_once && recogniser_.takes(size)
-                                   ? add_at_once(piece, said, values, base, buffers)
-                                   : add_one_by_one(piece, said, values, base);
-    if (!added) return added;
+  for (std::size_t first = judged.refused_; first < call.additions.size(); first += most) {
+    const std::size_t size = std::min(most, call.additions.size() - first);
+    const auto piece = call.additions.subspan(first, size);
+    const auto answers = call.answers.subspan(first, size);
+    if (judged.plain_ && recogniser_.takes(size)) {
+      apply_at_once(piece, answers, call.values, base, buffers);
+    } else {
+      // Memory may run out in the middle: one by one it is known how far it came.
+      SEMEL_TRY(apply_in_turn(piece, answers, judged, base));
+    }
   }
   return {};
 }
 
-Result<bool> Ledger::answer_refused(std::span<const Addition> additions, std::span<Answer> answers,
-                                    TimeMs now_ms, const Base& base) const {
-  SEMEL_ASSERT(additions.size() == answers.size());
-  for (const Addition& addition : additions) {
-    if (const Result<void> named = check_name(addition.counter); !named) return named.error();
-  }
-  const Result<void> may = log_.may_take(additions.size());
-  if (!may && may.error().code != Errc::full) return may.error();
-  const bool watched = might_overflow(additions);
-  for (std::size_t i = 0; i < additions.size(); ++i) {
-    const Addition& addition = additions[i];
-    Outcome outcome = test_alone(addition, now_ms);
-    if (outcome != Outcome::conflict && log_.knows(addition.id)) outcome = Outcome::duplicate;
-    if (outcome == Outcome::applied && !watched) return false;
-    const Result<std::vector<std::optional<int128>>> value =
-        values_of({&addition.counter, 1}, base);
-    if (!value) return value.error();
-    if (outcome == Outcome::applied) {
-      if (fits(value->front().value_or(0) + addition.delta)) return false;
-      outcome = Outcome::overflow;
-    }
-    answers[i] = {outcome, narrowed(value->front())};
-  }
-  return true;
-}
-
-std::optional<Dot> Ledger::alone(const Addition& addition) const {
-  if (addition.counter.size() > limits::kCounterNameBytes) return std::nullopt;
-  if (might_overflow({&addition, 1})) return std::nullopt;
-  return log_.next_alone();
-}
-
-Outcome Ledger::test_alone(const Addition& addition, TimeMs now_ms) const {
-  if (addition.id.kind == OperationId::Kind::none) return Outcome::applied;
-  return outcome_of(recogniser_.test(
-      query(addition.id, Operation::Kind::add, addition.counter, addition.delta), time_of(now_ms)));
-}
-
-Outcome Ledger::add_alone(const Addition& addition, Dot dot) {
-  const Outcome outcome = outcome_of(recogniser_.test_and_insert(
-      query(addition.id, Operation::Kind::add, addition.counter, addition.delta)));
-  if (outcome == Outcome::applied) {
-    raise_bound(addition.delta);
-    log_.count_alone(dot);
-  }
-  return outcome;
-}
-
-Result<void> Ledger::add_at_once(std::span<const Addition> additions, std::span<Answer> answers,
-                                 bool values, Base& base, Buffers& buffers) {
+// Judges and applies operations that only the recogniser can refuse. REQUIRES: recogniser_.takes().
+void Ledger::apply_at_once(std::span<const Addition> additions, std::span<Answer> answers,
+                           bool values, Base& base, Buffers& buffers) {
   auto& [queries, recognised, folds, sums, read, before] = buffers;
   queries.clear();
   for (const Addition& addition : additions) {
-    queries.push_back(query(addition.id, Operation::Kind::add, addition.counter, addition.delta));
+    queries.push_back(query(addition, Operation::Kind::add));
   }
   recognised.resize(additions.size());
   folds.reserve(additions.size());
@@ -232,135 +227,121 @@ Result<void> Ledger::add_at_once(std::span<const Addition> additions, std::span<
   folds.clear();
   for (std::size_t i = 0; i < additions.size(); ++i) {
     answers[i] = {outcome_of(recognised[i])};
-    if (recognised[i] != Recognised::fresh) continue;
+    if (answers[i].outcome != Outcome::applied) continue;
     const Addition& addition = additions[i];
     folds.push_back({addition.counter, {log_.site(), 0, 1, addition.delta}});
     raise_bound(addition.delta);
     if (addition.id.kind != OperationId::Kind::none) base.remember(queries[i]);
   }
   std::uint64_t number = log_.count(folds.size()).counter - folds.size();
-  for (Counters::Addition& fold : folds) fold.shard.clock = ++number;
+  for (NamedShard& fold : folds) fold.shard.clock = ++number;
 
-  // What is not applied is answered with the value of its turn: that of before, unless one that is
-  // applied came first.
+  // An operation that is refused is answered with the value of its turn: the value before the
+  // call, unless an operation that is applied came first.
   read.clear();
   for (std::size_t i = 0; values && i < additions.size(); ++i) {
-    if (recognised[i] != Recognised::fresh) read.push_back(additions[i].counter);
+    if (answers[i].outcome != Outcome::applied) read.push_back(additions[i].counter);
   }
   before.resize(read.size());
-  if (const Result<void> known = base.sums_of(read, before); !known) return known;
+  const Result<void> known = base.sums_of(read, before);
+  SEMEL_ASSERT(known);  // such a base does not fail to read
 
   sums.resize(values ? folds.size() : 0);
   base.fold_all(folds, sums);
-  if (!values) return {};
-  std::size_t folded = 0, known = 0;
+  if (!values) return;
+  std::size_t folded = 0, refused = 0;
   for (std::size_t i = 0; i < additions.size(); ++i) {
     if (answers[i].outcome == Outcome::applied) {
-      answers[i].value = narrowed(sums[folded]);
-      if (known < read.size()) now[additions[i].counter] = sums[folded];
+      answers[i].value = to_int64(sums[folded]);
+      if (refused < read.size()) now[additions[i].counter] = sums[folded];
       ++folded;
     } else {
       const auto changed = now.find(additions[i].counter);
-      answers[i].value = narrowed(changed == now.end() ? before[known] : changed->second);
-      ++known;
+      answers[i].value = to_int64(changed == now.end() ? before[refused] : changed->second);
+      ++refused;
     }
   }
-  return {};
 }
 
-Result<void> Ledger::add_one_by_one(std::span<const Addition> additions, std::span<Answer> answers,
-                                    bool values, Base& base) {
-  const bool watched = values || might_overflow(additions);
+// Judges operations one by one, each after the one before has taken effect.
+Result<void> Ledger::apply_in_turn(std::span<const Addition> additions, std::span<Answer> answers,
+                                   const Judged& judged, Base& base) {
+  const Call& call = judged.call_;
+  const bool adds = call.kind == Operation::Kind::add;
+  const bool follow = !judged.plain_ && adds && (call.values || judged.may_overflow_);
   std::unordered_map<std::string_view, std::optional<int128>> now;
-  if (watched) {
+  if (follow) {
     std::vector<std::string_view> counters;
     for (const Addition& addition : additions) {
       if (now.try_emplace(addition.counter).second) counters.push_back(addition.counter);
     }
-    const Result<std::vector<std::optional<int128>>> read = values_of(counters, base);
-    if (!read) return read.error();
-    for (std::size_t i = 0; i < counters.size(); ++i) now[counters[i]] = (*read)[i];
+    std::vector<std::optional<int128>> values(counters.size());
+    SEMEL_TRY(read_values(counters, values, base));
+    for (std::size_t i = 0; i < counters.size(); ++i) now[counters[i]] = values[i];
   }
   for (std::size_t i = 0; i < additions.size(); ++i) {
     const Addition& addition = additions[i];
-    const Recogniser::Query asked =
-        query(addition.id, Operation::Kind::add, addition.counter, addition.delta);
-    std::optional<int128>* value = watched ? &now[addition.counter] : nullptr;
-    Recognised recognised = recogniser_.test(asked);
-    if (recognised != Recognised::conflict && log_.knows(addition.id)) {
-      recognised = Recognised::duplicate;
+    std::optional<int128>* const value = follow ? &now[addition.counter] : nullptr;
+    Applied applied = apply_one(addition, judged, value, base);
+    if (value != nullptr) {
+      if (applied.outcome == Outcome::applied) *value = value->value_or(0) + addition.delta;
+      applied.sum = *value;
+    } else if (call.values && applied.outcome != Outcome::applied) {
+      applied.sum = SEMEL_TRY(value_of(addition.counter, base));
     }
-    Outcome outcome = outcome_of(recognised);
-    if (recognised == Recognised::fresh) {
-      if (value != nullptr && !fits(value->value_or(0) + addition.delta)) {
-        outcome = Outcome::overflow;
-      } else if (!log_.may_take(1)) {
-        outcome = Outcome::full;
-      } else {
-        base.reserve({&addition, 1});
-        recognised = recogniser_.test_and_insert(asked);
-        outcome = outcome_of(recognised);
-      }
-    }
-    if (outcome == Outcome::applied) {
-      if (addition.id.kind != OperationId::Kind::none) base.remember(asked);
-      raise_bound(addition.delta);
-      take_effect(Operation::Kind::add, addition.counter, addition.delta, addition.id, base);
-      if (value != nullptr) *value = value->value_or(0) + addition.delta;
-    }
-    answers[i] = {outcome, values ? narrowed(*value) : std::nullopt};
+    answers[i] = {applied.outcome, call.values ? to_int64(applied.sum) : std::nullopt};
   }
   return {};
 }
 
-// REQUIRES: judged, and remembered.
-void Ledger::take_effect(Operation::Kind kind, std::string_view counter, std::int64_t delta,
-                         const OperationId& id, Base& base) {
+// Judges one operation, and lets it take effect if it counts.
+Ledger::Applied Ledger::apply_one(const Addition& addition, const Judged& judged,
+                                  const std::optional<int128>* value, Base& base) {
+  const Operation::Kind kind = judged.call_.kind;
+  const Recogniser::Query asked = query(addition, kind);
+  if (!judged.plain_) {
+    if (const std::optional<Outcome> otherwise = refusal(addition, kind, value)) {
+      return {refused_as(asked, recogniser_.now(), otherwise)};
+    }
+  }
+  base.reserve({&addition, 1});
+  const Outcome outcome = outcome_of(recogniser_.test_and_insert(asked));
+  if (outcome != Outcome::applied) return {outcome};
+  if (addition.id.kind != OperationId::Kind::none) base.remember(asked);
+  raise_bound(addition.delta);
+  return {outcome, take_effect(addition, kind, base)};
+}
+
+// Returns the sum of the counter after it, if it is known. REQUIRES: judged, and remembered.
+std::optional<int128> Ledger::take_effect(const Addition& addition, Operation::Kind kind,
+                                          Base& base) {
   if (!log_.alone()) {
-    log_.append({{}, kind, id, std::string(counter), delta, {}, recogniser_.now()}, base);
-    return;
+    log_.append({{},
+                 kind,
+                 addition.id,
+                 std::string(addition.counter),
+                 addition.delta,
+                 {},
+                 recogniser_.now()},
+                base);
+    return kind == Operation::Kind::reset ? std::optional<int128>(0) : std::nullopt;
   }
   const Dot dot = log_.count(1);
-  if (kind != Operation::Kind::add) base.clear(counter);
-  if (kind != Operation::Kind::remove) base.fold(counter, {dot.site, dot.counter, 1, delta});
+  if (kind != Operation::Kind::add) base.clear(addition.counter);
+  if (kind == Operation::Kind::remove) return std::nullopt;
+  const std::optional<int128> sum =
+      base.fold(addition.counter, {dot.site, dot.counter, 1, addition.delta});
+  return kind == Operation::Kind::reset ? std::optional<int128>(0) : sum;
 }
 
-Result<Answer> Ledger::change(Operation::Kind kind, std::string_view counter, const OperationId& id,
-                              Base& base) {
-  SEMEL_ASSERT(kind != Operation::Kind::add);
-  if (const Result<void> named = check_name(counter); !named) return named.error();
-  const Result<void> may = log_.may_take(1);
-  if (!may && may.error().code != Errc::full) return may.error();
-
-  const Recogniser::Query asked = query(id, kind, counter, 0);
-  Recognised recognised = recogniser_.test(asked);
-  Answer answer;
-  if (recognised == Recognised::fresh && !may) {
-    answer.outcome = Outcome::full;
-  } else {
-    if (recognised == Recognised::fresh) recognised = recogniser_.test_and_insert(asked);
-    answer.outcome = outcome_of(recognised);
-  }
-  if (answer.outcome != Outcome::applied) {
-    const Result<std::vector<std::optional<int128>>> now = values_of({&counter, 1}, base);
-    if (!now) return now.error();
-    answer.value = narrowed(now->front());
-    return answer;
-  }
-  if (id.kind != OperationId::Kind::none) base.remember(asked);
-  take_effect(kind, counter, 0, id, base);
-  if (kind == Operation::Kind::reset) answer.value = 0;
-  return answer;
-}
-
-bool Ledger::take(std::span<const Operation> operations, Base& base) {
+bool Ledger::receive(std::span<const Operation> operations, Base& base) {
   bool all = true;
   const auto arrive = [&](Operation operation) {
     const Recogniser::Query asked =
-        query(operation.id, operation.kind, operation.counter, operation.delta);
+        query({operation.counter, operation.delta, operation.id}, operation.kind);
     if (operation.id.kind != OperationId::Kind::none) {
-      // What cannot be remembered must not be acknowledged: its retries would count here.
-      if (recogniser_.insert(asked, recogniser_.now()) != Recognised::fresh) return false;
+      // An id that cannot be remembered must not be acknowledged: its retries would count here.
+      if (recogniser_.insert(asked, recogniser_.now()) != Verdict::fresh) return false;
       base.remember(asked);
     }
     raise_bound(operation.delta);
@@ -394,58 +375,55 @@ bool Ledger::take(std::span<const Operation> operations, Base& base) {
   return all;
 }
 
-Result<void> Ledger::hear(SiteId from, const SiteView& view, Base& base) {
-  if (Result<void> ours = log_.concerns(view); !ours) return ours;
-  log_.hear(from, view);
+Result<void> Ledger::receive_view(SiteId from, const SiteView& view, Base& base) {
+  SEMEL_TRY(log_.check_group(view));
+  log_.receive(from, view);
   log_.fold(base);
   return {};
 }
 
-void Ledger::say(const SiteView& view, Base& base) {
-  log_.say(view);
+void Ledger::record_published(const SiteView& view, Base& base) {
+  log_.record_published(view);
   log_.fold(base);
 }
 
 Result<void> Ledger::retire(SiteId site, Base& base) {
-  if (const Result<void> retired = log_.retire(site); !retired) return retired;
+  SEMEL_TRY(log_.retire(site));
   log_.fold(base);
   return {};
 }
 
-Result<std::vector<std::optional<int128>>> Ledger::values_of(
-    std::span<const std::string_view> counters, const Base& base) const {
-  std::vector<std::optional<int128>> values(counters.size());
-  const Result<void> read = base.sums_of(counters, values);
-  if (!read) return read.error();
-  if (log_.alone()) return values;
+Result<void> Ledger::read_values(std::span<const std::string_view> counters,
+                                 std::span<std::optional<int128>> values, const Base& base) const {
+  SEMEL_TRY(base.sums_of(counters, values));
+  if (log_.alone()) return {};
   for (std::size_t i = 0; i < counters.size(); ++i) {
     const std::optional<OperationLog::Overlay> overlay = log_.overlay(counters[i]);
     if (overlay && (values[i] || overlay->live > 0)) {
       values[i] = values[i].value_or(0) + overlay->sum;
     }
   }
-  return values;
+  return {};
 }
 
-Result<std::vector<std::optional<std::int64_t>>> Ledger::many(
+Result<std::optional<int128>> Ledger::value_of(std::string_view counter, const Base& base) const {
+  std::optional<int128> value;
+  SEMEL_TRY(read_values({&counter, 1}, {&value, 1}, base));
+  return value;
+}
+
+Result<std::vector<std::optional<std::int64_t>>> Ledger::get(
     std::span<const std::string_view> counters, const Base& base) const {
-  const Result<std::vector<std::optional<int128>>> values = values_of(counters, base);
-  if (!values) return values.error();
+  std::vector<std::optional<int128>> values(counters.size());
+  SEMEL_TRY(read_values(counters, values, base));
   std::vector<std::optional<std::int64_t>> narrow(counters.size());
   for (std::size_t i = 0; i < counters.size(); ++i) {
-    const std::optional<int128>& value = (*values)[i];
-    if (value && !fits(*value)) {
+    narrow[i] = to_int64(values[i]);
+    if (values[i] && !narrow[i]) {
       return Error{Errc::limit, "the value of a counter is beyond 64 bits"};
     }
-    narrow[i] = narrowed(value);
   }
   return narrow;
-}
-
-Result<std::optional<std::int64_t>> Ledger::get(std::string_view counter, const Base& base) const {
-  const Result<std::vector<std::optional<std::int64_t>>> values = many({&counter, 1}, base);
-  if (!values) return values.error();
-  return values->front();
 }
 
 Result<RangeSum> Ledger::with_overlays(RangeSum folded, const NameRange& range,
@@ -457,13 +435,36 @@ Result<RangeSum> Ledger::with_overlays(RangeSum folded, const NameRange& range,
     return true;
   });
   std::vector<std::optional<int128>> sums(live.size());
-  const Result<void> read = base.sums_of(live, sums);
-  if (!read) return read.error();
+  SEMEL_TRY(base.sums_of(live, sums));
   folded.count += static_cast<std::uint64_t>(
       std::count_if(sums.begin(), sums.end(), [](const auto& sum) { return !sum; }));
   return folded;
 }
 
+TableInfo Ledger::info() const {
+  Promise promise = recogniser_.promise();
+  promise.kept_from_ms = clock_of(promise.kept_from_ms);
+  promise.forgotten_before_ms = clock_of(promise.forgotten_before_ms);
+  TableInfo info;
+  info.recognition = recogniser_.goal();
+  info.now_ms = clock_of(recogniser_.now());
+  info.promise = promise;
+  info.counts = recogniser_.counts();
+  info.false_positive_rate = recogniser_.false_positive_rate();
+  info.expected_undercount = recogniser_.expected_undercount();
+  info.recogniser_bytes = recogniser_.bytes();
+  info.site = log_.site();
+  info.members = log_.members();
+  info.held = log_.held();
+  info.folded = log_.state().folded;
+  info.unfolded = log_.unfolded();
+  info.ready = log_.ready();
+  info.superseded = log_.superseded();
+  info.forked = {log_.forked().begin(), log_.forked().end()};
+  info.waiting_for = log_.waiting_for();
+  return info;
+}
+
 std::uint64_t Ledger::bytes() const { return recogniser_.bytes() + log_.bytes(); }
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

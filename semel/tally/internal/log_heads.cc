@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
 void LogHeads::encode(Sink out) const {
   Writer w(out);
@@ -28,4 +28,4 @@ Result<LogHeads> LogHeads::decode(Reader& in) {
   return heads;
 }
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

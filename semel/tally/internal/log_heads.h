@@ -1,11 +1,10 @@
 // LogHeads: for the log of each site, a digest of all its operations up to the last one held.
 //
-// An operation has the head of its log before it (Operation::previous), and Operation::head() is that
-// after it. So two sites that hold equally many operations of a log hold the same ones if and only if
-// the heads are equal, but for one in 2^64. That tells a site that was restored from an old backup, and
-// two sites with one id, from the site that they were.
-// Format    A part of other formats: the number of logs, a varint, then for each in ascending order its
-//           site (2) and its head (8).
+// An operation has the head of its log before it (Operation::previous), and Operation::head() is
+// that after it. So two sites that hold equally many operations of a log hold the same ones if and
+// only if the heads are equal, but for one in 2^64. That reveals a site that was restored from an
+// old backup, and two sites with one id.
+// Format    docs/formats/tally_entries_v1.md: heads.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +16,12 @@
 #include "semel/crdt/dot.h"
 #include "semel/crdt/version_vector.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
 class LogHeads {
  public:
-  // Returns 0 if the log is empty, and where its head is unknown: what a site counts alone is in no log.
+  // Returns 0 if the log is empty, and where its head is unknown: what a site counts alone is in no
+  // log.
   std::uint64_t at(SiteId site) const {
     const auto head = heads_.find(site);
     return head == heads_.end() ? 0 : head->second;
@@ -49,4 +49,4 @@ class LogHeads {
   std::map<SiteId, std::uint64_t> heads_;  // none is 0
 };
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

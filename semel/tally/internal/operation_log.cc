@@ -6,7 +6,7 @@
 
 #include "semel/core/assert.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
 OperationLog::OperationLog(SiteId site, const Limits& limits) : limits_(limits) {
   state_.site = site;
@@ -22,16 +22,16 @@ Result<OperationLog> OperationLog::restore(const State& state,
                                            const std::map<SiteId, SiteView>& views,
                                            const Limits& limits) {
   if (!state.members.contains(state.site)) {
-    return Error{Errc::corrupt, "operation log: of a site that is no member"};
+    return Error{Errc::corrupt, "operation log: its site is not a member"};
   }
   OperationLog log(state.site, limits);
   log.state_ = state;
   for (const Operation& operation : operations) {
     if (!state.held.contains(operation.dot)) {
-      return Error{Errc::corrupt, "operation log: an operation that is not held"};
+      return Error{Errc::corrupt, "operation log: an operation is not held"};
     }
     if (log.entries_.contains(operation.dot)) {
-      return Error{Errc::corrupt, "operation log: an operation twice"};
+      return Error{Errc::corrupt, "operation log: an operation is there twice"};
     }
     log.insert(operation, state.folded.contains(operation.dot));
   }
@@ -48,12 +48,11 @@ Result<OperationLog> OperationLog::restore(const State& state,
       return Error{Errc::corrupt, "operation log: a view of another table"};
     }
     log.compare(view);
-    log.listen(site, view);
+    log.merge_view(site, view);
   }
   return log;
 }
 
-// Whether this site may do anything that others must know of.
 Result<void> OperationLog::in_force() const {
   if (superseded()) {
     return Error{
@@ -75,31 +74,22 @@ Result<void> OperationLog::may_take(std::uint64_t operations) const {
   if (operations > Dot::kLastCounter - held().at(site())) {
     return Error{Errc::limit, "the numbers of this site are used up"};
   }
-  if (!alone() &&
-      operations > limits_.most_operations - std::min(unfolded_, limits_.most_operations)) {
+  if (!alone() && operations > limits_.max_unfolded - std::min(unfolded_, limits_.max_unfolded)) {
     return Error{Errc::full, "too many operations that not all members hold"};
   }
   return {};
 }
 
 Dot OperationLog::count(std::uint64_t operations) {
-  SEMEL_ASSERT(alone() && may_take(operations).has_value());
-  const Dot last{site(), held().at(site()) + operations};
-  if (operations > 0) count_alone(last);
+  const std::uint64_t counted = held().at(site());
+  SEMEL_ASSERT(alone() && operations <= Dot::kLastCounter - counted);
+  const Dot last{site(), counted + operations};
+  if (operations > 0) {
+    state_.held.advance(last);
+    state_.folded.advance(last);
+    if (!state_.heads.empty()) state_.heads.set(site(), 0);  // what is in no log has no head
+  }
   return last;
-}
-
-std::optional<Dot> OperationLog::next_alone() const {
-  if (!alone() || !in_force()) return std::nullopt;
-  const std::uint64_t last = held().at(site());
-  if (last == Dot::kLastCounter) return std::nullopt;
-  return Dot{site(), last + 1};
-}
-
-void OperationLog::count_alone(Dot dot) {
-  state_.held.advance(dot);
-  state_.folded.advance(dot);
-  if (!state_.heads.empty()) state_.heads.set(site(), 0);  // what is in no log has no head
 }
 
 Dot OperationLog::append(Operation operation, Base& base) {
@@ -119,7 +109,7 @@ Dot OperationLog::append(Operation operation, Base& base) {
   return dot;
 }
 
-// The head of a log at this number, if what is here tells it.
+// Returns the head of a log at this number, if it is known here.
 std::optional<std::uint64_t> OperationLog::head_at(Dot dot) const {
   std::uint64_t head = 0;
   if (dot.counter == held().at(dot.site)) {
@@ -130,17 +120,17 @@ std::optional<std::uint64_t> OperationLog::head_at(Dot dot) const {
   return head == 0 ? std::nullopt : std::optional(head);
 }
 
-// Whether a log that has this head at this number is another one than that which is held here.
+// Returns whether a log that has this head at this number differs from the log that is held here.
 bool OperationLog::contradicts(Dot dot, std::uint64_t head) const {
   if (dot.site == site() && dot.counter > held().at(site())) return true;
   const std::optional<std::uint64_t> here = head_at(dot);
   return here && head != 0 && head != *here;
 }
 
-// Whether its site may have taken it after all that is held of its log here. A site takes an operation
-// after all that it has said before, and after all that is folded here: that was folded by its word,
-// and it said so before it took what is not held here. What is folded is remembered for ever; of what
-// a site has said a twin may have said the last.
+// Returns whether its site may have taken the operation after all that is held of its log here. A
+// site takes an operation after all that it has said before. It also takes it after all that is
+// folded here, because nothing was folded before that site acknowledged it. What is folded is
+// remembered for ever, but the last view of a site may be that of a twin.
 bool OperationLog::follows(const Operation& operation) const {
   const SiteId from = operation.dot.site;
   const std::uint64_t here = state_.heads.at(from);
@@ -151,7 +141,7 @@ bool OperationLog::follows(const Operation& operation) const {
       return log.site == from || log.counter <= operation.known.at(log.site);
     });
   };
-  const SiteView* said = heard(from);
+  const SiteView* said = view_of(from);
   const bool said_before = said != nullptr && !said->held.contains(operation.dot);
   return knew(state_.folded) && (!said_before || knew(said->held));
 }
@@ -170,7 +160,7 @@ void OperationLog::note_fork(Dot dot) {
   if (dot.site != site()) forked_.insert(dot.site);
 }
 
-void OperationLog::distrust(SiteId site) {
+void OperationLog::mark_forked(SiteId site) {
   if (site == this->site()) {
     state_.superseded = true;
   } else {
@@ -206,7 +196,7 @@ void OperationLog::arrive(Operation operation, Base& base) {
 }
 
 bool OperationLog::wait(Operation operation) {
-  if (waiting_.size() >= limits_.most_operations) return false;
+  if (waiting_.size() >= limits_.max_unfolded) return false;
   const Dot dot = operation.dot;
   waiting_.emplace(dot, std::move(operation));
   return true;
@@ -227,54 +217,55 @@ std::optional<Operation> OperationLog::take_waiting() {
   return std::nullopt;
 }
 
-Result<void> OperationLog::concerns(const SiteView& view) const {
+Result<void> OperationLog::check_group(const SiteView& view) const {
   const bool has_others = state_.group != 0;
   if (has_others && view.group == state_.group) return {};
   return Error{Errc::mismatch, "a view of another table: sites start from a copy of a member"};
 }
 
-void OperationLog::hear(SiteId from, const SiteView& view) {
-  SEMEL_ASSERT(concerns(view).has_value());
+void OperationLog::receive(SiteId from, const SiteView& view) {
+  SEMEL_ASSERT(check_group(view).has_value());
   compare(view);
   if (from != site()) {
-    const SiteView* said = heard(from);
+    const SiteView* said = view_of(from);
     const bool grows =
         said == nullptr || said->held.compare(view.held) != std::partial_ordering::unordered;
     if (grows) {
-      listen(from, view);
+      merge_view(from, view);
     } else {
-      distrust(from);
+      mark_forked(from);
     }
     return;
   }
-  // A site says only what it holds for good: if it holds less, it has lost it.
+  // A site says only what it holds durably. If it holds less now, it has lost something.
   VersionVector all = held();
-  if (all.merge(view.held)) distrust(site());
+  if (all.merge(view.held)) mark_forked(site());
 }
 
-// Finds the logs of which others hold other operations, as far as both hold them.
+// Marks the logs of which others hold other operations, as far as both hold them.
 void OperationLog::compare(const SiteView& view) {
   for (const VersionVector::Site& log : view.held.sites()) {
     const Dot last{log.site, log.counter};
-    if (contradicts(last, view.heads.at(log.site))) distrust(log.site);
+    if (contradicts(last, view.heads.at(log.site))) mark_forked(log.site);
   }
 }
 
-void OperationLog::listen(SiteId from, const SiteView& view) {
-  Heard& heard = heard_[from];
-  heard.latest.group = state_.group;
-  heard.latest.merge(view);
-  adopt(from, view.members);
-  if (!heard.next) heard.next = heard.latest;
+void OperationLog::merge_view(SiteId from, const SiteView& view) {
+  Peer& peer = peers_[from];
+  peer.latest.group = state_.group;
+  peer.latest.merge(view);
+  learn_members(from, view.members);
+  if (!peer.next) peer.next = peer.latest;
   become_ready();
 }
 
-// Of a site that it does not know a site takes notice only if who tells of it knows all retirements
-// that are known here, and is not retired: otherwise a fence may have been found without that site.
-// Whoever knew it before a retirement told so together with it, so that no fence was found. If nobody
-// did, the new site hears of the retirement from one who does not know it, and retires itself. It has
-// taken nothing, since it is not ready before all know it.
-void OperationLog::adopt(SiteId from, const Members& told) {
+// This site admits a site that it did not know only if the one that tells of it is not retired, and
+// knows all retirements that are known here. Otherwise a fence may have been found without the new
+// site. A member that knew the new site before a retirement told both together, so no fence was
+// found without it. If there is no such member, the new site hears of the retirement from a site
+// that does not know it, and retires itself. It has taken nothing until then, because it is not
+// ready before all members know it.
+void OperationLog::learn_members(SiteId from, const Members& told) {
   const bool vouches = !told.retired(from) && !members().retired(from);
   const bool current = members().retired(site()) || told.retired_all_of(members());
   const bool vouched_for = vouches && told.contains(site());
@@ -290,9 +281,9 @@ void OperationLog::adopt(SiteId from, const Members& told) {
   }
 }
 
-const SiteView* OperationLog::heard(SiteId from) const {
-  const auto at = heard_.find(from);
-  return at == heard_.end() ? nullptr : &at->second.latest;
+const SiteView* OperationLog::view_of(SiteId from) const {
+  const auto at = peers_.find(from);
+  return at == peers_.end() ? nullptr : &at->second.latest;
 }
 
 bool OperationLog::holds(const SiteView& view) const {
@@ -303,31 +294,32 @@ bool OperationLog::holds(const SiteView& view) const {
   });
 }
 
-// Rule 2: an acknowledgement is good once this site holds all that the one held who gave it. One that
-// is not yet good stays until it is, whatever comes meanwhile.
-void OperationLog::heed(Heard& heard) const {
-  while (heard.next && holds(*heard.next)) {
-    if (!heard.acknowledged.merge(heard.next->held)) {
-      heard.next.reset();
+// Rule 2: an acknowledgement counts once this site holds all that the acknowledging site held.
+// Until then it waits, even if later ones arrive.
+void OperationLog::update_acknowledged(Peer& peer) const {
+  while (peer.next && holds(*peer.next)) {
+    if (!peer.acknowledged.merge(peer.next->held)) {
+      peer.next.reset();
     } else {
-      heard.next = heard.latest;
+      peer.next = peer.latest;
     }
   }
 }
 
-// The end of the log of a retired site; nullopt while not all have said what they hold of it.
+// Returns the end of the log of a retired site, or nullopt while a member has not said what it
+// holds.
 std::optional<std::uint64_t> OperationLog::fence(SiteId retired) const {
   std::uint64_t most = held().at(retired);
   for (const Members::Member& member : members().all()) {
     if (member.retired || member.site == site()) continue;
-    const SiteView* view = heard(member.site);
+    const SiteView* view = view_of(member.site);
     if (view == nullptr || !view->members.retired_all_of(members())) return std::nullopt;
     most = std::max(most, view->held.at(retired));
   }
   return most;
 }
 
-// How far the log of a site counts, as far as is known.
+// Returns how far the log of a site counts, as far as is known.
 std::uint64_t OperationLog::last_of(SiteId log) const {
   if (!members().retired(log)) return Dot::kLastCounter;
   return fence(log).value_or(held().at(log));
@@ -346,15 +338,15 @@ std::uint64_t OperationLog::acknowledged(SiteId log) const {
   std::uint64_t least = held().at(log);
   for (const Members::Member& member : members().all()) {
     if (member.retired || member.site == site()) continue;
-    const auto heard = heard_.find(member.site);
-    least = std::min(least, heard == heard_.end() ? 0 : heard->second.acknowledged.at(log));
+    const auto peer = peers_.find(member.site);
+    least = std::min(least, peer == peers_.end() ? 0 : peer->second.acknowledged.at(log));
   }
   return least;
 }
 
 void OperationLog::fold(Base& base) {
   if (unfolded_ == 0 || superseded() || !fenced()) return;
-  for (auto& [member, heard] : heard_) heed(heard);
+  for (auto& [member, peer] : peers_) update_acknowledged(peer);
   for (const VersionVector::Site& log : state_.held.sites()) {
     const std::uint64_t last = acknowledged(log.site);
     for (std::uint64_t i = state_.folded.at(log.site) + 1; i <= last; ++i) {
@@ -441,7 +433,7 @@ void OperationLog::insert(Operation operation, bool folded) {
   const Dot dot = operation.dot;
   const Groups::iterator group = group_of(operation);
   if (group->counted) {
-    // Whoever counts now may not count next.
+    // The operation that counts now may not be the first of the group any more.
     group->counted = false;
     const Operation& first = entries_.at(group->dots.front()).operation;
     Overlay& overlay = counters_.find(first.counter)->second.overlay;
@@ -468,7 +460,7 @@ void OperationLog::insert(Operation operation, bool folded) {
   }
 }
 
-// Whether a reset undid the operation that counts, or one with its id on the same counter.
+// Returns whether a reset undid the operation that counts, or one with its id on the same counter.
 bool OperationLog::undone(const Group& group) const {
   const std::string& name = entries_.at(group.dots.front()).operation.counter;
   const Counter& counter = counters_.find(name)->second;
@@ -495,7 +487,7 @@ void OperationLog::become_ready() {
   if (state_.ready) return;
   for (const Members::Member& member : members().all()) {
     if (member.retired || member.site == site()) continue;
-    const SiteView* view = heard(member.site);
+    const SiteView* view = view_of(member.site);
     if (view == nullptr || !view->members.contains(site())) return;
     VersionVector all = held();
     if (all.merge(view->held)) return;
@@ -513,7 +505,8 @@ Result<void> OperationLog::admit(SiteId site, TimeMs now_ms) {
   return {};
 }
 
-// Tables that were made apart differ in what they counted, in the site that counted, or in the time.
+// Returns a number that differs for tables that were made apart: they differ in what they counted,
+// in the site that counted, or in the time.
 std::uint64_t OperationLog::new_group(TimeMs now_ms) const {
   Bytes bytes;
   members().encode(bytes);
@@ -540,7 +533,7 @@ Result<void> OperationLog::become(SiteId site) {
   }
   state_.site = site;
   state_.ready = false;
-  heard_.erase(site);
+  peers_.erase(site);
   become_ready();
   return {};
 }
@@ -551,7 +544,7 @@ std::optional<SiteId> OperationLog::waiting_for() const {
   std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
   for (const Members::Member& member : members().all()) {
     if (member.retired || member.site == site()) continue;
-    const SiteView* view = heard(member.site);
+    const SiteView* view = view_of(member.site);
     std::uint64_t seen = 0;
     if (view != nullptr && view->members.retired_all_of(members())) {
       for (const VersionVector::Site& log : view->held.sites()) {
@@ -566,11 +559,11 @@ std::optional<SiteId> OperationLog::waiting_for() const {
   return slowest;
 }
 
-// Who is not known to all may yet find that it came too late for a fence, and is no holder.
+// A member that not all others know may yet turn out too late for a fence, so it is no holder.
 bool OperationLog::known_to_all(SiteId member) const {
   for (const Members::Member& other : members().all()) {
     if (other.retired || other.site == member || other.site == site()) continue;
-    const SiteView* view = heard(other.site);
+    const SiteView* view = view_of(other.site);
     if (view == nullptr || !view->members.contains(member)) return false;
   }
   return true;
@@ -580,7 +573,7 @@ std::uint64_t OperationLog::holders(Dot dot) const {
   std::uint64_t holders = 0;
   for (const Members::Member& member : members().all()) {
     if (member.retired || !known_to_all(member.site)) continue;
-    const SiteView* view = heard(member.site);
+    const SiteView* view = view_of(member.site);
     if (view != nullptr && view->held.contains(dot)) ++holders;
   }
   return holders;
@@ -620,7 +613,7 @@ void OperationLog::operations_of(SiteId site, std::uint64_t from,
 }
 
 void OperationLog::views(const std::function<void(SiteId, const SiteView&)>& visit) const {
-  for (const auto& [site, heard] : heard_) visit(site, heard.latest);
+  for (const auto& [site, peer] : peers_) visit(site, peer.latest);
 }
 
 std::uint64_t OperationLog::bytes() const {
@@ -643,4 +636,4 @@ std::uint64_t OperationLog::bytes() const {
   return bytes;
 }
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

@@ -1,39 +1,41 @@
 // OperationLog: what several sites need so that an operation counts once, wherever it is retried.
 //
-// Contract  Each site appends the operations that it takes to its own log; the logs travel to all
-//           sites, in any order, any number of times. The value of a counter is its base, and the sum
-//           over the distinct ids of the operations that are not yet in the base (overlay()). A retry
-//           that another site took before it had heard of the first is an operation of its own in
-//           the log, and counts nothing. Sites that hold the same logs have the same values.
+// Contract  Each site appends the operations that it takes to its own log. The logs travel to all
+//           sites, in any order, any number of times. The value of a counter is its base, and the
+//           sum over the distinct ids of the operations that are not yet in the base (overlay()).
+//           If a site takes a retry before it has received the first attempt from another site, the
+//           retry is an operation of its own in the log, and counts nothing. Sites that hold the
+//           same logs have the same values.
 // Folding   An operation leaves the log and enters the base (Base::fold) when
-//             1. every member has said that it holds it, and
-//             2. this site holds all that the member held when it said so, and the same.
-//           By 1 whoever sees its id again recognises it; by 2 all of its retries that were taken are
-//           here. Of these the one with the least dot counts, at every site the same one.
-// Reset     undoes the operations on its counter that its site held: an operation is undone if any of
-//           those with its id was. What other sites take meanwhile stays. By 1 and 2 a reset that
-//           arrives undoes all that is folded of the counter (Base::clear). A retry of a reset that
-//           another site takes before it has heard of the first is a reset of its own.
-// Members   A new site starts from the state of a member, and takes operations once every member has
-//           said that it knows it, and it holds what they held then (ready()).
-//           A site that is retired is fenced: who hears of it takes nothing more of its log until all
-//           others have said that they heard; what the one of them has that holds most is the fence.
-//           What only the retired site held is lost.
-//           Sites of other tables are refused: a table has a group, which the first admission makes.
-//           One that is admitted while another is retired may come too late for the fence: then it is
-//           retired before it takes anything, and needs another id.
-// Doubles   A site that was restored from an old backup, or whose id another one uses, would give its
-//           numbers away again. Heads (log_heads.h) tell. A site that others know more of than it does
-//           itself, or something else, is superseded(): it takes nothing, folds nothing and says
-//           nothing any more, and goes on under another id. A member that holds other operations of a
-//           log than this site is not heeded: nothing folds until it, or that site, is retired
-//           (forked()).
-// Bound     Beyond `most_operations` that are not folded the site takes none (Errc::full), until the
-//           member that it waits for (waiting_for()) is back or retired. What others took is always
-//           taken in.
+//             1. every member has said that it holds the operation, and
+//             2. this site holds all that each member held when it said so, and the same.
+//           By 1, every site recognises the id when it comes again. By 2, all retries that were
+//           taken are here. The one with the least dot counts, which is the same at every site.
+// Reset     A reset undoes the operations on its counter that its site held. An operation is undone
+//           if any operation with its id was. Operations that other sites take meanwhile stay. By 1
+//           and 2, a reset that arrives undoes all that is folded of the counter (Base::clear). If
+//           another site takes a retry of a reset before it has received the first one, that retry
+//           is a reset of its own.
+// Members   A new site starts from the state of a member. It takes operations once every member has
+//           said that it knows the new site, and the new site holds what they held then (ready()).
+//           A retired site is fenced: a member that hears of it takes nothing more of its log until
+//           all others have said that they heard. The fence is the longest prefix that any of them
+//           holds. Operations that only the retired site held are lost. A table has a group, which
+//           the first admission makes; sites of other groups are refused. A site that is admitted
+//           while another is retired may come too late for the fence. Then it is retired before it
+//           takes anything, and needs another id.
+// Forks     A site that was restored from an old backup, or whose id another site uses, would use
+//           its numbers again. Heads (log_heads.h) reveal it. A site is superseded() if others know
+//           more of its log than it does, or another log: it takes, folds and says nothing any
+//           more, and goes on under another id. If a member holds other operations of a log than
+//           this site, what it says does not count: nothing folds until it, or the site of that
+//           log, is retired (forked()).
+// Bound     Beyond `max_unfolded` operations that are not folded, the site takes none (Errc::full),
+//           until the member that it waits for (waiting_for()) is back or retired. Operations that
+//           others took are always taken in.
 // Alone     A site without others folds at once and keeps no log.
-// Restart   held(), folded(), members(), views and the operations that Base was told to hold, and not
-//           to drop, are the whole state (restore()).
+// Restart   held(), folded(), members(), the views, and the operations that Base was told to hold
+//           and not to drop are the whole state (restore()).
 // Cost      append, arrive: O(log operations). A reset: O(operations).
 // Memory    About 350 bytes for an operation that is not folded, and its name.
 // Threads   const members may run at once; any other call needs the object to itself.
@@ -51,31 +53,33 @@
 #include <unordered_map>
 #include <vector>
 
-#include "semel/core/arithmetic.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/core/result.h"
 #include "semel/crdt/version_vector.h"
 #include "semel/tally/counters/internal/counter_state.h"
-#include "semel/tally/internal/members.h"
-#include "semel/tally/operation.h"
+#include "semel/tally/internal/logged_operation.h"
+#include "semel/tally/internal/site_view.h"
+#include "semel/tally/members.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
 class OperationLog {
  public:
-  // Where operations go, and what has to be kept for a restart.
+  // The store below the log. Operations are folded into it, and it keeps the state for a restart.
   class Base {
    public:
     virtual ~Base() = default;
-    virtual void fold(std::string_view counter, const Shard& shard) = 0;  // adds it to the base
-    virtual void clear(std::string_view counter) = 0;                     // the base is no more
+    // Adds to the base. Returns the sum of the counter after it, if the base knows it.
+    virtual std::optional<int128> fold(std::string_view counter, const Shard& shard) = 0;
+    virtual void clear(std::string_view counter) = 0;  // the base is no more
     virtual void hold(const Operation& operation) = 0;
-    // It is folded, and is still needed to judge others: a restart must find it.
+    // Keeps an operation that is folded and still needed to judge others, for a restart.
     virtual void keep(const Operation& operation) = 0;
     virtual void drop(Dot dot) = 0;
   };
 
   struct Limits {
-    std::uint64_t most_operations = 1 << 20;  // not folded; and as many that came before their turn
+    std::uint64_t max_unfolded = 1 << 20;  // not folded; and as many that came before their turn
   };
 
   // All that a restart needs.
@@ -91,9 +95,9 @@ class OperationLog {
     bool operator==(const State&) const = default;
   };
 
-  // A site on its own, the first member.
+  // Makes the log of a site on its own, the first member.
   OperationLog(SiteId site, const Limits& limits);
-  // As it was. `operations` in any order.
+  // Makes a log as it was. `operations` are in any order.
   static Result<OperationLog> restore(const State& state, std::span<const Operation> operations,
                                       const std::map<SiteId, SiteView>& views,
                                       const Limits& limits);
@@ -108,83 +112,81 @@ class OperationLog {
   bool ready() const { return state_.ready; }
   bool alone() const { return entries_.empty() && members().active() == 1; }
   bool superseded() const { return state_.superseded; }
-  // Sites of whose log another member holds other operations than this one; as far as is known since
-  // the table was opened.
+  // Returns the sites of whose log another member holds other operations than this one, as far as
+  // is known since the table was opened.
   const std::set<SiteId>& forked() const { return forked_; }
   std::uint64_t unfolded() const { return unfolded_; }
-  // Whether an operation with this id is here: a retry of it is one, however long ago it was.
+  // Returns whether an operation with this id is here. Its retries are recognised, however late.
   bool knows(const OperationId& id) const { return by_id_.contains(id); }
 
-  // Whether this site may do anything that others will have to know of. Errc::outside if it is retired;
-  // Errc::forked if it is superseded(); Errc::gap if it is new, and not ready().
+  // Returns whether this site may do anything that others will have to know of. Errc::outside if it
+  // is retired; Errc::forked if it is superseded(); Errc::gap if it is new, and not ready().
   Result<void> in_force() const;
-  // Whether this site may take so many more. Errc::full, Errc::limit if its numbers are used up, and
-  // what in_force() says.
+  // Returns whether this site may take so many more operations. Errc::full; Errc::limit if its
+  // numbers are used up; and the errors of in_force().
   Result<void> may_take(std::uint64_t operations) const;
-  // Takes an operation of a client, and gives it its dot and, for a reset, what it observed.
+  // Takes an operation of a client, and gives it its dot and, if it is a reset, what it observed.
   // REQUIRES: may_take(1).
   Dot append(Operation operation, Base& base);
-  // The same for so many additions that go to the base at once: the dots up to the one returned.
-  // REQUIRES: alone(), may_take(operations).
+  // Takes so many additions that the caller adds to the base at once. Their dots end with the one
+  // that is returned. REQUIRES: alone(), may_take(operations).
   Dot count(std::uint64_t operations);
-  // The same for one, in two steps: the dot, none unless alone() and may_take(1); and that it is
-  // taken. REQUIRES: nothing was taken in between.
-  std::optional<Dot> next_alone() const;
-  void count_alone(Dot dot);
 
   enum class Arrival : std::uint8_t {
-    known,    // held already, or of no member, or beyond the fence: nothing to do
-    next,     // the next of its log
+    known,    // it is held already, or of no member, or beyond the fence: nothing to do
+    next,     // it is the next of its log
     waiting,  // an earlier one of its log is missing
-    forked,   // of another log of its site than the one that is held here
+    forked,   // it is of another log of its site than the one that is held here
   };
   Arrival place(const Operation& operation) const;
-  // Takes note of an operation that is `forked`. Only a view can tell this site of itself: an operation
-  // does not say of which table it is.
+  // Notes an operation that is `forked`. It tells nothing of this site itself, because an operation
+  // does not say of which table it is; a view does.
   void note_fork(Dot dot);
   // REQUIRES: place(operation) is `next`.
   void arrive(Operation operation, Base& base);
-  // Kept until its turn comes; false if there is no room. REQUIRES: place() is `waiting`.
+  // Keeps it until its turn comes. Returns false if there is no room. REQUIRES: place() is
+  // `waiting`.
   bool wait(Operation operation);
-  // One that waited, and whose turn it is.
+  // Returns an operation that waited, and whose turn it is.
   std::optional<Operation> take_waiting();
 
   // Errc::mismatch if it is a view of another table.
-  Result<void> concerns(const SiteView& view) const;
-  // What a member says, or what others know of this site. REQUIRES: concerns(view).
-  void hear(SiteId from, const SiteView& view);
-  // Folds what can be folded, by all that has arrived and was heard.
+  Result<void> check_group(const SiteView& view) const;
+  // Takes in what a member says, or what others know of this site. REQUIRES: check_group(view).
+  void receive(SiteId from, const SiteView& view);
+  // Folds what can be folded, by all that has arrived.
   void fold(Base& base);
-  const SiteView* heard(SiteId from) const;  // nullptr: nothing
-  // What this site may say as soon as its present state is durable.
+  const SiteView* view_of(SiteId from) const;  // what it said last, or nullptr
+  // Returns what this site may say as soon as its present state is durable.
   SiteView view() const { return {held(), members(), state_.heads, state_.group}; }
-  // That it was said; REQUIRES: durable, and not superseded().
-  void say(const SiteView& view) { listen(site(), view); }
+  // Notes that this view was published. REQUIRES: its state is durable; not superseded().
+  void record_published(const SiteView& view) { merge_view(site(), view); }
 
-  // Errc::invalid for a site that is or was a member, and what in_force() says. The time makes the
-  // group of a table that has none.
+  // Errc::invalid for a site that is or was a member, and the errors of in_force(). The time is a
+  // part of the group of a table that has none yet.
   Result<void> admit(SiteId site, TimeMs now_ms);
   // Errc::invalid for one that is not a member, and for this one; the others as admit().
   Result<void> retire(SiteId site);
-  // A site that starts from a copy of the state of a member, which has admitted it: Errc::invalid if
-  // it has not. A copy of a member that is not in_force() is refused as that says.
+  // Turns a copy of a member's log into that of a site which the member has admitted. Errc::invalid
+  // if it has not, and the errors of in_force() of that member.
   Result<void> become(SiteId site);
 
-  // The member because of which nothing is folded, if it is one.
+  // Returns the member because of which nothing is folded, if there is one.
   std::optional<SiteId> waiting_for() const;
-  std::uint64_t holders(Dot dot) const;  // how many have said it, of those that all members know
+  // Returns how many members have said that they hold it. Only members that all others know count.
+  std::uint64_t holders(Dot dot) const;
 
   struct Overlay {
     int128 sum = 0;
     std::uint64_t live = 0;  // operations that make the counter exist
   };
   std::optional<Overlay> overlay(std::string_view counter) const;
-  // Of the counters from `first` to before `end`, in order, until `visit` says false.
+  // Visits the counters from `first` to before `end` in order, until `visit` returns false.
   void overlays(std::string_view first, std::optional<std::string_view> end,
                 const std::function<bool(std::string_view, const Overlay&)>& visit) const;
-  void operations(const std::function<void(const Operation&)>& visit) const;  // that are held here
-  void unfolded(const std::function<void(const Operation&)>& visit) const;    // but for the folded
-  // Of one log, from a number on.
+  void operations(const std::function<void(const Operation&)>& visit) const;
+  void unfolded(const std::function<void(const Operation&)>& visit) const;
+  // Visits the operations of one log, from a number on.
   void operations_of(SiteId site, std::uint64_t from,
                      const std::function<void(const Operation&)>& visit) const;
   void views(const std::function<void(SiteId, const SiteView&)>& visit) const;
@@ -213,8 +215,9 @@ class OperationLog {
     std::uint64_t entries = 0;
     std::vector<Reset> resets;
   };
-  // What a member said; the last of it for which rule 2 holds; and what waits for that.
-  struct Heard {
+  // The last view of a member, the one it has acknowledged (rule 2), and the next that waits for
+  // it.
+  struct Peer {
     SiteView latest;
     VersionVector acknowledged;
     std::optional<SiteView> next;
@@ -235,12 +238,12 @@ class OperationLog {
   std::optional<std::uint64_t> head_at(Dot dot) const;
   bool contradicts(Dot dot, std::uint64_t head) const;
   bool follows(const Operation& operation) const;
-  void distrust(SiteId site);
+  void mark_forked(SiteId site);
   void compare(const SiteView& view);
-  void listen(SiteId from, const SiteView& view);
-  void adopt(SiteId from, const Members& told);
+  void merge_view(SiteId from, const SiteView& view);
+  void learn_members(SiteId from, const Members& told);
   bool holds(const SiteView& view) const;
-  void heed(Heard& heard) const;
+  void update_acknowledged(Peer& peer) const;
   std::optional<std::uint64_t> fence(SiteId site) const;
   std::uint64_t last_of(SiteId site) const;
   bool fenced() const;
@@ -254,7 +257,7 @@ class OperationLog {
 
   State state_;
   Limits limits_;
-  std::map<SiteId, Heard> heard_;
+  std::map<SiteId, Peer> peers_;
   std::set<SiteId> forked_;
   std::map<Dot, Entry> entries_;  // held; the folded among them still tell of others
   std::uint64_t unfolded_ = 0;
@@ -264,4 +267,4 @@ class OperationLog {
   std::map<std::string, Counter, std::less<>> counters_;
 };
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

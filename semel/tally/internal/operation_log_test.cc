@@ -7,14 +7,15 @@
 #include <set>
 #include <string>
 
-namespace semel::tally {
+namespace semel::tally::internal {
 namespace {
 
 // A base that is a map, and the operations that a restart would find.
 class MapBase final : public OperationLog::Base {
  public:
-  void fold(std::string_view counter, const Shard& shard) override {
+  std::optional<int128> fold(std::string_view counter, const Shard& shard) override {
     states[std::string(counter)].add(shard);
+    return std::nullopt;
   }
   void clear(std::string_view counter) override { states.erase(std::string(counter)); }
   void hold(const Operation& operation) override { held.emplace(operation.dot, operation); }
@@ -26,7 +27,7 @@ class MapBase final : public OperationLog::Base {
 };
 
 struct Site {
-  explicit Site(SiteId id, std::uint64_t most = 1000) : log(id, {.most_operations = most}) {}
+  explicit Site(SiteId id, std::uint64_t most = 1000) : log(id, {.max_unfolded = most}) {}
 
   Dot add(const std::string& counter, std::int64_t delta, std::uint64_t id) {
     const OperationId named = id == 0 ? OperationId::none() : OperationId::opaque({id, id});
@@ -46,16 +47,16 @@ struct Site {
     });
     log.fold(base);
   }
-  void hear(const Site& other) {
-    log.hear(other.log.site(), other.log.view());
+  void receive(const Site& other) {
+    log.receive(other.log.site(), other.log.view());
     log.fold(base);
   }
   void exchange(Site& other) {
     take(other);
     other.take(*this);
-    hear(other);
-    other.hear(*this);
-    hear(other);
+    receive(other);
+    other.receive(*this);
+    receive(other);
   }
   std::optional<int128> value(const std::string& counter) const {
     const auto state = base.states.find(counter);
@@ -64,13 +65,13 @@ struct Site {
     return (state == base.states.end() ? int128{0} : state->second.sum()) +
            (overlay ? overlay->sum : int128{0});
   }
-  // The same from what a restart would find.
+  // Returns the log that a restart would find.
   OperationLog restarted() const {
     std::vector<Operation> operations;
     for (const auto& [dot, operation] : base.held) operations.push_back(operation);
     std::map<SiteId, SiteView> views;
     log.views([&](SiteId site, const SiteView& view) { views.emplace(site, view); });
-    return *OperationLog::restore(log.state(), operations, views, {.most_operations = 1000});
+    return *OperationLog::restore(log.state(), operations, views, {.max_unfolded = 1000});
   }
 
   // Starts from a copy of a member that has admitted this site.
@@ -89,7 +90,7 @@ struct Pair : ::testing::Test {
   Pair() {
     EXPECT_TRUE(a.log.admit(2, 0));
     b.start_from(a);
-    b.hear(a);
+    b.receive(a);
     EXPECT_TRUE(b.log.ready());
   }
   Site a{1}, b{2};
@@ -128,7 +129,7 @@ TEST_F(Pair, NothingFoldsWhileTheLogOfWhoAcknowledgedIsNotAllHere) {
   a.add("x", 5, 7);
   b.take(a);
   b.add("y", 1, 8);
-  a.hear(b);  // b holds all of a, and has got to 1 itself: which is not here
+  a.receive(b);  // b holds all of a, and has got to 1 itself: which is not here
   EXPECT_EQ(a.log.unfolded(), 1U);
   a.take(b);
   EXPECT_EQ(a.log.unfolded(), 0U);
@@ -139,11 +140,11 @@ TEST_F(Pair, AnAcknowledgementThatWaitsIsNotPushedOutByLaterOnes) {
   a.add("x", 1, 1);
   b.take(a);
   b.add("y", 1, 2);
-  a.hear(b);
+  a.receive(b);
   const Dot first{2, 1};
   for (std::uint64_t i = 3; i < 20; ++i) {
     b.add("y", 1, i);
-    a.hear(b);  // always one ahead of what a holds
+    a.receive(b);  // always one ahead of what a holds
     if (i == 10) {
       b.log.operations([&](const Operation& operation) {
         if (operation.dot == first) a.log.arrive(operation, a.base);
@@ -216,19 +217,19 @@ TEST_F(Pair, TheTailIsBoundedAndSaysForWhomItWaits) {
   EXPECT_EQ(more.error().code, Errc::full);
   EXPECT_EQ(small.log.waiting_for(), SiteId{2});
   b.take(small);
-  small.hear(b);
+  small.receive(b);
   EXPECT_TRUE(small.log.may_take(3));
 }
 
 TEST_F(Pair, HoldersAreThoseWhoSaidSo) {
   const Dot dot = a.add("x", 1, 1);
   EXPECT_EQ(a.log.holders(dot), 0U);
-  a.log.say(a.log.view());
+  a.log.record_published(a.log.view());
   EXPECT_EQ(a.log.holders(dot), 0U);  // b has not said that it knows a
-  a.hear(b);
+  a.receive(b);
   EXPECT_EQ(a.log.holders(dot), 1U);
   b.take(a);
-  a.hear(b);
+  a.receive(b);
   EXPECT_EQ(a.log.holders(dot), 2U);
 }
 
@@ -238,7 +239,7 @@ struct Three : ::testing::Test {
     for (Site* site : {&b, &c}) site->start_from(a);
     for (Site* site : {&b, &c}) {
       for (const Site* other : {&a, &b, &c}) {
-        if (other != site) site->hear(*other);
+        if (other != site) site->receive(*other);
       }
       EXPECT_TRUE(site->log.ready());
     }
@@ -266,7 +267,7 @@ TEST_F(Three, ARetiredSiteIsFencedAtWhatASurvivorHolds) {
   ASSERT_TRUE(b.log.retire(3));
   b.take(c);  // comes too late: b has voted
   EXPECT_EQ(b.value("x"), 1);
-  a.hear(b);  // learns of it
+  a.receive(b);  // learns of it
   EXPECT_TRUE(a.log.members().retired(3));
   a.exchange(b);
   a.exchange(b);
@@ -277,7 +278,7 @@ TEST_F(Three, ARetiredSiteIsFencedAtWhatASurvivorHolds) {
   a.take(c);
   b.take(c);
   EXPECT_EQ(a.value("x"), 3);
-  c.hear(a);
+  c.receive(a);
   const Result<void> refused = c.log.may_take(1);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::outside);
@@ -287,8 +288,8 @@ TEST_F(Three, AFenceGivesWayIfTheOneThatHeldMostIsRetiredToo) {
   c.add("x", 1, 1);
   b.take(c);
   ASSERT_TRUE(a.log.retire(3));
-  b.hear(a);
-  a.hear(b);  // the fence is at 1, which only b holds
+  b.receive(a);
+  a.receive(b);  // the fence is at 1, which only b holds
   a.add("y", 1, 2);
   EXPECT_EQ(a.log.unfolded(), 1U);
   ASSERT_TRUE(a.log.retire(2));
@@ -309,11 +310,11 @@ TEST_F(Three, ANewSiteTakesNothingUntilAllKnowIt) {
   ASSERT_FALSE(early);
   EXPECT_EQ(early.error().code, Errc::gap);
   b.add("x", 2, 2);
-  b.hear(a);
-  c.hear(a);
-  d.hear(a);
-  d.hear(b);
-  d.hear(c);
+  b.receive(a);
+  c.receive(a);
+  d.receive(a);
+  d.receive(b);
+  d.receive(c);
   EXPECT_FALSE(d.log.ready());  // b held its own when it said that it knows d
   d.take(b);
   EXPECT_TRUE(d.log.ready());
@@ -332,7 +333,8 @@ TEST_F(Three, ANewSiteTakesNothingUntilAllKnowIt) {
   }
 }
 
-// The one who admits it is gone before the others have heard: they may have found its fence already.
+// The one who admits it is gone before the others have heard: they may have found its fence
+// already.
 TEST_F(Three, ANewSiteThatComesTooLateForAFenceIsVoid) {
   ASSERT_TRUE(a.log.admit(4, 0));
   a.add("x", 1, 1);
@@ -340,9 +342,9 @@ TEST_F(Three, ANewSiteThatComesTooLateForAFenceIsVoid) {
   d.start_from(a);
   ASSERT_TRUE(b.log.retire(1));
   b.exchange(c);
-  b.hear(d);
+  b.receive(d);
   EXPECT_FALSE(b.log.members().contains(4));
-  d.hear(b);
+  d.receive(b);
   EXPECT_TRUE(d.log.members().retired(4));
   EXPECT_EQ(d.log.may_take(1).error().code, Errc::outside);
   b.exchange(c);
@@ -354,7 +356,7 @@ TEST_F(Three, ANewSiteThatComesTooLateForAFenceIsVoid) {
 
 TEST_F(Three, WhoIsRetiredOrNotReadyDecidesNothing) {
   ASSERT_TRUE(a.log.retire(3));
-  c.hear(a);
+  c.receive(a);
   EXPECT_EQ(c.log.retire(1).error().code, Errc::outside);
   EXPECT_EQ(c.log.admit(5, 0).error().code, Errc::outside);
   ASSERT_TRUE(a.log.admit(4, 0));
@@ -386,7 +388,7 @@ TEST_F(Pair, ARestartFindsItAsItWas) {
   a.take(b);
   b.change(Operation::Kind::reset, "y");
   a.take(b);
-  a.hear(b);
+  a.receive(b);
   const OperationLog again = a.restarted();
   EXPECT_EQ(again.state(), a.log.state());
   EXPECT_EQ(again.unfolded(), a.log.unfolded());
@@ -404,4 +406,4 @@ TEST_F(Pair, ARestartWithAnOperationMissingIsRefused) {
 }
 
 }  // namespace
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

@@ -1,6 +1,6 @@
-// OverlayMerge: counters in order, out of what is folded of them and what is not.
+// OverlayMerge: visits counters in order, with the sum of what is folded and what is not.
 //
-// It takes what is not folded when it is made; the log may go on afterwards.
+// It copies what is not folded when it is made; the log may go on afterwards.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 #include "semel/tally/counters/internal/counters.h"
 #include "semel/tally/internal/operation_log.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
 class OverlayMerge {
  public:
@@ -25,19 +25,19 @@ class OverlayMerge {
                  });
   }
 
-  // Told the folded counters of the range, in order. False once `visit` says so.
-  bool folded(std::string_view counter, int128 sum, const Counters::Visit& visit) {
+  // Takes the folded counters of the range in order. Returns false once `visit` does.
+  bool folded(std::string_view counter, int128 sum, const VisitCounter& visit) {
     if (!before(counter, visit)) return false;
     if (next_ < overlays_.size() && overlays_[next_].first == counter) {
       sum += overlays_[next_++].second.sum;
     }
     return visit(counter, sum);
   }
-  // After the last of them.
-  bool rest(const Counters::Visit& visit) { return before(std::nullopt, visit); }
+  // Call it after the last of them.
+  bool rest(const VisitCounter& visit) { return before(std::nullopt, visit); }
 
  private:
-  bool before(std::optional<std::string_view> counter, const Counters::Visit& visit) {
+  bool before(std::optional<std::string_view> counter, const VisitCounter& visit) {
     while (next_ < overlays_.size() && (!counter || overlays_[next_].first < *counter)) {
       const auto& [name, overlay] = overlays_[next_++];
       if (overlay.live > 0 && !visit(name, overlay.sum)) return false;
@@ -49,4 +49,4 @@ class OverlayMerge {
   std::size_t next_ = 0;
 };
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

@@ -2,64 +2,46 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <bitset>
 #include <cmath>
 #include <new>
 #include <utility>
 
-#include "semel/core/arithmetic.h"
 #include "semel/core/assert.h"
 #include "semel/core/error_rate.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/hash/hasher.h"
-#include "semel/hash/seal.h"
+#include "semel/hash/internal/sealed.h"
+#include "semel/window/internal/exact_window.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 namespace {
 
-// docs/formats/tally_recogniser_v1.md. All integers little-endian.
-//
-//    OFFSET     SIZE  FIELD
-//         0        4  magic, the bytes "STR1"; a new layout takes a new magic
-//         4        1  kind: 0 clients, 1 filter, 2 exact
-//         5        1  when full: 0 refuse, 1 forget
-//         6        1  kind of hash: 0 fast, 1 keyed
-//         7        1  windows
-//         8        8  window
-//        16        8  error, an IEEE 754 double
-//        24        8  ids expected in a window
-//        32        8  most bytes of memory
-//        40        8  seed of the hash, or name of its key
-//        48        8  under-count, an IEEE 754 double
-//        56        8  unsettled ids
-//        64           windows, each its size (8) and its bytes
-//   end - 8        8  checksum of all the bytes before it
-constexpr std::uint32_t kMagic = 0x31525453;
-constexpr std::size_t kTrailerSize = 8;
+constexpr Format kFormat{"REC", 1, "recogniser"};  // docs/formats/tally_recogniser_v1.md
 constexpr std::uint64_t kMostIds = std::uint64_t{1} << 38;
 
 // FROZEN: seeds of digests that are made of digests.
 constexpr std::uint64_t kNumberedSeed = 0x005245424d554e53;
 constexpr std::uint64_t kContentSeed = 0x544e45544e4f4353;
 
-// A filter for so many is made of small blocks (limits::kSmallBlock), whatever the error.
+// A filter for fewer ids is made of small blocks (limits::kSmallBlock), whatever the error.
 constexpr std::uint64_t kFewIds = 4096;
 
-// How many ids are handed to a window at once: many more than it looks ahead, and all on the stack.
+// So many ids go to a window at once: many more than it looks ahead, and few enough for the stack.
 constexpr std::size_t kBatch = 256;
 
-// Marks that tell whether an id of a batch may have come before in it: of 256 new ones 8 on
-// average.
+// Marks tell whether an id may have come before in the same batch. They take 8 of 256 new ids for
+// known, on average.
 constexpr std::size_t kMarks = 4096;
 
 using Kind = Recogniser::Kind;
 
 Result<void> check(const Recogniser::Goal& goal) {
-  if (goal.kind > Kind::exact || goal.when_full > WhenFull::forget || !goal.hash.valid()) {
+  if (goal.kind > Kind::exact || goal.on_full > OnFull::forget || !goal.hash.valid()) {
     return Error{Errc::invalid, "a recogniser of unknown kind, policy or hash"};
   }
   if (goal.window_ms <= 0) return Error{Errc::invalid, "a window must be longer than zero"};
-  if (!is_error_rate(goal.fpr)) return kErrorRateRefused;
+  if (!is_error_rate(goal.fpr)) return error_rate_refused();
   if (goal.ids == 0) return Error{Errc::invalid, "a recogniser needs room for one id"};
   if (goal.max_bytes < Recogniser::kLeastBytes) {
     return Error{Errc::invalid, "a recogniser needs 8192 bytes"};
@@ -68,7 +50,7 @@ Result<void> check(const Recogniser::Goal& goal) {
   return {};
 }
 
-// Of two windows each has half.
+// Returns the share of max_bytes that each window has.
 std::uint64_t share(const Recogniser::Goal& goal) {
   return goal.kind == Kind::clients && goal.max_bytes != kNoCap ? goal.max_bytes / 2
                                                                 : goal.max_bytes;
@@ -78,46 +60,18 @@ ClientWindow::Goal goal_of_clients(const Recogniser::Goal& goal) {
   return {.window_ms = goal.window_ms,
           .generations = 4,
           .max_bytes = share(goal),
-          .when_full = goal.when_full,
+          .on_full = goal.on_full,
           .hash = goal.hash};
 }
 
-// Four lines for an id: at 1e-6 a seventh less memory than three, in the same time. Anywhere (plain)
-// they would take a sixth less still, and an addition up to 0.2 us more. A little room to spare: a
-// load that is not quite even would soon need a second table.
-ForgetfulFilter::Goal goal_of_filter(const Recogniser::Goal& goal) {
-  return {.window_ms = goal.window_ms,
-          .fpr = goal.fpr,
-          .ids = goal.ids + goal.ids / 32,
-          .past_lanes = 7,
-          .layout = BloomLayout::blocked4,
+Window::Goal goal_of_window(const Recogniser::Goal& goal) {
+  const bool exact = goal.kind == Kind::exact;
+  return {.structure = exact ? Window::Structure::exact : Window::Structure::forgetful,
+          .window_ms = goal.window_ms,
+          .fpr = exact ? 0 : goal.fpr,
+          .ids = exact ? 2 * goal.ids : goal.ids,  // an exact window has a content with each id
           .max_bytes = share(goal),
-          .when_full = goal.when_full,
-          .hash = goal.hash};
-}
-
-// Three quarters of the error are for the first table, if it is large: more is not expected then.
-// A small one, which a larger one may well follow, leaves as much for that.
-Result<ForgetfulFilter> make_filter(const Recogniser::Goal& goal, TimeMs now_ms) {
-  constexpr std::uint64_t kLarge = 1 << 18;
-  return ForgetfulFilter::make(goal_of_filter(goal), now_ms, goal.ids < kLarge ? 0.25 : 0.75);
-}
-
-// Whether the filter is of this goal. It may have had more room to spare, up to an eighth.
-bool agrees(const ForgetfulFilter& filter, const Recogniser::Goal& goal) {
-  ForgetfulFilter::Goal wanted = goal_of_filter(goal);
-  const std::uint64_t ids = filter.goal().ids;
-  if (ids < wanted.ids || ids > goal.ids + goal.ids / 8) return false;
-  wanted.ids = ids;
-  return filter.goal() == wanted;
-}
-
-ExactWindow::Goal goal_of_exact(const Recogniser::Goal& goal) {
-  return {.window_ms = goal.window_ms,
-          .ids = 2 * goal.ids,
-          .generations = 4,
-          .max_bytes = share(goal),
-          .when_full = goal.when_full,
+          .on_full = goal.on_full,
           .hash = goal.hash};
 }
 
@@ -131,23 +85,17 @@ Digest content_of(Digest id, Digest content) {
   return Hasher::fast(kContentSeed).of_numbers(id.lo, id.hi, content.lo, content.hi);
 }
 
-constexpr Recognised recognised(Verdict verdict) { return static_cast<Recognised>(verdict); }
-static_assert(recognised(Verdict::fresh) == Recognised::fresh);
-static_assert(recognised(Verdict::duplicate) == Recognised::duplicate);
-static_assert(recognised(Verdict::stale) == Recognised::stale);
-static_assert(recognised(Verdict::full) == Recognised::full);
-
-// Whether it was not taken for a retry, and might have been.
-constexpr bool is_new(Recognised answer) {
-  return answer == Recognised::fresh || answer == Recognised::full;
+// Returns true if the id was not taken for a retry, and might have been.
+constexpr bool is_new(Verdict answer) {
+  return answer == Verdict::fresh || answer == Verdict::full;
 }
 
-// Of an insert, which remembers what it knew already too.
-constexpr Recognised remembered(Verdict verdict) {
-  return verdict == Verdict::duplicate ? Recognised::fresh : recognised(verdict);
+// Returns the answer of an insert, which remembers known ids too.
+constexpr Verdict remembered(Verdict verdict) {
+  return verdict == Verdict::duplicate ? Verdict::fresh : verdict;
 }
 
-// Those ids of a batch that one window judges, and their places in the batch.
+// The ids of a batch that one window judges, and their places in the batch.
 template <class Id>
 class Part {
  public:
@@ -157,19 +105,19 @@ class Part {
   }
   bool empty() const { return size_ == 0; }
 
-  // judge(ids, verdicts) judges them all. How many are new.
+  // Calls judge(ids, verdicts) for all of them. Returns how many are new.
   template <class Judge>
-  std::uint64_t judge(std::span<Recognised> answers, Judge judge) {
+  std::uint64_t judge(std::span<Verdict> answers, Judge judge) {
     std::array<Verdict, kBatch> verdicts;
     judge(std::span<const Id>(ids_).first(size_), std::span(verdicts).first(size_));
     std::uint64_t new_ones = 0;
     for (std::size_t i = 0; i < size_; ++i) {
-      answers[places_[i]] = recognised(verdicts[i]);
+      answers[places_[i]] = verdicts[i];
       new_ones += is_new(answers[places_[i]]);
     }
     return new_ones;
   }
-  void answer(std::span<Recognised> answers, Recognised answer) const {
+  void answer(std::span<Verdict> answers, Verdict answer) const {
     for (std::size_t i = 0; i < size_; ++i) answers[places_[i]] = answer;
   }
 
@@ -179,14 +127,15 @@ class Part {
   std::size_t size_ = 0;
 };
 
-// A batch by the windows that judge it. Those without an id are fresh, and answered here.
+// A batch, split by the windows that judge it. Operations without an id are fresh, and answered
+// here.
 struct Split {
-  Split(std::span<const Recogniser::Query> queries, std::span<Recognised> answers,
+  Split(std::span<const Recogniser::Query> queries, std::span<Verdict> answers,
         bool clients_apart) {
     for (std::size_t i = 0; i < queries.size(); ++i) {
       const OperationId& id = queries[i].id;
       if (id.kind == OperationId::Kind::none) {
-        answers[i] = Recognised::fresh;
+        answers[i] = Verdict::fresh;
       } else if (clients_apart && id.kind == OperationId::Kind::numbered) {
         numbered.add({id.digest, id.sequence}, i);
       } else {
@@ -199,7 +148,7 @@ struct Split {
   Part<Digest> others;
 };
 
-// The digests of a batch for an exact window: of each operation its id, then its content.
+// The digests of a batch for an exact window: for each operation its id, then its content.
 class Pairs {
  public:
   explicit Pairs(std::span<const Recogniser::Query> queries) {
@@ -217,14 +166,14 @@ class Pairs {
   std::size_t size_ = 0;
 };
 
-Recognised judged(Verdict id, Verdict content) {
-  if (id != Verdict::duplicate) return recognised(id);
-  return content == Verdict::duplicate ? Recognised::duplicate : Recognised::conflict;
+Verdict judged(Verdict id, Verdict content) {
+  if (id != Verdict::duplicate) return id;
+  return content == Verdict::duplicate ? Verdict::duplicate : Verdict::conflict;
 }
 
-// Calls visit(queries, answers) for a batch after the other, each of up to most() queries.
+// Calls visit(queries, answers) for one batch after another, each of up to most() queries.
 template <class Most, class Visit>
-void for_each_batch(std::span<const Recogniser::Query> queries, std::span<Recognised> answers,
+void for_each_batch(std::span<const Recogniser::Query> queries, std::span<Verdict> answers,
                     Most most, Visit visit) {
   SEMEL_ASSERT(queries.size() == answers.size());
   for (std::size_t first = 0, size = 0; first < queries.size(); first += size) {
@@ -243,174 +192,166 @@ Result<void> put(std::optional<W>& place, Result<W> window) {
 }  // namespace
 
 Result<Recogniser> Recogniser::make(const Goal& goal, TimeMs now_ms) {
-  if (const Result<void> sound = check(goal); !sound) return sound.error();
+  SEMEL_TRY(check(goal));
   Recogniser made(goal);
-  Result<void> done;
-  if (goal.kind == Kind::exact) {
-    done = put(made.exact_, ExactWindow::make(goal_of_exact(goal), now_ms));
-  } else {
-    done = put(made.filter_, make_filter(goal, now_ms));
+  made.window_ = SEMEL_TRY(Window::make(goal_of_window(goal), now_ms));
+  if (goal.kind == Kind::clients) {
+    made.window_.reset();  // it can be made: that is all to know before an opaque id comes
+    made.clients_ = SEMEL_TRY(ClientWindow::make(goal_of_clients(goal), now_ms));
   }
-  if (done && goal.kind == Kind::clients) {
-    made.filter_.reset();  // it can be made: that is all there is to know before an opaque id comes
-    done = put(made.clients_, ClientWindow::make(goal_of_clients(goal), now_ms));
-  }
-  if (!done) return done.error();
   return made;
 }
 
 template <class Visit>
 void Recogniser::for_each_window(Visit visit) const {
   if (clients_) visit(*clients_);
-  if (filter_) visit(*filter_);
-  if (exact_) visit(*exact_);
+  if (window_) visit(*window_);
 }
 
-// The filter, to be written to. None if it cannot be made, which make() does not let through, but
-// bytes may ask for.
-ForgetfulFilter* Recogniser::filter() {
-  if (!filter_ && !put(filter_, make_filter(goal_, now()))) return nullptr;
-  return &*filter_;
+// Returns the window for opaque ids, to be written to. Returns nullptr if it cannot be made: make()
+// does not let such a goal through, but bytes may ask for it.
+Window* Recogniser::filter() {
+  if (!window_ && !put(window_, Window::make(goal_of_window(goal_), now()))) return nullptr;
+  return &*window_;
 }
 
-Recognised Recogniser::test_exact(Digest id, Digest content, TimeMs now_ms) const {
-  if (exact_->test(id, now_ms) != Verdict::duplicate) return Recognised::fresh;
-  return judged(Verdict::duplicate, exact_->test(content, now_ms));
+Verdict Recogniser::test_exact(Digest id, Digest content, TimeMs now_ms) const {
+  if (exact()->test(id, now_ms) != Verdict::duplicate) return Verdict::fresh;
+  return judged(Verdict::duplicate, exact()->test(content, now_ms));
 }
 
-// The content goes first: one without its id is no harm, an id without its content would be a
-// conflict with its own retry.
-Recognised Recogniser::take_exact(Digest id, Digest content) {
-  const Recognised known = test_exact(id, content, now());
-  return known == Recognised::fresh ? take_new_exact(id, content) : known;
+// The content goes first: a content without its id does no harm, but an id without its content
+// would be a conflict with its own retry.
+Verdict Recogniser::take_exact(Digest id, Digest content) {
+  const Verdict known = test_exact(id, content, now());
+  return known == Verdict::fresh ? take_new_exact(id, content) : known;
 }
 
-// What is refused leaves nothing behind.
-Recognised Recogniser::take_new_exact(Digest id, Digest content) {
-  if (goal_.when_full == WhenFull::refuse && !exact_->has_room(2, now())) {
+// A refused operation leaves nothing behind.
+Verdict Recogniser::take_new_exact(Digest id, Digest content) {
+  if (goal_.on_full == OnFull::refuse && !exact()->has_room(2, now())) {
     ++refused_;
-    return Recognised::full;
+    return Verdict::full;
   }
   return remember_exact(id, content, now());
 }
 
-// A look at all of them first, for their misses of the cache to overlap. It still holds for an id
-// when its turn comes, unless another of the batch may be the same or something was forgotten
+// Tests all of them first, so that their cache misses overlap. The answer still holds for an id
+// when its turn comes, unless another id of the batch may be the same or something was forgotten
 // meanwhile.
-void Recogniser::take_exact(std::span<const Query> queries, std::span<Recognised> answers) {
+void Recogniser::take_exact(std::span<const Query> queries, std::span<Verdict> answers) {
   const Pairs pairs(queries);
   std::array<Verdict, 2 * kBatch> verdicts;
-  exact_->test(pairs.digests(), std::span(verdicts).first(pairs.digests().size()));
-  const std::uint64_t forgotten = exact_->counts().forgotten_early;
+  exact()->test(pairs.digests(), std::span(verdicts).first(pairs.digests().size()));
+  const std::uint64_t forgotten = exact()->counts().forgotten_early;
   std::bitset<kMarks> met;
   std::size_t at = 0;
   for (std::size_t i = 0; i < queries.size(); ++i) {
     if (queries[i].id.kind == OperationId::Kind::none) {
-      answers[i] = Recognised::fresh;
+      answers[i] = Verdict::fresh;
       continue;
     }
     const Digest id = pairs.digests()[at], content = pairs.digests()[at + 1];
-    const Recognised seen = judged(verdicts[at], verdicts[at + 1]);
+    const Verdict seen = judged(verdicts[at], verdicts[at + 1]);
     at += 2;
     auto mark = met[id.hi % kMarks];
-    if (mark || exact_->counts().forgotten_early != forgotten) {
+    if (mark || exact()->counts().forgotten_early != forgotten) {
       answers[i] = take_exact(id, content);
     } else {
-      answers[i] = seen == Recognised::fresh ? take_new_exact(id, content) : seen;
+      answers[i] = seen == Verdict::fresh ? take_new_exact(id, content) : seen;
     }
     mark = true;
   }
 }
 
-Recognised Recogniser::remember_exact(Digest id, Digest content, TimeMs at_ms) {
-  // An insert looks twice for what is new, which most is.
+Verdict Recogniser::remember_exact(Digest id, Digest content, TimeMs at_ms) {
+  // insert() looks twice for a new id, and most ids are new.
   const auto remember = [&](Digest digest) {
-    const Verdict verdict = exact_->test_and_insert(digest, at_ms);
-    if (verdict != Verdict::duplicate) return recognised(verdict);
-    return exact_->insert(digest, at_ms) == Verdict::full ? Recognised::full : Recognised::fresh;
+    const Verdict verdict = exact()->test_and_insert(digest, at_ms);
+    if (verdict != Verdict::duplicate) return verdict;
+    return exact()->insert(digest, at_ms) == Verdict::full ? Verdict::full : Verdict::fresh;
   };
-  const bool known = exact_->test(content) == Verdict::duplicate;
-  Recognised answer = remember(content);
-  if (answer != Recognised::fresh) return answer;
+  const bool known = exact()->test(content) == Verdict::duplicate;
+  Verdict answer = remember(content);
+  if (answer != Verdict::fresh) return answer;
   try {
     answer = remember(id);
   } catch (const std::bad_alloc&) {
-    if (!known) exact_->take_back(content, at_ms);
+    if (!known) exact()->take_back(content, at_ms);
     throw;
   }
-  if (answer == Recognised::fresh && goal_.when_full == WhenFull::forget) {
+  if (answer == Verdict::fresh && goal_.on_full == OnFull::forget) {
     (void)remember(content);  // it may be what made room for the id
   }
   return answer;
 }
 
-Recognised Recogniser::test(const Query& query, TimeMs now_ms) const {
-  if (query.id.kind == OperationId::Kind::none) return Recognised::fresh;
+Verdict Recogniser::test(const Query& query, TimeMs now_ms) const {
+  if (query.id.kind == OperationId::Kind::none) return Verdict::fresh;
   if (clients_ && query.id.kind == OperationId::Kind::numbered) {
-    return recognised(clients_->test({query.id.digest, query.id.sequence}, now_ms));
+    return clients_->test({query.id.digest, query.id.sequence}, now_ms);
   }
   const Digest id = digest_of(query.id);
-  if (exact_) return test_exact(id, content_of(id, query.content), now_ms);
-  return filter_ ? recognised(filter_->test(id, now_ms)) : Recognised::fresh;
+  if (wants_content()) return test_exact(id, content_of(id, query.content), now_ms);
+  return window_ ? window_->test(id, now_ms) : Verdict::fresh;
 }
 
-Recognised Recogniser::test_and_insert(const Query& query) {
-  if (query.id.kind == OperationId::Kind::none) return Recognised::fresh;
+Verdict Recogniser::test_and_insert(const Query& query) {
+  if (query.id.kind == OperationId::Kind::none) return Verdict::fresh;
   if (clients_ && query.id.kind == OperationId::Kind::numbered) {
-    return recognised(clients_->test_and_insert({query.id.digest, query.id.sequence}));
+    return clients_->test_and_insert({query.id.digest, query.id.sequence});
   }
   const Digest id = digest_of(query.id);
-  if (exact_) return take_exact(id, content_of(id, query.content));
-  ForgetfulFilter* const window = filter();
-  if (window == nullptr) return Recognised::full;
-  const Recognised answer = recognised(window->test_and_insert(id));
+  if (wants_content()) return take_exact(id, content_of(id, query.content));
+  Window* const window = filter();
+  if (window == nullptr) return Verdict::full;
+  const Verdict answer = window->test_and_insert(id);
   if (is_new(answer)) count_new(1);
   return answer;
 }
 
 void Recogniser::touch(const OperationId& id) const {
-  if (filter_ && id.kind == OperationId::Kind::opaque) filter_->touch(id.digest);
+  if (window_ && id.kind == OperationId::Kind::opaque) window_->touch(id.digest);
 }
 
-Recognised Recogniser::insert(const Query& query, TimeMs at_ms) {
-  if (query.id.kind == OperationId::Kind::none) return Recognised::fresh;
+Verdict Recogniser::insert(const Query& query, TimeMs at_ms) {
+  if (query.id.kind == OperationId::Kind::none) return Verdict::fresh;
   if (clients_ && query.id.kind == OperationId::Kind::numbered) {
     return remembered(clients_->insert({query.id.digest, query.id.sequence}, at_ms));
   }
   const Digest id = digest_of(query.id);
-  if (exact_) return remember_exact(id, content_of(id, query.content), at_ms);
-  ForgetfulFilter* const window = filter();
-  return window == nullptr ? Recognised::full : remembered(window->insert(id, at_ms));
+  if (wants_content()) return remember_exact(id, content_of(id, query.content), at_ms);
+  Window* const window = filter();
+  return window == nullptr ? Verdict::full : remembered(window->insert(id, at_ms));
 }
 
 void Recogniser::set_max_bytes(std::uint64_t of_each_window) {
   if (clients_) clients_->set_max_bytes(of_each_window);
-  if (filter_) filter_->set_max_bytes(of_each_window);
-  if (exact_) exact_->set_max_bytes(of_each_window);
+  if (window_) window_->set_max_bytes(of_each_window);
 }
 
-Recognised Recogniser::recall(const Query& query, TimeMs at_ms) {
-  Recognised answer = insert(query, at_ms);
-  if (answer != Recognised::full) return answer;
+Verdict Recogniser::recall(const Query& query, TimeMs at_ms) {
+  Verdict answer = insert(query, at_ms);
+  if (answer != Verdict::full) return answer;
   set_max_bytes(kNoCap);
   answer = insert(query, at_ms);
   set_max_bytes(share(goal_));
-  if (answer == Recognised::fresh) ++beyond_cap_;
+  if (answer == Verdict::fresh) ++beyond_cap_;
   return answer;
 }
 
-void Recogniser::test(std::span<const Query> queries, std::span<Recognised> answers) const {
+void Recogniser::test(std::span<const Query> queries, std::span<Verdict> answers) const {
   for_each_batch(
       queries, answers, [] { return kBatch; },
       [&](auto some, auto said) {
-        if (exact_) {
+        if (wants_content()) {
           const Pairs pairs(some);
           std::array<Verdict, 2 * kBatch> verdicts;
-          exact_->test(pairs.digests(), std::span(verdicts).first(pairs.digests().size()));
+          exact()->test(pairs.digests(), std::span(verdicts).first(pairs.digests().size()));
           const Verdict* verdict = verdicts.data();
           for (std::size_t i = 0; i < some.size(); ++i) {
             const bool none = some[i].id.kind == OperationId::Kind::none;
-            said[i] = none ? Recognised::fresh : judged(verdict[0], verdict[1]);
+            said[i] = none ? Verdict::fresh : judged(verdict[0], verdict[1]);
             if (!none) verdict += 2;
           }
           return;
@@ -420,19 +361,19 @@ void Recogniser::test(std::span<const Query> queries, std::span<Recognised> answ
           return [&](auto ids, auto verdicts) { window.test(ids, verdicts); };
         };
         if (clients_) split.numbered.judge(said, judge(*clients_));
-        if (filter_) {
-          split.others.judge(said, judge(*filter_));
+        if (window_) {
+          split.others.judge(said, judge(*window_));
         } else {
-          split.others.answer(said, Recognised::fresh);
+          split.others.answer(said, Verdict::fresh);
         }
       });
 }
 
-void Recogniser::test_and_insert(std::span<const Query> queries, std::span<Recognised> answers) {
-  // No batch goes beyond the id with which the under-count is settled: that is so one by one.
+void Recogniser::test_and_insert(std::span<const Query> queries, std::span<Verdict> answers) {
+  // A batch ends at the id that settles the under-count, so that it settles as single calls do.
   const auto unsettled = [&] { return kSettled - unsettled_; };
   for_each_batch(queries, answers, unsettled, [&](auto some, auto said) {
-    if (exact_) {
+    if (wants_content()) {
       take_exact(some, said);
       return;
     }
@@ -442,22 +383,22 @@ void Recogniser::test_and_insert(std::span<const Query> queries, std::span<Recog
     };
     if (clients_) split.numbered.judge(said, judge(*clients_));
     if (split.others.empty()) return;
-    if (ForgetfulFilter* const window = filter()) {
+    if (Window* const window = filter()) {
       count_new(split.others.judge(said, judge(*window)));
     } else {
-      split.others.answer(said, Recognised::full);
+      split.others.answer(said, Verdict::full);
     }
   });
 }
 
 namespace {
 
-// How many new ids were taken for retries, for each that was not.
+// Returns the number of new ids taken for retries, per new id that was not.
 double lost_for_each(double rate) { return rate / std::max(1 - rate, 0x1p-53); }
 
 }  // namespace
 
-// A rate takes some microseconds.
+// Computing a rate takes some microseconds, so it is done seldom.
 void Recogniser::count_new(std::uint64_t ids) {
   unsettled_ += ids;
   if (unsettled_ < kSettled) return;
@@ -471,21 +412,17 @@ double Recogniser::expected_undercount() const {
 }
 
 bool Recogniser::takes(std::uint64_t ids) const {
-  if (exact_) return exact_->takes(2 * ids);
+  if (wants_content()) return window_->takes(2 * ids);
   if (clients_ && !clients_->takes(ids)) return false;
-  return filter_ ? filter_->takes(ids) : clients_.has_value() && goal_.ids < kFewIds;
+  return window_ ? window_->takes(ids) : goal_.ids < kFewIds;
 }
 
 void Recogniser::advance(TimeMs now_ms) {
   if (clients_) clients_->advance(now_ms);
-  if (filter_) filter_->advance(now_ms);
-  if (exact_) exact_->advance(now_ms);
+  if (window_) window_->advance(now_ms);
 }
 
-TimeMs Recogniser::now() const {
-  if (clients_) return clients_->now();
-  return filter_ ? filter_->now() : exact_->now();
-}
+TimeMs Recogniser::now() const { return clients_ ? clients_->now() : window_->now(); }
 
 Promise Recogniser::promise() const {
   std::optional<Promise> weakest;
@@ -509,12 +446,13 @@ WindowCounts Recogniser::counts() const {
     sum.forgotten_early += counts.forgotten_early;
   });
   sum.refused -= beyond_cap_;
-  if (exact_) sum.forgotten_early = divide_up(sum.forgotten_early, 2);  // an id and a content each
+  if (wants_content())
+    sum.forgotten_early = divide_up(sum.forgotten_early, 2);  // an id and a content each
   return sum;
 }
 
 double Recogniser::false_positive_rate() const {
-  return filter_ ? filter_->false_positive_rate() : 0;
+  return window_ ? window_->false_positive_rate() : 0;
 }
 
 std::uint64_t Recogniser::bytes() const {
@@ -523,107 +461,92 @@ std::uint64_t Recogniser::bytes() const {
   return sum;
 }
 
+void write(Writer& w, const Recogniser::Goal& goal) {
+  w.enumeration(goal.kind);
+  w.enumeration(goal.on_full);
+  write(w, goal.hash);
+  w.i64(goal.window_ms);
+  w.f64(goal.fpr);
+  w.u64(goal.ids);
+  w.u64(goal.max_bytes);
+}
+
+Recogniser::Goal read_recogniser_goal(Reader& r) {
+  Recogniser::Goal goal{};
+  goal.kind = r.enumeration(Kind::exact);
+  goal.on_full = r.enumeration(OnFull::forget);
+  goal.hash = read_hash_id(r);
+  goal.window_ms = r.i64();
+  goal.fpr = r.f64();
+  goal.ids = r.u64();
+  goal.max_bytes = r.u64();
+  return goal;
+}
+
+void Recogniser::encode(Sink out) const {
+  seal(out, kFormat, [&](Writer& w) {
+    write(w, goal_);
+    w.f64(undercount_);
+    w.u64(unsettled_);
+    w.boolean(window_.has_value());
+    for_each_window([&](const auto& window) {
+      w.u64(encoded_size(window));
+      window.encode(w.sink());
+    });
+  });
+}
+
 namespace {
 
-// The others do not encode their counts.
-void encode_state(const ForgetfulFilter& filter, Sink out) { filter.encode_state(out); }
-void encode_state(const auto& window, Sink out) { window.encode(out); }
+// Reads a window and the size before it. A part of another format behind a sound checksum is
+// corrupt.
+template <class W>
+Result<W> read_window(Reader& r) {
+  const std::uint64_t size = r.u64();
+  if (!r.ok() || size > r.rest()) return corrupt(kFormat, "size of a window");
+  Result<W> window = W::decode(r.view(size));
+  if (!window) return Error{Errc::corrupt, window.error().message()};
+  return window;
+}
 
 }  // namespace
 
-void Recogniser::encode(Sink out) const {
-  Seal seal(out);
-  std::uint8_t windows = 0;
-  for_each_window([&](const auto&) { ++windows; });
-  Writer w(out);
-  w.u32(kMagic);
-  w.u8(static_cast<std::uint8_t>(goal_.kind));
-  w.u8(static_cast<std::uint8_t>(goal_.when_full));
-  w.u8(static_cast<std::uint8_t>(goal_.hash.kind));
-  w.u8(windows);
-  w.u64(static_cast<std::uint64_t>(goal_.window_ms));
-  w.u64(std::bit_cast<std::uint64_t>(goal_.fpr));
-  w.u64(goal_.ids);
-  w.u64(goal_.max_bytes);
-  w.u64(goal_.hash.seed);
-  w.u64(std::bit_cast<std::uint64_t>(undercount_));
-  w.u64(unsettled_);
-  for_each_window([&](const auto& window) {
-    w.u64(measured([&](Sink size) { encode_state(window, size); }));
-    encode_state(window, out);
-  });
-  seal.close();
-}
-
-// The window at this place of the bytes. Behind a sound checksum, one that ends too early is as
-// corrupt as any other.
-Result<void> Recogniser::decode_window(ByteView in, std::size_t place) {
-  Result<void> read;
-  if (goal_.kind == Kind::exact) {
-    read = put(exact_, ExactWindow::decode(in));
-  } else if (goal_.kind == Kind::clients && place == 0) {
-    read = put(clients_, ClientWindow::decode(in));
-  } else {
-    read = put(filter_, ForgetfulFilter::decode(in));
-  }
-  if (!read) return Error{Errc::corrupt, read.error().what};
-  const bool agreed = (!exact_ || exact_->goal() == goal_of_exact(goal_)) &&
-                      (!clients_ || clients_->goal() == goal_of_clients(goal_)) &&
-                      (!filter_ || agrees(*filter_, goal_));
-  if (!agreed) return Error{Errc::corrupt, "recogniser: a window of another goal"};
-  return {};
-}
-
 Result<Recogniser> Recogniser::decode(ByteView in) {
-  Reader r(in);
-  const std::uint32_t magic = r.u32();
-  Goal goal{};
-  goal.kind = static_cast<Kind>(r.u8());
-  goal.when_full = static_cast<WhenFull>(r.u8());
-  goal.hash.kind = static_cast<HashKind>(r.u8());
-  const std::size_t windows = r.u8();
-  goal.window_ms = static_cast<TimeMs>(r.u64());
-  goal.fpr = std::bit_cast<double>(r.u64());
-  goal.ids = r.u64();
-  goal.max_bytes = r.u64();
-  goal.hash.seed = r.u64();
-  const auto undercount = std::bit_cast<double>(r.u64());
-  const std::uint64_t unsettled = r.u64();
-  if (!r.ok() || r.rest() < kTrailerSize) return Error{Errc::truncated, "recogniser: header"};
-  if (magic != kMagic) return Error{Errc::unsupported, "recogniser: magic"};
-  const ByteView body = in.first(in.size() - kTrailerSize);
-  if (load_u64(in.data() + body.size()) != checksum(body)) {
-    return Error{Errc::corrupt, "recogniser: checksum"};
-  }
-  if (!check(goal)) return Error{Errc::corrupt, "recogniser: goal"};
-  if (windows == 0 || windows > (goal.kind == Kind::clients ? 2 : 1)) {
-    return Error{Errc::corrupt, "recogniser: number of windows"};
-  }
-  Recogniser read(goal);
-  for (std::size_t i = 0; i < windows; ++i) {
-    const std::uint64_t size = r.u64();
-    if (!r.ok() || r.rest() < kTrailerSize || size > r.rest() - kTrailerSize) {
-      return Error{Errc::corrupt, "recogniser: size of a window"};
+  Reader r = SEMEL_TRY(open_sealed(in, kFormat));
+  Recogniser read(read_recogniser_goal(r));
+  const Goal& goal = read.goal_;
+  read.undercount_ = r.f64();
+  read.unsettled_ = r.u64();
+  const bool has_window = r.boolean();
+  if (!r.ok() || !check(goal)) return corrupt(kFormat, "goal");
+  if (!has_window && goal.kind != Kind::clients) return corrupt(kFormat, "no window");
+  if (goal.kind == Kind::clients) {
+    read.clients_ = SEMEL_TRY(read_window<ClientWindow>(r));
+    if (read.clients_->goal() != goal_of_clients(goal)) {
+      return corrupt(kFormat, "a window of another goal");
     }
-    if (const auto sound = read.decode_window(r.view(size), i); !sound) return sound.error();
   }
-  if (r.rest() != kTrailerSize) return Error{Errc::corrupt, "recogniser: size"};
-  if (read.clients_ && read.filter_ && read.clients_->now() != read.filter_->now()) {
-    return Error{Errc::corrupt, "recogniser: two times"};
+  if (has_window) {
+    read.window_ = SEMEL_TRY(read_window<Window>(r));
+    if (read.window_->goal() != goal_of_window(goal)) {
+      return corrupt(kFormat, "a window of another goal");
+    }
   }
-  const bool counted = std::isfinite(undercount) && !std::signbit(undercount);
-  const bool empty = undercount == 0 && unsettled == 0;
-  if (!counted || unsettled >= kSettled || (!read.filter_ && !empty)) {
-    return Error{Errc::corrupt, "recogniser: under-count"};
+  if (!r.at_end()) return corrupt(kFormat, "size");
+  if (read.clients_ && read.window_ && read.clients_->now() != read.window_->now()) {
+    return corrupt(kFormat, "two times");
   }
-  read.undercount_ = undercount;
-  read.unsettled_ = unsettled;
+  const bool counted = std::isfinite(read.undercount_) && !std::signbit(read.undercount_);
+  const bool empty = read.undercount_ == 0 && read.unsettled_ == 0;
+  const bool errs = read.window_ && goal.kind != Kind::exact;
+  if (!counted || read.unsettled_ >= kSettled || (!errs && !empty)) {
+    return corrupt(kFormat, "under-count");
+  }
   return read;
 }
 
 bool Recogniser::operator==(const Recogniser& other) const {
-  return goal_ == other.goal_ && clients_ == other.clients_ && filter_ == other.filter_ &&
-         exact_ == other.exact_;
+  return goal_ == other.goal_ && clients_ == other.clients_ && window_ == other.window_;
 }
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

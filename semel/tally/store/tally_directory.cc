@@ -10,27 +10,28 @@
 
 #include "semel/core/clock.h"
 #include "semel/store/rocksdb_store.h"
+#include "semel/tally/internal/recogniser.h"
 
 namespace semel::tally {
 
 namespace {
 
 // Most of a write is the search for its place in RocksDB's table in memory, which is twice as fast
-// while the table stays in the caches: 230,000 increments a second with 4 MiB, 130,000 with 64.
+// while that table stays in the caches. 4 MiB: 230,000 increments/s. 64 MiB: 130,000.
 constexpr std::uint64_t kWriteBufferBytes = std::uint64_t{4} << 20;
 
-// Whether there is a directory that may be a table. One of somebody else must not get our merger: its
-// owner could not open it any more. One that has it already cannot be opened without it, and is ours.
+// Returns whether there is a directory that may be a table. The directory of somebody else must not
+// get our merger, because its owner could not open it any more. A directory that has our merger
+// cannot be opened without it, and is ours.
 Result<bool> exists(const std::string& directory) {
   RocksStore::Settings as_found;
   as_found.mode = RocksStore::Mode::read_only;
   const Result<std::unique_ptr<RocksStore>> found = RocksStore::open(directory, as_found);
   if (!found) return found.error().code != Errc::invalid;
-  const Result<std::unique_ptr<Cursor>> cursor = (*found)->cursor();
-  if (!cursor) return cursor.error();
-  (*cursor)->seek({});
-  if (const Result<void> status = (*cursor)->status(); !status) return status.error();
-  if ((*cursor)->valid()) return Error{Errc::corrupt, "the store is not that of a table"};
+  const std::unique_ptr<Cursor> cursor = SEMEL_TRY((*found)->cursor());
+  cursor->seek({});
+  SEMEL_TRY(cursor->status());
+  if (cursor->valid()) return Error{Errc::corrupt, "the store is not that of a table"};
   return true;
 }
 
@@ -44,7 +45,7 @@ class TallyDirectory::Body {
     if (!settings_.read_only) ticking_ = std::thread([this] { tick(); });
   }
 
-  ~Body() { (void)close(); }  // an error here has nobody to hear it: who has to know calls close()
+  ~Body() { (void)close(); }  // nobody hears of an error here: call close() to know
 
   Result<void> close() {
     if (store_ == nullptr) return {};
@@ -52,7 +53,7 @@ class TallyDirectory::Body {
     Result<void> synced;
     if (!settings_.read_only) {
       if (settings_.durability != Durability::none) synced = table_->sync();
-      (void)table_->checkpoint();  // which saves time at the next opening, and no more
+      (void)table_->checkpoint();  // it only saves time at the next opening
     }
     table_.reset();
     const Result<void> closed = store_->close();
@@ -62,6 +63,7 @@ class TallyDirectory::Body {
 
   TallyStore& table() { return *table_; }
   RocksStore& store() { return *store_; }
+  TimeMs now_ms() const { return settings_.clock->now_ms(); }
 
  private:
   void stop_ticking() {
@@ -81,8 +83,8 @@ class TallyDirectory::Body {
     while (
         !closed_.wait_for(lock, std::chrono::milliseconds(pause_ms), [this] { return closing_; })) {
       lock.unlock();
-      // A table that cannot write says so to whoever writes next.
-      const bool ticked = table_->tick(SystemClock().now_ms()).has_value();
+      // If it cannot write, the next caller that writes gets the error.
+      const bool ticked = table_->tick(now_ms()).has_value();
       if (ticked && store_->flushed_since_checkpoint()) (void)table_->checkpoint();
       lock.lock();
     }
@@ -101,34 +103,26 @@ TallyDirectory::TallyDirectory(std::unique_ptr<Body> body) : body_(std::move(bod
 TallyDirectory::~TallyDirectory() = default;
 
 Result<std::unique_ptr<TallyDirectory>> TallyDirectory::open(const std::string& directory,
-                                                             const TallyStore::Settings& settings,
-                                                             std::string* why) {
+                                                             const TallyStore::Settings& asked) {
+  static const SystemClock system_clock;
+  TallyStore::Settings settings = asked;
+  if (settings.clock == nullptr) settings.clock = &system_clock;
   RocksStore::Settings below;
   if (!settings.read_only) {
-    const Result<bool> there = exists(directory);
-    if (!there) return there.error();
-    if (!*there) {
+    if (!SEMEL_TRY(exists(directory))) {
       below.write_buffer_bytes = kWriteBufferBytes;
       // A table that cannot be must not leave a directory.
-      if (settings.recogniser) {
-        const Result<Recogniser> possible = Recogniser::make(*settings.recogniser, 0);
-        if (!possible) return possible.error();
-      }
+      if (settings.recognition) SEMEL_TRY(internal::Recogniser::make(*settings.recognition, 0));
     }
   }
   below.mode = settings.read_only ? RocksStore::Mode::read_only : RocksStore::Mode::read_write;
-  below.create = settings.recogniser.has_value() && !settings.read_only;
+  below.create = settings.recognition.has_value() && !settings.read_only;
   below.merger = &TallyStore::merger();
-  Result<std::unique_ptr<RocksStore>> store = RocksStore::open(directory, below, why);
+  Result<std::unique_ptr<RocksStore>> store = RocksStore::open(directory, below);
   if (!store) return store.error();
-  static const SystemClock clock;
-  TallyStore::Settings timed = settings;
-  timed.clock = &clock;
-  Result<std::unique_ptr<TallyStore>> table = TallyStore::open(**store, timed, clock.now_ms());
-  if (!table) {
-    if (why != nullptr) *why = (*store)->problem();
-    return table.error();
-  }
+  Result<std::unique_ptr<TallyStore>> table =
+      TallyStore::open(**store, settings, settings.clock->now_ms());
+  if (!table) return table.error();
   return std::unique_ptr<TallyDirectory>(
       new TallyDirectory(std::make_unique<Body>(std::move(*store), std::move(*table), settings)));
 }
@@ -136,6 +130,6 @@ Result<std::unique_ptr<TallyDirectory>> TallyDirectory::open(const std::string& 
 Result<void> TallyDirectory::close() { return body_->close(); }
 TallyStore& TallyDirectory::table() { return body_->table(); }
 RocksStore& TallyDirectory::store() { return body_->store(); }
-TimeMs TallyDirectory::now_ms() const { return SystemClock().now_ms(); }
+TimeMs TallyDirectory::now_ms() const { return body_->now_ms(); }
 
 }  // namespace semel::tally

@@ -1,16 +1,21 @@
-// TallyDirectory: a TallyStore in a RocksDB directory, with the time of the system.
+// TallyDirectory: a TallyStore in a RocksDB directory, with a clock and a thread of its own.
+//
+//   auto directory = TallyDirectory::open("counts", settings);
+//   (*directory)->table().add({"sold", 5, id}, (*directory)->now_ms());
 //
 // Contract  As in tally_store.h. A thread calls tick() and, when RocksDB has flushed, checkpoint().
-//           read_only sees the state at the opening, also of a directory that another process has
-//           open; read_write is for one process at a time.
-// Error     Errc::busy, Errc::invalid, Errc::unsupported as in store/rocksdb_store.h; Errc::mismatch
-//           for a table of another shape; Errc::invalid for a directory that holds no table.
+//           With read_only, the state is that at the opening, also of a directory that another
+//           process has open. Only one process at a time can open a directory to write.
+// Error     Errc::busy, Errc::invalid, Errc::unsupported as in store/rocksdb_store.h, with the
+//           words of RocksDB; Errc::mismatch for a table of another shape; Errc::invalid for a
+//           directory that holds no table.
 // Threads   Any number of threads may call at once.
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include "semel/core/api.h"
 #include "semel/core/result.h"
 #include "semel/tally/store/tally_store.h"
 
@@ -20,14 +25,14 @@ class RocksStore;
 
 namespace semel::tally {
 
-class TallyDirectory {
+class SEMEL_API TallyDirectory {
  public:
-  // Made if there is none, and settings.recogniser is given. `why`, if given, takes RocksDB's words.
+  // Opens the table, or makes one if there is none and settings.recognition is given. Without
+  // settings.clock, the clock is that of the system.
   static Result<std::unique_ptr<TallyDirectory>> open(const std::string& directory,
-                                                      const TallyStore::Settings& settings,
-                                                      std::string* why = nullptr);
-  // Closes the directory, with all that was counted on disk. The destructor does the same, and
-  // keeps errors to itself. REQUIRES: no other call comes after it.
+                                                      const TallyStore::Settings& settings);
+  // Closes the directory, with all that was counted on disk. The destructor does the same and
+  // ignores errors. REQUIRES: no other call comes after it.
   Result<void> close();
   ~TallyDirectory();
 
@@ -36,7 +41,7 @@ class TallyDirectory {
   TimeMs now_ms() const;
 
  private:
-  class Body;
+  class SEMEL_LOCAL Body;
   explicit TallyDirectory(std::unique_ptr<Body> body);
   std::unique_ptr<Body> body_;
 };

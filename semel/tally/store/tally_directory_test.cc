@@ -23,18 +23,19 @@ namespace {
 std::atomic<std::uint64_t> syncs = 0;
 }
 
-// What RocksDB calls when a log has to be on the disk.
+// RocksDB calls this when a log has to be on the disk.
 extern "C" int fdatasync(int file) {
   ++syncs;
   return static_cast<int>(syscall(SYS_fdatasync, file));
 }
 
 namespace semel::tally {
+
 namespace {
 
 TallyStore::Settings settings_of(Durability durability = Durability::periodic) {
   TallyStore::Settings settings;
-  settings.recogniser = {.fpr = 1e-9, .ids = 256};
+  settings.recognition = {.fpr = 1e-9, .ids = 256};
   settings.durability = durability;
   return settings;
 }
@@ -54,9 +55,8 @@ class TallyDirectoryTest : public ::testing::Test {
   std::string path() const { return scratch_.path() / "table"; }
 
   Opened open(const TallyStore::Settings& settings = settings_of()) const {
-    std::string why;
-    Result<Opened> opened = TallyDirectory::open(path(), settings, &why);
-    EXPECT_TRUE(opened) << opened.error().what << ' ' << why;
+    Result<Opened> opened = TallyDirectory::open(path(), settings);
+    EXPECT_TRUE(opened) << opened.error().message();
     return opened ? std::move(*opened) : nullptr;
   }
   Errc refusal(const TallyStore::Settings& settings) const {
@@ -103,16 +103,16 @@ TEST_F(TallyDirectoryTest, IsFoundAgainWithItsCountersAndItsIds) {
 
 TEST_F(TallyDirectoryTest, TakesTheShapeThatIsThereIfNoneIsGiven) {
   TallyStore::Settings made = settings_of();
-  made.recogniser->kind = Recogniser::Kind::exact;
+  made.recognition->kind = Recognition::Kind::exact;
   open(made);
-  EXPECT_EQ(open({})->table().info().recogniser, *made.recogniser);
-  EXPECT_EQ(open(reading())->table().info().recogniser, *made.recogniser);
+  EXPECT_EQ(open({})->table().info().recognition, *made.recognition);
+  EXPECT_EQ(open(reading())->table().info().recognition, *made.recognition);
 }
 
 TEST_F(TallyDirectoryTest, AnotherShapeIsRefusedAndNothingChanges) {
   add(*open(), "x", 1, id(1));
   TallyStore::Settings other = settings_of();
-  other.recogniser->window_ms += 1;
+  other.recognition->window_ms += 1;
   EXPECT_EQ(refusal(other), Errc::mismatch);
   EXPECT_EQ(value(open(), "x"), 1);
 }
@@ -243,7 +243,7 @@ TEST_F(TallyDirectoryTest, SyncsWhenItIsClosed) {
 
 TEST_F(TallyDirectoryTest, ForgetsByItselfWhatHasLeftTheWindow) {
   TallyStore::Settings settings = settings_of();
-  settings.recogniser->window_ms = 1;
+  settings.recognition->window_ms = 1;
   settings.period_ms = 4;
   const Opened directory = open(settings);
   add(*directory, "x", 1, id(1));

@@ -1,31 +1,37 @@
 // TallyStore: a table in an ordered store, which survives its process.
 //
-// Contract  As in ledger.h. The additions of one call, and their ids, are one write of the store: all
-//           or nothing. No counter is read before it is written, but for a call that asks for values
-//           and a table beyond the bound of ledger.h. One in 128 writes of a busy counter is
-//           followed by a read and a write of it, so that its readers have not more to add up.
-// Durability  every_write: what was answered is on disk. Calls of many threads that wait at the same
-//           time are written and synced together. periodic: on disk after a `period_ms`, if tick() is
-//           called as often. none: when the system pleases. In all of them what is lost is lost from
-//           the end, ids and effects together: a retry of what was lost counts, a retry of what was
-//           not does not.
-// Restart   Opening reads the ids of the last window, and the operations that are not folded. The ids
-//           may take more memory than before, also beyond max_bytes: all of them stay known, and new
-//           ones are refused until enough have left.
-// Sites     entries() is the part of the store that sites share (entries.h), as a store of its own:
-//           what is written to it arrives. A sync of it, with the rule join and join_entries(), makes
-//           two sites equal. Operations are shared only once they are durable (publish()).
-// Sums      An index (index/indexed_store.h) is opened with the first sum, and follows from then on.
+// Contract  As in tally/table.h. The additions of one call, and their ids, are one write of the
+//           store: all or nothing. A counter is not read before it is written, unless the call asks
+//           for values or the sum of all |delta| that ever came is 2^63 or more. One in 128 writes
+//           of a busy counter is followed by a read and a write of it, so that its readers have no
+//           more than that to add up.
+// Durability every_write: an answered call is on disk. Calls of many threads that wait at the same
+//           time are written and synced together. periodic: a call is on disk after `period_ms`, if
+//           tick() is called as often. none: the system decides. A crash loses operations from the
+//           end only, ids and effects together: a retry of a lost one counts, a retry of another
+//           one does not.
+// Restart   Opening reads the ids of the last window, and the operations that are not folded. The
+//           ids may take more memory than before, also beyond max_bytes: all of them stay known,
+//           and new ones are refused until enough have left.
+// Sites     A sync of two tables (semel/sync/sync.h) makes two sites equal:
+//
+//             SyncSettings settings;
+//             settings.range = TallyStore::sync_rule().range;
+//             settings.resolver.join = TallyStore::sync_rule().join;
+//             ... sync(*SEMEL_TRY(table.ready_to_sync()), peer, settings);
+//
+//           Other means do as well, if all records of the range travel: any order, any number of
+//           times. Operations are shared only once they are durable (publish()).
+// Sums      The first sum opens an index (index/indexed_store.h), which follows from then on.
 //           sum: O(log counters), what is not folded in the range, and what was written since the
 //           last sum.
 // Error     Errc::io if the store fails to write: nothing is known of that call then, and the table
-//           refuses all that follow until it is opened again.
+//           refuses all later calls until it is opened again.
 // Threads   Any number of threads may call at once.
-// Format    docs/formats/tally_entries_v2.md.
+// Format    docs/formats/tally_entries_v1.md.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,52 +39,56 @@
 #include <string_view>
 #include <vector>
 
+#include "semel/core/api.h"
 #include "semel/core/clock.h"
 #include "semel/core/result.h"
 #include "semel/hash/keyed_digest.h"
-#include "semel/tally/internal/ledger.h"
+#include "semel/store/ordered_store.h"
+#include "semel/tally/counters/name_range.h"
+#include "semel/tally/operation.h"
+#include "semel/tally/table_info.h"
 
 namespace semel {
 class IndexedStore;
-class Merger;
-class OrderedStore;
 }  // namespace semel
 
 namespace semel::tally {
 
 enum class Durability : std::uint8_t { none = 0, periodic = 1, every_write = 2 };
 
-class TallyStore {
+class SEMEL_API TallyStore {
  public:
   struct Settings {
-    std::optional<Recogniser::Goal> recogniser = {};  // nullopt: as the table has it
-    SiteId site = 1;                                  // of a new table
+    std::optional<Recognition> recognition = {};  // nullopt: as the table has it
+    SiteId site = 1;                              // of a new table
     Durability durability = Durability::periodic;
     TimeMs period_ms = 1000;
-    OperationLog::Limits log = {};
-    // The time at which entries of other sites arrive: their ids are remembered from then on. Without
-    // a clock the table takes none (Errc::unsupported). REQUIRES: it outlives the table.
+    std::uint64_t max_unfolded = 1 << 20;  // as in Table::Settings
+    // The time at which entries of other sites arrive: their ids are remembered from then on. A
+    // table without a clock takes in none (Errc::unsupported). REQUIRES: it outlives the table.
     const Clock* clock = nullptr;
-    // Of the sites that share the table, for digests in the index; nullopt: of nobody.
+    // The secret that keys the digests of the index. All sites that share the table need the same.
+    // nullopt: all zeros.
     std::optional<Secret> secret = {};
-    bool read_only = false;  // nothing is written
+    bool read_only = false;
   };
 
-  // The merger that the store must have been opened with.
+  // Returns the merger that the store must have been opened with.
   static const Merger& merger();
 
-  // The table in the store, or a new one if there is none and a recogniser is given.
-  // Errc::mismatch if it exists with another recogniser; Errc::invalid if there is none, and none is
-  // to be made; Errc::corrupt for a store that is not that of a table.
-  // REQUIRES: the store outlives this, has no observer, and nobody else writes to it.
+  // Opens the table in the store, or makes one if there is none and `recognition` is given.
+  // Errc::mismatch if it exists with another recognition; Errc::invalid if there is none, and none
+  // is to be made; Errc::corrupt for a store that is not that of a table. REQUIRES: the store
+  // outlives this, has no observer, and nobody else writes to it.
   static Result<std::unique_ptr<TallyStore>> open(OrderedStore& store, const Settings& settings,
                                                   TimeMs now_ms);
-  // A copy of a member's store becomes the store of a new site, which the member has admitted.
+  // Turns a copy of a member's store into the store of a new site, which the member has admitted.
   static Result<std::unique_ptr<TallyStore>> open_as(OrderedStore& store, SiteId site,
                                                      const Settings& settings, TimeMs now_ms);
   ~TallyStore();
 
   enum class Values : std::uint8_t { no, yes };
+  // As in Table, but that the time advances in any case.
   Result<void> add(std::span<const Addition> additions, std::span<Answer> answers, TimeMs now_ms,
                    Values values = Values::no);
   Result<Answer> add(const Addition& addition, TimeMs now_ms, Values values = Values::yes);
@@ -86,30 +96,31 @@ class TallyStore {
   Result<Answer> remove(std::string_view counter, const OperationId& id, TimeMs now_ms);
 
   Result<std::optional<std::int64_t>> get(std::string_view counter) const;
-  Result<std::vector<std::optional<std::int64_t>>> many(
+  Result<std::vector<std::optional<std::int64_t>>> get(
       std::span<const std::string_view> counters) const;
-  // In order, until `visit` says false. REQUIRES: `visit` does not call this.
-  Result<void> scan(const NameRange& range, const Counters::Visit& visit) const;
+  // REQUIRES: `visit` does not call this.
+  Result<void> scan(const NameRange& range, const VisitCounter& visit) const;
   Result<RangeSum> sum(const NameRange& range);
 
-  // To be called now and then: syncs if the period is over, and forgets ids that have left the
-  // window.
+  // Syncs if the period is over, and forgets ids that have left the window. Call it now and then.
   Result<void> tick(TimeMs now_ms);
-  Result<void> sync();  // all that was answered is on disk when it returns
+  // Returns when all that was answered is on disk.
+  Result<void> sync();
   // Syncs, and lets other sites see what this one has taken, and what it holds.
   Result<void> publish();
-  // A checkpoint of the index, if one is open: the next opening is faster.
+  // Saves a checkpoint of the index, if one is open: the next opening is faster.
   Result<void> checkpoint();
 
-  Result<void> admit(SiteId site);   // durable when it returns
-  Result<void> retire(SiteId site);  // the same
+  // These are durable when they return. Errors as in Table.
+  Result<void> admit(SiteId site);
+  Result<void> retire(SiteId site);
   // Copies all that a new site starts from: the whole store, as records. What is copied is durable
-  // here. Errors as those of OperationLog::in_force().
+  // here. Errc::outside, Errc::forked and Errc::gap where this site may not count.
   Result<void> copy_to(OrderedStore& other) const;
 
-  // Adds what a site took that is superseded (OperationLog), so that its clients lose nothing: the
-  // operations of that site that it has not folded, and of sites that it calls forked, each with its
-  // id. What this table knows already is a duplicate, if its id is still in the window.
+  // Adds what a superseded site took, so that its clients lose nothing: the operations of that site
+  // that it has not folded, and those of sites that it calls forked, each with its id. An operation
+  // that this table knows already is a duplicate, if its id is still in the window.
   struct TakenOver {
     std::uint64_t applied = 0;
     std::uint64_t known = 0;    // duplicates
@@ -118,29 +129,29 @@ class TallyStore {
   };
   Result<TakenOver> take_over(const TallyStore& superseded, TimeMs now_ms);
 
+  // Returns the rule for a sync of two tables: the records that sites share, and the join of two
+  // values of a record.
+  struct SyncRule {
+    KeyRange range;
+    std::string (*join)(std::string_view key, std::string_view a, std::string_view b);
+  };
+  static const SyncRule& sync_rule();
+  // Publishes, and returns the index to be synced. Opens it the first time.
+  Result<IndexedStore*> ready_to_sync();
+  // Returns the records that sites share as a store of their own: what is written to it arrives.
   OrderedStore& entries();
   Result<IndexedStore*> index();  // of entries() and of the counters
 
-  struct Info {
-    Recogniser::Goal recogniser;
-    OperationLog::State log;
-    std::uint64_t unfolded = 0;
-    std::optional<SiteId> waiting_for = {};
-    Promise promise = {};
-    WindowCounts counts = {};
-    double false_positive_rate = 0;
-    double expected_undercount = 0;  // since the table was opened
-    std::uint64_t recogniser_bytes = 0;
-    std::uint64_t recalled = 0;       // ids of the window that the opening found
-    std::vector<SiteId> forked = {};  // OperationLog::forked()
+  struct Info : TableInfo {
+    std::uint64_t recalled = 0;  // ids of the window that the opening found
   };
   Info info() const;
-  // OperationLog::holders(). REQUIRES: the dot was durable, or no crash has come since it was given:
-  // what a crash undoes leaves its number to another operation.
+  // Returns how many members hold an operation. REQUIRES: the dot was durable, or no crash has come
+  // since it was given: after a crash, a lost number is given to another operation.
   std::uint64_t holders(Dot dot) const;
 
  private:
-  class Body;
+  class SEMEL_LOCAL Body;
   explicit TallyStore(std::unique_ptr<Body> body);
   std::unique_ptr<Body> body_;
 };

@@ -1,4 +1,5 @@
-// TallyStore at several sites: any sync carries a table, and an operation counts once whatever fails.
+// TallyStore at several sites: any sync carries a table, and an operation counts once whatever
+//            fails.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -12,6 +13,9 @@
 #include "tests/support/tally_stores.h"
 
 namespace semel::tally {
+
+using namespace internal;
+
 namespace {
 
 struct ThreeSites : ::testing::Test {
@@ -35,7 +39,7 @@ struct ThreeSites : ::testing::Test {
       sync(*c, *a);
     }
   }
-  // What is in a store at this moment: a backup, or what somebody copied.
+  // Copies the present content of a store, as a backup does.
   CrashingStore& copy_of(const OrderedStore& store) {
     copies.push_back(std::make_unique<CrashingStore>(&TallyStore::merger()));
     CrashingStore& copy = *copies.back();
@@ -78,7 +82,9 @@ TEST_F(ThreeSites, WhatIsNotFoldedIsInSumsAndSurvivesARestart) {
   a.reset();
   a = opened(stores[0], settings_of(1));
   EXPECT_EQ(a->info().unfolded, before.unfolded);
-  EXPECT_EQ(a->info().log, before.log);
+  EXPECT_EQ(a->info().held, before.held);
+  EXPECT_EQ(a->info().folded, before.folded);
+  EXPECT_EQ(a->info().members, before.members);
   EXPECT_EQ(*a->sum({}), (RangeSum{2, 7}));
   sync_all();
   EXPECT_EQ(*a->sum({}), (RangeSum{2, 7}));
@@ -89,7 +95,8 @@ TEST_F(ThreeSites, WhatIsNotFoldedIsInSumsAndSurvivesARestart) {
 TEST_F(ThreeSites, OnlyWhatIsDurableIsShared) {
   Random random(3);
   a.reset();
-  const TallyStore::Settings settings = settings_of(1, Recogniser::Kind::clients, Durability::none);
+  const TallyStore::Settings settings =
+      settings_of(1, Recognition::Kind::clients, Durability::none);
   a = opened(stores[0], settings);
   ASSERT_TRUE(a->sync());
   added(*a, "x", 5, id(1));
@@ -110,7 +117,8 @@ TEST_F(ThreeSites, OnlyWhatIsDurableIsShared) {
 
 // A process that was killed had written it, and not synced it.
 TEST_F(ThreeSites, WhatAnEarlierProcessWroteIsSyncedBeforeItIsShared) {
-  const TallyStore::Settings settings = settings_of(1, Recogniser::Kind::clients, Durability::none);
+  const TallyStore::Settings settings =
+      settings_of(1, Recognition::Kind::clients, Durability::none);
   a.reset();
   a = opened(stores[0], settings);
   added(*a, "x", 5, id(1));
@@ -194,8 +202,8 @@ Wanted without_log_of(SiteId site) {
   };
 }
 
-// The power fails when others have seen what `a` published, and its own disk has not. Then `a` folds
-// its operation by what they say, while c has not yet said that it holds what b took.
+// The power fails when others have seen what `a` published, and its own disk has not. Then `a`
+// folds its operation by what they say, while c has not yet said that it holds what b took.
 struct FoldedHalf : ThreeSites {
   void fail_after_publish(const Wanted& by_c = all_entries) {
     ASSERT_TRUE(a->publish());
@@ -354,7 +362,7 @@ struct Restored : ThreeSites {
     }
   }
   void expect_superseded() {
-    EXPECT_TRUE(b->info().log.superseded);
+    EXPECT_TRUE(b->info().superseded);
     EXPECT_EQ(b->add({"x", 1, id(999)}, kNow).error().code, Errc::forked);
     EXPECT_EQ(b->publish().error().code, Errc::forked);
     EXPECT_EQ(b->admit(9).error().code, Errc::forked);
@@ -446,7 +454,7 @@ TEST_F(ThreeSites, TwoSitesWithOneIdAreFoundOut) {
   meet(*twins[0], *a);
   meet(*twins[1], *a);
   EXPECT_EQ(twins[1]->add({"x", 1, id(3)}, kNow).error().code, Errc::forked);
-  EXPECT_FALSE(twins[0]->info().log.superseded);
+  EXPECT_FALSE(twins[0]->info().superseded);
   EXPECT_EQ(value(*a, "x"), 1);
 }
 
@@ -468,7 +476,7 @@ TEST_F(ThreeSites, MembersThatHoldTwoLogsOfOneSiteFoldNothing) {
   EXPECT_EQ(value(*c, "x"), 2);
   // The restored site hears of it, and c, which believed it, goes as well.
   meet(*a, *b);
-  EXPECT_TRUE(b->info().log.superseded);
+  EXPECT_TRUE(b->info().superseded);
   ASSERT_TRUE(a->retire(2));
   ASSERT_TRUE(a->retire(3));
   EXPECT_EQ(a->info().unfolded, 0U);
@@ -478,7 +486,8 @@ TEST_F(ThreeSites, MembersThatHoldTwoLogsOfOneSiteFoldNothing) {
   EXPECT_EQ(value(*a, "x"), 3);
 }
 
-// The twin holds other operations than c, and not fewer. It took a retry of what c had acknowledged.
+// The twin holds other operations than c, and not fewer. It took a retry of what c had
+// acknowledged.
 TEST_F(ThreeSites, ATwinThatHoldsOtherOperationsIsFoundOut) {
   const auto twin = opened(copy_of(stores[2]), settings_of(3));
   added(*a, "y", 1, id(1));
@@ -498,8 +507,8 @@ TEST_F(ThreeSites, ATwinThatHoldsOtherOperationsIsFoundOut) {
   EXPECT_EQ(a->info().forked, std::vector<SiteId>{3});
 }
 
-// The restored site catches up through b, which had not heard of what it lost. Its views are then above
-// the lost ones, and only what is folded at a tells.
+// The restored site catches up through b, which had not heard of what it lost. Its views are then
+// above the lost ones, and only what is folded at a tells.
 TEST_F(ThreeSites, AForkIsNotForgottenWithARestartOrACopy) {
   CrashingStore& backup = copy_of(stores[2]);
   added(*a, "x", 1, id(1));
@@ -591,7 +600,7 @@ TEST(SitesApart, TablesThatWereMadeApartAreNoSitesOfOne) {
     ASSERT_TRUE(b->admit(7));
     EXPECT_FALSE(meet(*a, *b)) << "both have";
     for (TallyStore* table : {a.get(), b.get()}) {
-      EXPECT_FALSE(table->info().log.superseded);
+      EXPECT_FALSE(table->info().superseded);
       EXPECT_EQ(added(*table, "x", 1, id(20)).outcome, Outcome::applied);
     }
     EXPECT_EQ(value(*a, "x"), 6);

@@ -12,11 +12,12 @@
 #include <vector>
 
 #include "semel/index/indexed_store.h"
-#include "semel/store/forwarding_store.h"
+#include "semel/store/ordered_store.h"
 #include "tests/support/crashing_store.h"
 #include "tests/support/tally_stores.h"
 
 namespace semel::tally {
+
 namespace {
 
 struct InMemory : ::testing::Test {
@@ -46,8 +47,8 @@ TEST_F(InMemory, OverflowIsFoundWithoutAskingForValues) {
 }
 
 TEST_F(InMemory, ARestartKnowsTheRetriesOfTheWindow) {
-  for (const Recogniser::Kind kind :
-       {Recogniser::Kind::clients, Recogniser::Kind::filter, Recogniser::Kind::exact}) {
+  for (const Recognition::Kind kind :
+       {Recognition::Kind::clients, Recognition::Kind::filter, Recognition::Kind::exact}) {
     CrashingStore own(&TallyStore::merger());
     opened(own, settings_of(1, kind));
     for (std::uint64_t i = 0; i < 20; ++i) {
@@ -62,15 +63,15 @@ TEST_F(InMemory, ARestartKnowsTheRetriesOfTheWindow) {
                 Outcome::duplicate);
     }
     EXPECT_EQ(value(*table, "x"), 20);
-    if (kind != Recogniser::Kind::exact) continue;
+    if (kind != Recognition::Kind::exact) continue;
     EXPECT_EQ(added(*table, "x", 2, id(0)).outcome, Outcome::conflict);
   }
 }
 
 // The journal may hold ids that have left the window since.
 TEST_F(InMemory, ARestartRecallsOnlyIdsOfTheWindow) {
-  for (const Recogniser::Kind kind :
-       {Recogniser::Kind::clients, Recogniser::Kind::filter, Recogniser::Kind::exact}) {
+  for (const Recognition::Kind kind :
+       {Recognition::Kind::clients, Recognition::Kind::filter, Recognition::Kind::exact}) {
     CrashingStore own(&TallyStore::merger());
     opened(own, settings_of(1, kind));
     for (std::uint64_t i = 0; i < 10; ++i) {
@@ -85,14 +86,14 @@ TEST_F(InMemory, ARestartRecallsOnlyIdsOfTheWindow) {
   }
 }
 
-// What was answered before the restart counts no more after it, however full the table is.
+// A retry of an operation from before the restart does not count again, however full the table is.
 TEST_F(InMemory, ARestartAtTheMemoryLimitKnowsTheRetriesOfTheWindow) {
-  for (const Recogniser::Kind kind :
-       {Recogniser::Kind::clients, Recogniser::Kind::filter, Recogniser::Kind::exact}) {
+  for (const Recognition::Kind kind :
+       {Recognition::Kind::clients, Recognition::Kind::filter, Recognition::Kind::exact}) {
     CrashingStore own(&TallyStore::merger());
     TallyStore::Settings settings = settings_of(1, kind);
-    settings.recogniser->fpr = 1e-6;
-    settings.recogniser->max_bytes = 24 << 10;
+    settings.recognition->fpr = 1e-6;
+    settings.recognition->max_bytes = 24 << 10;
     Random random(4);
     std::map<std::uint64_t, TimeMs> taken;  // when each id was
     std::uint64_t next = 0;
@@ -175,7 +176,7 @@ TEST_F(InMemory, EveryWriteLosesNothing) {
 
 TEST_F(InMemory, PeriodicLosesNoMoreThanAPeriodAndIdsWithTheirEffects) {
   Random random(2);
-  TallyStore::Settings settings = settings_of(1, Recogniser::Kind::clients, Durability::periodic);
+  TallyStore::Settings settings = settings_of(1, Recognition::Kind::clients, Durability::periodic);
   settings.period_ms = 100;
   std::int64_t synced = 0;
   std::uint64_t next = 0;
@@ -239,7 +240,7 @@ TEST_F(InMemory, ACounterThatManyAddToStaysQuickToRead) {
 TEST_F(InMemory, AnotherShapeIsRefusedAndNothingChanges) {
   opened(store, settings_of());
   TallyStore::Settings other = settings_of();
-  other.recogniser->window_ms += 1;
+  other.recognition->window_ms += 1;
   const Result<std::unique_ptr<TallyStore>> refused = TallyStore::open(store, other, kNow);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::mismatch);

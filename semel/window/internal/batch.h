@@ -1,16 +1,16 @@
-// The batch forms of a window, from its single ones.
+// Makes the batch calls of a window from its single calls.
 #pragma once
 
 #include <span>
 
-#include "semel/bits/lines.h"
+#include "semel/bits/internal/prefetch.h"
 #include "semel/core/assert.h"
 #include "semel/window/window.h"
 
-namespace semel {
+namespace semel::window_internal {
 
-// verdicts[i] = judge(ids[i]) in order, with touch(id), which prefetches what judge(id) will need, some
-// ids ahead.
+// Sets verdicts[i] = judge(ids[i]) in order. Calls touch(id), which prefetches what judge(id) will
+// need, some ids ahead.
 template <class Id, class Touch, class Judge>
 [[gnu::always_inline]] inline void judge_ahead(std::span<const Id> ids, std::span<Verdict> verdicts,
                                                Touch touch, Judge judge) {
@@ -20,4 +20,4 @@ template <class Id, class Touch, class Judge>
       [&](std::size_t i) { verdicts[i] = judge(ids[i]); });
 }
 
-}  // namespace semel
+}  // namespace semel::window_internal

@@ -1,74 +1,102 @@
 // The mathematics of forgetful filters, each formula once. docs/math/forgetful.md derives them.
 //
-// Ids are written in periods. Lane i is written to in period i, and with spread 2 in period i - 1 too,
-// when it was the future lane. So, for L lanes from the oldest (0) to the newest (L - 1):
-//
-//   spread 1   lane i holds the ids of period i
-//   spread 2   lane i holds those of periods i - 1 and i; period -1 is that of the lane dropped last,
-//              and period L - 1 has not begun: the newest lane is the future one
-//
-// Rates are upper bounds of the mean over random digests where lanes or pairs of them share ids: these
-// are positively associated, and 1 - prod(1 - p) treats them as independent. For spread 1 nothing is
-// shared, and it is exact (as far as bloom_math is: exact for blocked layouts, an estimate for plain).
+// Lane i of L, from the oldest (0) to the newest (L - 1), holds the ids of period i. Lanes share
+// nothing, so the rates are exact as far as bloom_math is: exact for blocked layouts, an estimate
+// for the plain one.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
 
+#include "semel/core/limits.h"
 #include "semel/core/result.h"
 #include "semel/window/internal/lane_array.h"
 
-namespace semel {
+namespace semel::window_internal {
 
-// How many lanes an id is written to, and what a check demands of them.
-enum class LaneRule : std::uint8_t {
-  newest = 0,  // spread 1; in any lane
-  any = 1,     // spread 2: future and present; in any lane. The paper's simple check
-  pairs_or_oldest =
-      2,  // spread 2; in two adjacent lanes, or in the oldest. The paper's Algorithm 2,
-          // corrected: there the oldest alone is never reached with two past lanes or more
-  split_pairs = 3,  // spread 2; in two adjacent lanes, which have other hash functions
-};
-
-constexpr std::uint32_t spread_of(LaneRule rule) { return rule == LaneRule::newest ? 1 : 2; }
-
-// Whether the ids of a period stay recognised when the lane that had it as its own is dropped, by the
-// next lane alone.
-constexpr bool carries(LaneRule rule) {
-  return rule == LaneRule::any || rule == LaneRule::pairs_or_oldest;
-}
-
-// How many periods of time the lanes are sure to cover.
-constexpr std::uint32_t periods_covered(LaneRule rule, std::uint32_t lanes) {
-  return rule == LaneRule::split_pairs ? lanes - 2 : lanes - 1;
-}
+// Returns how many periods of time the lanes are sure to cover.
+constexpr std::uint32_t periods_covered(std::uint32_t lanes) { return lanes - 1; }
 
 namespace forgetful_math {
 
-// The share of an id's chance to be recognised by mistake, given how many ids each period has.
-// REQUIRES: shape.valid(); spread 1: one number for each lane; spread 2: one for each lane before the
-// newest, and first that of period -1 (0 if there was none or if it is forgotten).
-double rate(const LaneShape& shape, LaneRule rule, std::span<const double> ids);
+// Returns the false positive rate, given how many ids each lane holds.
+// REQUIRES: shape.valid().
+double rate(const LaneShape& shape, std::span<const double> ids);
 
-// The same by equation 3 of the paper, which takes neighbouring lanes for independent and lets the
-// future lane alone suffice. For comparison. REQUIRES: plain layout and spread 2.
-double paper_rate(const LaneShape& shape, std::span<const double> ids);
+// Returns the false positive rate when every lane holds `ids`.
+double full_rate(const LaneShape& shape, double ids);
 
-// With every lane as full as it gets: `ids` in each period.
-double full_rate(const LaneShape& shape, LaneRule rule, double ids);
+// Returns the shape of least memory with full_rate(ids) <= fpr, and with a position for each id,
+// which only errors near 1 would do without. The layout and the lanes are given.
+// Errors: Errc::limit beyond limits::kFilterBits, and where a line cannot reach so low a rate.
+// REQUIRES: ids > 0, 0 < fpr < 1, lanes that are valid.
+Result<LaneShape> shape_for(BloomLayout layout, std::uint32_t lanes, std::uint64_t ids, double fpr);
 
-// The least memory with full_rate(ids) <= fpr and a position for each id, which only errors near 1
-// would do without. The layout and the lanes are given.
-// Errc::limit beyond limits::kFilterBits, and where a line cannot reach so low a rate.
-// REQUIRES: ids > 0, 0 < fpr < 1, lanes that are valid for the rule, and plain unless spread is 1.
-Result<LaneShape> shape_for(BloomLayout layout, std::uint32_t lanes, LaneRule rule,
-                            std::uint64_t ids, double fpr);
+inline Error too_many_bits() { return {Errc::limit, "the lanes would need more than 2^46 bits"}; }
 
-// The most ids in a period with full_rate(ids) <= fpr; 0 if one is too many.
-std::uint64_t ids_for(const LaneShape& shape, LaneRule rule, double fpr);
-
-// How many ids leave so many bits of a lane set, in the mean.
+// Returns how many ids leave so many bits of a lane set, in the mean.
 double ids_that_set(const LaneShape& shape, double ones);
 
+// These are the parts of the functions above, and of those in semel/papers.
+
+// Returns the greatest n in [0, most] with holds(n), which must hold up to somewhere and not
+// beyond.
+template <class Holds>
+std::uint64_t greatest(std::uint64_t most, Holds holds) {
+  std::uint64_t good = 0, bad = 1;
+  while (bad <= most && holds(bad)) {
+    good = bad;
+    bad = bad > most / 2 ? most + 1 : bad * 2;
+  }
+  while (bad - good > 1) {
+    const std::uint64_t middle = good + (bad - good) / 2;
+    (holds(middle) ? good : bad) = middle;
+  }
+  return good;
+}
+
+// Returns the plain shape of least memory with good(shape), which must hold from some number of
+// positions on.
+// Errors: Errc::limit beyond limits::kFilterBits.
+template <class Good>
+Result<LaneShape> least_plain(std::uint32_t lanes, std::uint64_t ids, Good good) {
+  LaneShape best{BloomLayout::plain, lanes, 0, 0};
+  const std::uint64_t most = limits::kFilterBits / best.word_bits();
+  // Memory as a function of the probes has one minimum; the walk ends where it rises again.
+  for (std::uint32_t probes = 1; probes <= limits::kPlainProbes; ++probes) {
+    const auto too_few = [&](std::uint64_t positions) {
+      return !good(LaneShape{BloomLayout::plain, lanes, probes, positions});
+    };
+    const std::uint64_t positions = greatest(most, too_few) + 1;
+    if (best.positions != 0 && positions > best.positions) break;
+    best.positions = positions;
+    best.probes = probes;
+  }
+  best.positions = std::max(best.positions, ids);
+  if (best.positions > most) return too_many_bits();
+  return best;
+}
+
+// Returns the chance that all probes of an id fall on positions of which, in the mean, a share f is
+// set. It is f^k, and what a small lane adds: two probes may fall on one position, and the share of
+// one lane differs from the mean. Both count to second order. That is nearly exact from a hundred
+// positions on, and an upper bound below.
+double all_set(const LaneShape& shape, double f, double variance);
+
+// Returns the chance of a false positive in one lane that holds so many ids.
+double lane_rate(const LaneShape& shape, double ids);
+
+// Gathers 1 - prod(1 - p), one p after the other.
+class AnyOf {
+ public:
+  void add(double p) { none_ += std::log1p(-std::min(p, 1.0)); }
+  double rate() const { return -std::expm1(none_); }
+
+ private:
+  double none_ = 0;  // the logarithm of the chance of none
+};
+
 }  // namespace forgetful_math
-}  // namespace semel
+}  // namespace semel::window_internal

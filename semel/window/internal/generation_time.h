@@ -1,19 +1,20 @@
-// GenerationTime: time cut into spans of equal length. What is accepted within one span is a generation,
-// and is forgotten as a whole.
+// GenerationTime: time cut into spans of equal length. The ids of one span are a generation, and
+// are forgotten as a whole.
 //
-// Contract  Generation g holds the times [g * span, (g + 1) * span), so that any two windows of the same
-//           span cut time at the same places, and merge generation by generation. A generation is alive
-//           while any of its times is inside the window: an id is recognised for the window, and for
-//           less than a span beyond it.
+// Contract  Generation g holds the times [g * span, (g + 1) * span). Any two windows of the same
+//           span cut time at the same places, and merge generation by generation. A generation is
+//           alive while any of its times is inside the window: an id is recognised for the window,
+//           and for less than a span beyond it.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <limits>
 
+#include "semel/core/clock.h"
 #include "semel/window/window.h"
 
-namespace semel {
+namespace semel::window_internal {
 
 class GenerationTime {
  public:
@@ -41,29 +42,24 @@ class GenerationTime {
   }
   std::int64_t newest() const { return generation_of(now()); }
   std::int64_t oldest_alive() const { return oldest_alive(now()); }
-  // The same after advance(now_ms).
+  // Returns the same as after advance(now_ms).
   std::int64_t oldest_alive(TimeMs now_ms) const { return generation_of(edge(now_ms)); }
 
-  // The first time inside the window, now or after advance(now_ms).
+  // Returns the first time inside the window, now or as after advance(now_ms).
   TimeMs edge() const { return edge(now()); }
-  TimeMs edge(TimeMs now_ms) const {
-    TimeMs edge_ms = 0;
-    const bool overflows = __builtin_sub_overflow(std::max(now_ms, now()), window_ms_, &edge_ms);
-    return overflows ? std::numeric_limits<TimeMs>::min() : edge_ms;
-  }
+  TimeMs edge(TimeMs now_ms) const { return earlier_by(std::max(now_ms, now()), window_ms_); }
 
-  // An id of generation g or before is no longer promised to be recognised.
+  // Ends the promise for all ids up to generation g.
   // REQUIRES: g <= newest().
   void forget_early(std::int64_t g) {
-    constexpr TimeMs kLast = std::numeric_limits<TimeMs>::max();
-    const TimeMs after = now() == kLast ? kLast : now() + 1;
-    keep_from(g == newest() ? after : (g + 1) * span_ms_);
+    keep_from(g == newest() ? later_by(now(), 1) : (g + 1) * span_ms_);
   }
-  // The time that forget_early() left; the first of all times if nothing was forgotten early.
+  // Returns the time from which the promise holds; the first of all times if nothing was forgotten
+  // early.
   TimeMs kept_from() const { return kept_from_ms_; }
   void keep_from(TimeMs time_ms) { kept_from_ms_ = std::max(kept_from_ms_, time_ms); }
 
-  // Whether an id of this time may have come before and be forgotten.
+  // Returns true if an id of this time may have come before and be forgotten.
   bool too_old(TimeMs at_ms) const {
     return at_ms < now() && at_ms < std::max(edge(), kept_from_ms_);
   }
@@ -84,11 +80,11 @@ class GenerationTime {
   TimeMs kept_from_ms_;
 };
 
-// Room for `n` things, in steps of an eighth to a quarter: 1 to 8, 10, 12, 14, 16, 20 and so on.
+// Returns room for `n` things, in steps of an eighth to a quarter: 1 to 8, 10, 12, 14, 16, 20, ...
 constexpr std::uint64_t size_class(std::uint64_t n) {
   if (n <= 8) return n;
   const int shift = 61 - __builtin_clzll(n - 1);
   return ((n - 1) >> shift << shift) + (std::uint64_t{1} << shift);
 }
 
-}  // namespace semel
+}  // namespace semel::window_internal

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "semel/core/arithmetic.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/core/limits.h"
 
-namespace semel {
+namespace semel::window_internal {
 namespace {
 
 using lane_kernel::kLineWords;
@@ -86,4 +86,4 @@ void LaneArray::set_word(std::uint64_t j, std::uint64_t lanes) {
   lane_kernel::store(view_, j, lanes);
 }
 
-}  // namespace semel
+}  // namespace semel::window_internal

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/filter/bloom_math.h"
 #include "tests/support/keys.h"
 #include "tests/support/rate.h"
 
-namespace semel {
+namespace semel::window_internal {
 namespace {
 
 constexpr std::uint64_t kAll = ~std::uint64_t{0};
@@ -24,7 +24,8 @@ LaneShape shape_of(std::uint32_t lanes, std::uint32_t lines, std::uint32_t probe
   return shape;
 }
 
-// Every width of a word, layout and number of probes, with lanes that fill it and lanes that do not.
+// Every width of a word, layout and number of probes, with lanes that fill it and lanes that do
+// not.
 std::vector<LaneShape> shapes() {
   std::vector<LaneShape> all;
   for (const std::uint32_t lanes : {2u, 3u, 8u, 9u, 16u, 31u, 32u, 33u, 63u, 64u}) {
@@ -110,7 +111,8 @@ TEST(LaneArray, BothKernelsAndTheBatchAgree) {
   }
 }
 
-// Beside each array one in which lanes are cleared at once: both must read the same at every moment.
+// Beside each array one in which lanes are cleared at once: both must read the same at every
+// moment.
 TEST(LaneArray, BothKernelsSetTheSameBits) {
   for (const LaneShape& shape : shapes()) {
     LaneArray ours(shape), portable(shape);
@@ -162,8 +164,8 @@ TEST(LaneArray, ALaneIsEmptyFromTheMomentItsSweepBegins) {
   }
 }
 
-// The lines and positions of an id are independent: then the rate of a lane is, in the mean over many
-// arrays, exactly that of the formula, to the power of the lines.
+// The lines and positions of an id are independent: then the rate of a lane is, in the mean over
+// many arrays, exactly that of the formula, to the power of the lines.
 TEST(LaneArray, BlockedLanesErrAsTheFormulaSays) {
   constexpr std::uint64_t kIds = 400;
   for (const std::uint32_t lanes : {8u, 16u, 64u}) {
@@ -206,4 +208,4 @@ TEST(LaneArray, ASweepEndsAndLeavesTheOtherLanes) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::window_internal

@@ -5,9 +5,9 @@
 #include <bit>
 #include <cstring>
 
-#include "semel/bits/lines.h"
-#include "semel/core/arithmetic.h"
+#include "semel/bits/internal/prefetch.h"
 #include "semel/core/assert.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/core/limits.h"
 
 #if defined(__x86_64__)
@@ -23,7 +23,7 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 
-namespace semel::lane_kernel {
+namespace semel::window_internal::lane_kernel {
 namespace {
 
 template <class Word>
@@ -31,7 +31,7 @@ inline constexpr std::uint32_t kPositions = 512 / (8 * sizeof(Word));  // in a l
 template <class Word>
 inline constexpr int kPositionBits = std::bit_width(kPositions<Word>) - 1;
 
-// Words are read and written as such, on a machine of either byte order.
+// Words are read and written in the byte order of the machine.
 template <class Word>
 inline constexpr std::uint64_t kFlip = std::endian::native == std::endian::little
                                            ? 0
@@ -50,9 +50,9 @@ template <class Word>
   std::memcpy(reinterpret_cast<char*>(words) + (j ^ kFlip<Word>)*sizeof word, &word, sizeof word);
 }
 
-// A kernel looks at the probes of an id in one line, or in two of different sections at once, and gives
-// the lanes that have them all. It looks at every probe: a branch on the first word that leaves nothing
-// would often be mispredicted.
+// A kernel reads the probes of an id in one line, or in two lines of different sections at once,
+// and returns the lanes that have all of them. It reads every probe, because a branch on the first
+// word that excludes all lanes would often be mispredicted.
 template <class Word>
 struct Portable {
   static Word test_line(const std::uint64_t* line, std::uint64_t positions, std::uint32_t probes) {
@@ -71,8 +71,8 @@ struct Portable {
 };
 
 #if defined(__x86_64__)
-// All probes of a line at once: their positions are spread over a vector by one shift of each byte,
-// the words at those positions gathered from the line by one permutation.
+// Reads all probes of a line at once. One shift of each byte spreads their positions over a vector,
+// and one permutation gathers the words at those positions from the line.
 template <class Word>
 struct Avx512;
 
@@ -179,15 +179,16 @@ using Avx512Lines = Portable<Word>;
 #endif
 static_assert(limits::kLaneProbes == 8);  // as many as a vector of 64-bit words holds
 
-// Half a digest is random already; to be parted into words it is multiplied by odd factors, of which none
-// is a small multiple of another. The upper bits of a product depend on all bits of the half.
+// Returns word n of half a digest. The half is random already; it is multiplied by odd factors,
+// none of which is a small multiple of another. The upper bits of a product depend on all bits of
+// the half.
 [[gnu::always_inline]] inline std::uint64_t part_of(std::uint64_t half, std::uint32_t n) {
   constexpr std::array<std::uint64_t, limits::kBlockedLines> kFactors = {
       1, 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb};
   return half * kFactors[n];
 }
 
-// The positions of an id in its line of a section, lowest first.
+// Returns the positions of an id in its line of a section, lowest first.
 [[gnu::always_inline]] inline std::uint64_t positions_of(Digest id, std::uint32_t section) {
   return part_of(id.hi, section) >> 16;
 }
@@ -211,7 +212,7 @@ class PlainProbes {
   std::uint64_t point_, step_, turn_, positions_;
 };
 
-// The line that an id has in a section, counted from the first of the array.
+// Returns the line of an id in a section, counted from the first of the array.
 [[gnu::always_inline]] inline std::uint64_t line_of(const View& v, Digest id,
                                                     std::uint32_t section) {
   return section * v.blocks + scale(part_of(id.lo, section), v.blocks);
@@ -221,7 +222,7 @@ class PlainProbes {
   return line < v.swept || (v.cleaned[line / 64] >> (line % 64) & 1) != 0;
 }
 
-// The lanes that mean what they say in this line.
+// Returns the lanes whose bits are valid in this line.
 [[gnu::always_inline]] inline std::uint64_t readable(const View& v, std::uint64_t line) {
   return v.sweeping == 0 || clean(v, line) ? ~std::uint64_t{0} : ~v.sweeping;
 }
@@ -234,7 +235,7 @@ void clean_before_write(const View& v, std::uint64_t line) {
   v.cleaned[line / 64] |= std::uint64_t{1} << (line % 64);
 }
 
-// Four at a time: their misses overlap, and the rest is seldom needed.
+// Reads four probes at a time: their misses overlap, and the others are seldom needed.
 template <class Word>
 Word test_plain(const View& v, Digest id, Word lanes) {
   PlainProbes probes(v, id);
@@ -249,8 +250,9 @@ Word test_plain(const View& v, Digest id, Word lanes) {
   return lanes;
 }
 
-// What follows is inlined into one caller for each kernel, and there, by `flatten`, the kernel too: it
-// could not be before, because code for another processor is not inlined into code for ours.
+// The functions below are inlined into one caller for each kernel. `flatten` inlines the kernel
+// there too. It cannot be inlined earlier, because code for another processor is not inlined into
+// ours.
 
 template <class Kernel, class Word>
 [[gnu::always_inline]] inline Word test_section(const View& v, Digest id, Word lanes,
@@ -261,8 +263,9 @@ template <class Kernel, class Word>
   return static_cast<Word>(lanes & words & readable(v, line));
 }
 
-// The first two at once: a branch between them would be mispredicted for every fourth new id, and a
-// branch that waits for memory is dear. REQUIRES: two sections, and no sweep.
+// Tests the first two sections at once. A branch between them would be mispredicted for every
+// fourth new id, and a branch that waits for memory is expensive. REQUIRES: two sections, and no
+// sweep.
 template <class Kernel, class Word>
 [[gnu::always_inline]] inline Word test_two(const View& v, Digest id, Word lanes) {
   const std::uint64_t* first = v.words + line_of(v, id, 0) * kLineWords;
@@ -280,8 +283,8 @@ template <class Kernel, class Word>
   return lanes;
 }
 
-// Section by section, and each further one only for the ids that passed those before: most new ids
-// cost one or two misses, whatever the number of lines.
+// A chunk is tested section by section, and each section only for the ids that passed those before.
+// So most new ids cost one or two misses, whatever the number of lines.
 constexpr std::size_t kChunk = 512;
 
 template <class Kernel, class Word>
@@ -319,7 +322,7 @@ template <class Kernel, class Word>
   }
 }
 
-// What few checks need is in a function of its own, so that the others save no registers.
+// The code that few checks need has functions of its own, so that other checks save no registers.
 template <class Word>
 [[gnu::noinline]] std::uint64_t from_portable(const View& v, Digest id, std::uint64_t lanes,
                                               std::uint32_t section) {
@@ -337,8 +340,8 @@ std::uint64_t one_portable(const View& v, Digest id, std::uint64_t lanes) {
   lanes = test_two<Portable<Word>, Word>(v, id, static_cast<Word>(lanes));
   return lanes == 0 || v.sections == 2 ? lanes : from_portable<Word>(v, id, lanes, 2);
 }
-// For one section, two, and more: instructions that a check does not need are checks that are not under
-// way while it waits for memory.
+// There is one function each for one section, two, and more. A check without needless instructions
+// leaves the processor more room to begin the next checks while it waits for memory.
 template <class Word>
 SEMEL_AVX512 [[gnu::flatten]] std::uint64_t one_avx512(const View& v, Digest id,
                                                        std::uint64_t lanes) {
@@ -406,7 +409,7 @@ std::uint32_t set_all(const View& v, Digest id, Word lane) {
 }
 
 #if defined(__x86_64__)
-// A line of 8-bit words at once: a bit for each word that the id has in it.
+// Sets a line of 8-bit words at once. The mask has a bit for each word that the id has in the line.
 SEMEL_AVX512 std::uint32_t set_bytes_avx512(const View& v, Digest id, std::uint64_t lane) {
   const __m512i bit = _mm512_set1_epi8(static_cast<char>(lane));
   std::uint32_t fresh = 0;
@@ -518,7 +521,7 @@ void touch(const View& view, Digest id) {
   }
 }
 
-// One id in a hundred that is new passes two lines, or four positions.
+// Prefetches two lines, or four positions. One new id in a hundred passes them.
 void touch_for_test(const View& view, Digest id) {
   for (std::uint32_t section = 0; section < std::min(view.sections, 2u); ++section) {
     prefetch(view.words + line_of(view, id, section) * kLineWords);
@@ -544,4 +547,4 @@ void store(const View& view, std::uint64_t j, std::uint64_t word) {
   });
 }
 
-}  // namespace semel::lane_kernel
+}  // namespace semel::window_internal::lane_kernel

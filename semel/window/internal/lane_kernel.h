@@ -1,15 +1,17 @@
-// The probes of LaneArray: where the words of an id lie, and what they have in common.
+// The probes of LaneArray: where the words of an id lie, and which lanes have all of them.
 //
-// Position i of an id in the plain layout is a point on a circle of 2^64, scaled to the positions: the
-// first point is lo, the first step hi, and each step differs from the one before by a third word,
-// fold(hi, 0x9e3779b97f4a7c15). (Of two words alone about one id in m has a step so small that all
-// its probes fall on one position: more than the error goal of a small or very exact filter.)
+// Position i of an id in the plain layout is a point on a circle of 2^64, scaled to the positions:
+// the first point is lo, the first step hi, and each step differs from the one before by a third
+// word, fold(hi, 0x9e3779b97f4a7c15). (With two words alone, about one id in m would have a step so
+// small that all its probes fall on one position. For a small or very exact filter that exceeds the
+// error goal.)
 //
-// In a blocked layout of L lines the array has L sections of equal size, and an id has one line in each.
-// For section n both halves of the digest are multiplied by factor n, which is 1, 0x9e3779b97f4a7c15,
-// 0xbf58476d1ce4e5b9 or 0x94d049bb133111eb. The product of lo, scaled, is the line; bits 16 and up of
-// that of hi are the positions in it, lowest first: 6, 5, 4 or 3 bits each, for the 64, 32, 16 or 8 words
-// of a line. Lines and positions are independent, so that the formulas for this layout are exact.
+// In a blocked layout of L lines the array has L sections of equal size, and an id has one line in
+// each. For section n both halves of the digest are multiplied by factor n, which is 1,
+// 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9 or 0x94d049bb133111eb. The scaled product of lo is the
+// line. Bits 16 and up of the product of hi are the positions in it, lowest first. A position has
+// 6, 5, 4 or 3 bits, for the 64, 32, 16 or 8 words of a line. Lines and positions are independent,
+// so the formulas for this layout are exact.
 //
 // FROZEN with docs/formats/forgetful_v1.md.
 //
@@ -21,7 +23,7 @@
 
 #include "semel/hash/digest.h"
 
-namespace semel::lane_kernel {
+namespace semel::window_internal::lane_kernel {
 
 inline constexpr std::uint64_t kLineWords = 8;  // of 64 bits
 
@@ -40,26 +42,26 @@ struct View {
   std::uint32_t sections;   // lines of an id; 0 if plain
   std::uint32_t probes;     // in a section; all of them if plain
 
-  // The lanes, of those given, that have all positions of the id. A lane that is being swept is empty in
-  // a line which is not clean yet.
+  // Returns those of the given lanes that have all positions of the id. A lane that is being swept
+  // reads as empty in a line that is not clean yet.
   TestOne test = nullptr;  // test_for(*this)
-  // Sets all positions of the id in one lane, given as a bit; says how many were clear.
+  // Sets all positions of the id in one lane, given as a bit. Returns how many were clear.
   SetOne set = nullptr;  // set_for(*this)
 };
 
-// Whether this processor has what the second kernel needs. False before it is initialised, which is
-// harmless: both give the same.
+// True if this processor has the instructions of the second kernel. It is false before its
+// initialisation, which is harmless: both kernels give the same bits.
 extern const bool kHasAvx512;
 
-// View::test and View::set for this layout, and for a processor with or without AVX-512.
+// Return View::test and View::set for this layout, and for a processor with or without AVX-512.
 TestOne test_for(const View& view, bool avx512 = kHasAvx512);
 SetOne set_for(const View& view, bool avx512 = kHasAvx512);
 
-// The same for many.
+// Tests many ids.
 void test(const View& view, std::span<const Digest> ids, std::uint64_t lanes,
           std::span<std::uint64_t> found, bool avx512 = kHasAvx512);
 
-// test() and, where that finds none, set(), whose lines are in the cache by then.
+// Calls test() and, if that finds no lane, set(). The lines are in the cache by then.
 struct TestAndSet {
   std::uint64_t found;
   std::uint32_t set;
@@ -72,4 +74,4 @@ void touch_for_test(const View& view, Digest id);  // what a test of a new id wi
 std::uint64_t load(const View& view, std::uint64_t j);  // word j, as above
 void store(const View& view, std::uint64_t j, std::uint64_t word);
 
-}  // namespace semel::lane_kernel
+}  // namespace semel::window_internal::lane_kernel

@@ -6,14 +6,14 @@
 
 #include "semel/core/assert.h"
 
-namespace semel {
+namespace semel::window_internal {
 namespace {
 
 constexpr std::size_t kNone = ~std::size_t{0};
 
 }  // namespace
 
-// The last piece that begins at this chunk or before; kNone if all begin after it.
+// Returns the last piece that begins at this chunk or before; kNone if all begin after it.
 std::size_t SequenceSet::at_or_before(std::uint64_t chunk) const {
   if (!pieces_.empty() && pieces_.back().chunk() <= chunk) return pieces_.size() - 1;
   std::size_t first = 0, after = pieces_.size();
@@ -125,4 +125,4 @@ bool SequenceSet::append(Piece piece) {
   return true;
 }
 
-}  // namespace semel
+}  // namespace semel::window_internal

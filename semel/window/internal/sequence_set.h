@@ -1,26 +1,26 @@
 // SequenceSet: a set of 64-bit numbers that mostly follow each other.
 //
-// Contract  Exact, for numbers of any kind and in any order. One set has one form: equal sets have
-//           equal pieces and take equal memory.
-// Layout    Pieces of 16 bytes, ascending. A chunk of 64 numbers is a bitmap; full chunks next to each
-//           other are one run.
+// Contract  The set is exact for any numbers in any order. Equal sets have equal pieces and take
+//           equal memory.
+// Layout    Pieces of 16 bytes, ascending. A chunk of 64 numbers is a bitmap; full chunks next to
+//           each other are one run.
 //
-//             numbers 0 to 199, and 1000      run 0, 3 chunks | bitmap 192: 8 bits | bitmap 960: 1 bit
+//             numbers 0 to 199, and 1000   run 0, 3 chunks | bitmap 192: 8 bits | bitmap 960: 1 bit
 //
-// Cost      contains: a binary search. insert: the same, and for a new piece in the middle up to 2048
-//           pieces that are moved, and one of each 2048 behind them (tiered_vector.h). Nothing is
-//           moved if numbers ascend.
-// Memory    32 bytes however many numbers follow each other; 16 for one that stands alone, and up to a
-//           quarter more while there are few.
+// Cost      contains: a binary search. insert: the same. A new piece in the middle also moves up to
+//           2048 pieces, and one of each 2048 behind them (tiered_vector.h). Nothing moves if
+//           numbers ascend.
+// Memory    A run takes 32 bytes, of any length. A number that stands alone takes 16. While there
+//           are few pieces, they take up to a quarter more.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "semel/core/arithmetic.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/window/internal/tiered_vector.h"
 
-namespace semel {
+namespace semel::window_internal {
 
 class SequenceSet {
  public:
@@ -45,18 +45,18 @@ class SequenceSet {
   void insert(std::uint64_t number);
   void insert(const SequenceSet& other);
 
-  // Bytes of memory; and what the set would take with this number.
+  // Return the bytes of memory, now and with this number added.
   std::uint64_t bytes() const { return Pieces::bytes_for(pieces_.size()); }
   std::uint64_t bytes_with(std::uint64_t number) const;
-  // How many numbers; no more than 2^64 - 1.
+  // Returns how many numbers there are, but at most 2^64 - 1.
   std::uint64_t size() const;
   // REQUIRES: the set is not empty.
   std::uint64_t highest() const;
 
   const Pieces& pieces() const { return pieces_; }
-  // Appends a piece. False if no set has these two next to each other, or the piece at all.
+  // Appends a piece. Returns false if no set has this piece, or has it after the last one.
   [[nodiscard]] bool append(Piece piece);
-  // Allocates at once what few appended pieces take. REQUIRES: the set is empty.
+  // Allocates the memory of a few appended pieces at once. REQUIRES: the set is empty.
   void reserve(std::uint64_t pieces) { pieces_.reserve(pieces); }
 
   bool operator==(const SequenceSet& other) const { return pieces_ == other.pieces_; }
@@ -70,4 +70,4 @@ class SequenceSet {
   Pieces pieces_;
 };
 
-}  // namespace semel
+}  // namespace semel::window_internal

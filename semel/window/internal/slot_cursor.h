@@ -1,24 +1,24 @@
 // SlotCursor: the digests of an open-addressing table in ascending order, without a copy of them.
 //
-// Contract  Linear probing, and homes that ascend with the digests: so the taken slots between two
-//           free ones, a run, hold digests that lie between those of the runs before and after it.
-//           A run is sorted by itself. What lies before its home came around the end of the table:
-//           it belongs to the last run.
-// Cost      A run is a few slots, and sorted at once. One of many slots, which only chosen digests
-//           make, takes a pass for some dozen of them.
+// Contract  The table probes linearly, and homes ascend with the digests. A run is the taken slots
+//           between two free ones. Its digests lie between those of the runs before and after it,
+//           so each run is sorted by itself. A digest that lies before its home came around the end
+//           of the table and belongs to the last run.
+// Cost      A run of a few slots is sorted at once. Only digests that were chosen to collide make a
+//           long run; it takes a pass for some dozen digests.
 // Memory    That of the cursor.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 
-#include "semel/core/ascending.h"
+#include "semel/core/internal/ascending.h"
 #include "semel/hash/digest.h"
-#include "semel/window/digest_order.h"
 
-namespace semel {
+namespace semel::window_internal {
 
 // home(digest) is the slot where the search for it begins. {0, 0} marks a free slot.
 template <class Home>
@@ -27,7 +27,7 @@ class SlotCursor {
   SlotCursor(std::span<const Digest> slots, Home home) : slots_(slots), home_(home) { find_run(); }
 
   bool valid() const { return at_ < size_; }
-  // REQUIRES, of both: valid().
+  // REQUIRES for both: valid().
   const Digest& operator*() const { return room_[at_]; }
   void next() {
     if (++at_ < size_) return;
@@ -40,7 +40,7 @@ class SlotCursor {
 
   bool around(std::uint64_t slot) const { return slot < home_(slots_[slot]); }
 
-  // The next run with a digest of its own.
+  // Finds the next run with a digest of its own.
   void find_run() {
     at_ = size_ = 0;
     while (size_ == 0 && end_ < slots_.size()) {
@@ -53,7 +53,7 @@ class SlotCursor {
   }
 
   void load(const std::optional<Digest>& after) {
-    AscendingWindow<Digest, ComesBefore> window(room_);
+    AscendingWindow<Digest, std::less<>> window(room_);
     window.load(after, [&](auto offer) {
       for (std::uint64_t slot = begin_; slot < end_; ++slot) {
         if (!around(slot)) offer(slots_[slot]);
@@ -76,4 +76,4 @@ class SlotCursor {
   bool more_ = false;  // in the run
 };
 
-}  // namespace semel
+}  // namespace semel::window_internal

@@ -1,15 +1,16 @@
-// TieredVector: a vector into whose middle one can insert.
+// TieredVector: a vector with cheap inserts into its middle.
 //
-// Contract  A sequence, as std::vector is one. If memory runs out, insert() has changed nothing.
-// Layout    Up to kBlock things lie in one vector. Of more, blocks of kBlock come first, and a last
-//           one of 1 to kBlock. Every block but the last is a ring: it begins anywhere, so that one
-//           thing goes in at its front and another out at its back in one step.
+// Contract  A sequence like std::vector. If memory runs out, insert() changes nothing.
+// Layout    Up to kBlock things lie in one vector. More things lie in blocks of kBlock, and a last
+//           block of 1 to kBlock. Every block but the last is a ring that may begin anywhere, so
+//           one thing goes in at its front and another out at its back in one step.
 //
 //             a to j in blocks of 4      [c d|a b]  [e f g h]  [i j]
 //
-// Cost      insert, erase: a block is moved, and one thing of each block behind it. At the end: O(1).
-// Memory    That of the things, and of the last block in steps (size_class). It depends on the size
-//           alone, whatever was inserted where: bytes_for().
+// Cost      insert and erase move a block, and one thing of each block behind it. At the end they
+//           take O(1).
+// Memory    Memory depends on the size alone, not on the order of inserts: bytes_for(). The last
+//           block grows in steps (size_class).
 // Source    Goodrich & Kloss, 'Tiered vectors', 1999, with two tiers.
 #pragma once
 
@@ -25,7 +26,7 @@
 #include "semel/core/assert.h"
 #include "semel/window/internal/generation_time.h"
 
-namespace semel {
+namespace semel::window_internal {
 
 template <class T, std::size_t kBlock>
 class TieredVector {
@@ -74,7 +75,7 @@ class TieredVector {
     last_.reserve(size_class(std::min(things, kBlock)));
   }
 
-  // The bytes of memory that so many things take.
+  // Returns the bytes of memory that so many things take.
   static constexpr std::uint64_t bytes_for(std::uint64_t things) {
     if (things == 0) return 0;
     const std::uint64_t rings = (things - 1) / kBlock;
@@ -115,13 +116,13 @@ class TieredVector {
     explicit Ring(std::vector<T> things) : things_(std::move(things)) {}
 
     const T& operator[](std::size_t index) const { return things_[place(index)]; }
-    // These two take one thing in, and give the one that has no place any more.
+    // These two take one thing in, and return the one that has no place any more.
     T insert(std::size_t index, const T& thing);
     T push_front(const T& thing) {
       first_ = place(kBlock - 1);
       return std::exchange(things_[first_], thing);
     }
-    // Takes out the first, or the one at `index`, and `thing` in at the end.
+    // These two remove the first thing, or that at `index`, and add `thing` at the end.
     T pop_front(const T& thing) {
       const T out = std::exchange(things_[first_], thing);
       first_ = place(1);
@@ -131,7 +132,7 @@ class TieredVector {
       for (std::size_t i = index; i + 1 < kBlock; ++i) things_[place(i)] = things_[place(i + 1)];
       things_[place(kBlock - 1)] = thing;
     }
-    // All of it, in order.
+    // Returns all things in order.
     std::vector<T> take() {
       std::rotate(things_.begin(), things_.begin() + static_cast<std::ptrdiff_t>(first_),
                   things_.end());
@@ -147,9 +148,9 @@ class TieredVector {
 
   std::size_t rings() const { return rings_ == nullptr ? 0 : rings_->size(); }
   std::size_t before_last() const { return rings() * kBlock; }
-  // The last block has room for one more afterwards.
+  // Makes room for one more thing in the last block.
   void make_room();
-  // Afterwards the last block is not empty, unless nothing is left, and as large as it should be.
+  // Makes the last block as large as it should be, and not empty unless nothing is left.
   void fit();
 
   std::vector<T> last_;                       // capacity: size_class of its size
@@ -200,7 +201,7 @@ void TieredVector<T, kBlock>::erase(std::size_t index) {
   SEMEL_ASSERT(index < size());
   const std::size_t block = index / kBlock;
   if (block < rings()) {
-    // From the end on, each block gives its first to the one before it.
+    // Each block, from the end on, gives its first thing to the one before it.
     T thing = last_.front();
     for (std::size_t i = rings(); --i > block;) thing = (*rings_)[i].pop_front(thing);
     (*rings_)[block].erase(index % kBlock, thing);
@@ -210,7 +211,7 @@ void TieredVector<T, kBlock>::erase(std::size_t index) {
   fit();
 }
 
-// What lies behind the end of the memory, up to where the ring begins, is moved first.
+// Moves the things between the front of the memory and the begin of the ring first.
 template <class T, std::size_t kBlock>
 T TieredVector<T, kBlock>::Ring::insert(std::size_t index, const T& thing) {
   T* const all = things_.data();
@@ -229,4 +230,4 @@ T TieredVector<T, kBlock>::Ring::insert(std::size_t index, const T& thing) {
   return out;
 }
 
-}  // namespace semel
+}  // namespace semel::window_internal

@@ -7,10 +7,10 @@
 #include <new>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "tests/support/allocation.h"
 
-namespace semel {
+namespace semel::window_internal {
 namespace {
 
 template <std::size_t kBlock>
@@ -71,7 +71,7 @@ TYPED_TEST(TieredVectorTwin, ChangesNothingWhenMemoryRunsOut) {
       tiered.insert(at, n);
       done = true;
     } catch (const std::bad_alloc&) {
-      // What was there is there.
+      // Nothing has changed.
     }
     if (done) twin.insert(twin.begin() + static_cast<std::ptrdiff_t>(at), n);
     ASSERT_EQ(tiered.size(), twin.size());
@@ -99,4 +99,4 @@ TEST(TieredVector, TakesTheMemoryThatItsSizeSays) {
 }
 
 }  // namespace
-}  // namespace semel
+}  // namespace semel::window_internal

@@ -5,9 +5,9 @@
 #include <new>
 #include <numeric>
 
-#include "semel/bits/huge_pages.h"
+#include "semel/bits/internal/huge_pages.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 namespace {
 
 constexpr std::size_t kLeastPiece = std::size_t{16} << 10, kMostPiece = std::size_t{64} << 20;
@@ -71,4 +71,4 @@ void Arena::release(void* memory, std::size_t size) noexcept {
   unused = new (memory) Unused{unused};
 }
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

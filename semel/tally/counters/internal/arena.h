@@ -1,15 +1,16 @@
 // Arena: memory for very many small things that live and die with one object.
 //
-// Contract  allocate() gives memory that begins on a multiple of 16 bytes; where the size is a
-//           multiple of a cache line, on a line. release() keeps it for the next of the same size;
-//           all of it goes back with the arena.
-// Layout    Pieces of an eighth of what there is, or a little less, 16 KiB to 64 MiB, in sizes that a
-//           general allocator does not round up. What huge pages there are inside take an addition
-//           to one of a million counters from 165 ns to 105. Things of one size are cut off in twos
-//           and fours that fill whole lines.
-// Cost      A step or two. The system clears a new huge page at once: 4 ms in a virtual machine.
-// Memory    No word of its own for each; at most an eighth is not yet in use, and sizes are rounded
-//           up to 16. What is larger than kLargest comes from operator new.
+// Contract  allocate() returns memory that begins on a multiple of 16 bytes, or on a cache line if
+//           the size is a multiple of one. release() keeps it for the next allocation of the same
+//           size. All of it goes back with the arena.
+// Layout    The arena grows by pieces of an eighth of its size or a little less, 16 KiB to 64 MiB,
+//           in sizes that a general allocator does not round up. The huge pages inside make
+//           additions to a million counters faster: 105 ns instead of 165. Things of one size are
+//           cut off in twos and fours that fill whole lines.
+// Cost      An allocation takes a step or two. The system clears a whole new huge page: 4 ms in a
+//           virtual machine.
+// Memory    There is no header for each allocation. At most an eighth is not yet in use, and sizes
+//           are rounded up to 16. Allocations above kLargest come from operator new.
 #pragma once
 
 #include <array>
@@ -20,9 +21,9 @@
 
 #include "semel/core/limits.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
-// The bytes that a general allocator takes for a request: with a word of its own, in steps of 16.
+// Returns the bytes that a general allocator takes for a request: a header, in steps of 16.
 constexpr std::uint64_t allocated(std::uint64_t size) { return (size + 8 + 15) / 16 * 16; }
 
 class Arena {
@@ -33,7 +34,7 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   void* allocate(std::size_t size);
-  // Sees to it that so many bytes can be allocated without a large block (limits::kSmallBlock).
+  // Makes sure that so many bytes can be allocated without a large block (limits::kSmallBlock).
   void reserve(std::size_t bytes) {
     if (rest_size_ < bytes && bytes_ >= kSmall) take_piece(bytes);
   }
@@ -70,4 +71,4 @@ class Arena {
   std::uint64_t bytes_ = 0;
 };
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

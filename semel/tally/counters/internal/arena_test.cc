@@ -7,9 +7,9 @@
 #include <map>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 namespace {
 
 struct Thing {
@@ -72,4 +72,4 @@ TEST(Arena, UsesAgainWhatWasReleased) {
 }
 
 }  // namespace
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

@@ -6,7 +6,7 @@
 
 #include "semel/core/assert.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
 std::size_t Counter::size_for(std::size_t name_size) {
   static_assert(sizeof(Counter) >= kNameOffset && sizeof(Counter) < kNameOffset + alignof(Counter));
@@ -61,4 +61,4 @@ void Counter::add(const Shard& shard) {
   many_ = 1;
 }
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

@@ -1,6 +1,6 @@
-// Counter: one counter of a Counters, in one piece of memory that never moves, its name behind it.
+// Counter: one counter of a Counters, in one piece of memory that never moves. The name follows it.
 //
-// With a name of up to 20 bytes it is one cache line.
+// A counter with a name of up to 20 bytes fills one cache line.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 #include <memory>
 #include <string_view>
 
-#include "semel/core/arithmetic.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/tally/counters/internal/arena.h"
 #include "semel/tally/counters/internal/counter_state.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
 struct TreeLeaf;
 
@@ -24,7 +24,7 @@ class Counter {
   };
   using Owner = std::unique_ptr<Counter, Release>;
 
-  // REQUIRES: the clock is at most that of the last dot, here and below.
+  // REQUIRES: the clock is at most Dot::kLastCounter, here and below.
   static Owner make(std::string_view name, const Shard& shard, Arena& arena);
   Counter(const Counter&) = delete;
   Counter& operator=(const Counter&) = delete;
@@ -38,17 +38,19 @@ class Counter {
   auto with_state(Visit visit) const {
     return many_ ? visit(*states_) : visit(CounterState(only()));
   }
-  // Begins to load it, with the name unless that is long.
+  // Begins to load it, and its name unless that is long.
   [[gnu::always_inline]] void touch() const {
     __builtin_prefetch(this, 1);
     __builtin_prefetch(reinterpret_cast<const char*>(this) + 63, 1);
   }
-  // All but the sum. Changes nothing if memory runs out.
+  // Adds to all but the sum. Changes nothing if memory runs out.
   void add(const Shard& shard);
-  std::uint64_t state_bytes() const { return many_ ? bytes_of(*states_) : 0; }  // not of the arena
+  std::uint64_t state_bytes() const {
+    return many_ ? bytes_of(*states_) : 0;
+  }  // outside of the arena
 
   int128 sum;                // of all shards
-  TreeLeaf* leaf = nullptr;  // that holds it
+  TreeLeaf* leaf = nullptr;  // the leaf that holds it
 
  private:
   static constexpr std::size_t kNameOffset = 44;
@@ -62,14 +64,14 @@ class Counter {
   }
   Shard only() const;
 
-  // One site is the common case: its shard is here. Of more, all shards are in `*states_`.
-  std::uint64_t dot_;  // the site and the clock; of one
+  // One site is the common case: its shard is here. With more sites, all shards are in `*states_`.
+  std::uint64_t dot_;  // one site: the site and the clock
   union {
-    std::uint64_t operations_;  // of one
-    CounterState* states_;      // owned; of many
+    std::uint64_t operations_;  // one site
+    CounterState* states_;      // several sites; owned
   };
   std::uint32_t many_ : 1;
   std::uint32_t name_size_ : 31;
 };
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

@@ -6,12 +6,13 @@
 
 #include "semel/core/assert.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
 CounterIndex::CounterIndex(Arena& arena) : arena_(&arena), directory_(1, arena.make<Segment>()) {}
 
-// The first slot with the tag of the hash for which found(counter) holds; nullptr if there is none.
-// All slots of a line are compared before one is chosen: where it lies, the processor cannot foresee.
+// Returns the first slot with the tag of the hash for which found(counter) holds, or nullptr. It
+// compares all slots of a line before it chooses one, because the processor cannot predict which
+// one it is.
 template <class Found>
 CounterIndex::Slot* CounterIndex::search(Segment& segment, Hash hash, Found found) {
   std::size_t at = home(hash);
@@ -41,7 +42,7 @@ Counter* CounterIndex::find(Hash hash, std::string_view name) const {
   return slot == nullptr ? nullptr : counter_in(*slot);
 }
 
-// The first slot that a counter of the hash may take; nullptr if there is none.
+// Returns the first slot that a counter of the hash may take, or nullptr.
 CounterIndex::Slot* CounterIndex::open_slot(Segment& segment, Hash hash) {
   std::size_t at = home(hash);
   for (std::size_t probe = 0; probe < kProbes; ++probe, at = (at + kLine) % kSlots) {
@@ -98,7 +99,7 @@ bool CounterIndex::may_double() const {
   return 2 * directory_.size() * kSlots <= kMostSpread * (size_ + kSlots);
 }
 
-// False, and no change, if that would take a larger directory than may be.
+// Returns false and changes nothing if the directory would become too large.
 bool CounterIndex::split(Hash hash) {
   Segment& full = segment(hash);
   if (full.depth == depth_ && !may_double()) return false;
@@ -113,7 +114,7 @@ bool CounterIndex::split(Hash hash) {
     directory_ = std::move(doubled);
     ++depth_;
   }
-  // Of the places of the segment in the directory, the upper half goes to the sibling.
+  // The sibling gets the upper half of the places of the segment in the directory.
   const std::size_t places = std::size_t{1} << (depth_ - full.depth);
   const std::size_t first = place(hash) / places * places;
   std::fill_n(&directory_[first + places / 2], places / 2, sibling);
@@ -122,8 +123,8 @@ bool CounterIndex::split(Hash hash) {
   return true;
 }
 
-// Puts all counters of a segment again, without the marks: where the last bit of its depth is one,
-// into the sibling.
+// Puts all counters of a segment again, without the marks. Those whose hash has a one in the last
+// bit of the depth go to the sibling.
 void CounterIndex::share_out(Segment& segment, Segment& sibling) noexcept {
   std::array<Counter*, kSlots> counters;
   std::size_t count = 0;
@@ -141,4 +142,4 @@ void CounterIndex::share_out(Segment& segment, Segment& sibling) noexcept {
   }
 }
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

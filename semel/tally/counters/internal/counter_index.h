@@ -1,7 +1,7 @@
-// CounterIndex: where the counter of a name lies.
+// CounterIndex: finds the counter of a name.
 //
-// Contract  A hash table of counters that may decline one: whoever does not find a name in it while
-//           complete() is false looks into the tree.
+// Contract  A hash table of counters that may decline one. While complete() is false, a name that
+//           is not found may still be in the tree.
 // Layout    Extendible hashing: a directory of 2^depth pointers to segments, by the first bits of a
 //           hash. A segment is 64 cache lines of eight slots; a slot is a pointer of 48 bits under
 //           16 bits of the hash. A counter lies in its home line or, if that is full, in the first
@@ -29,7 +29,7 @@
 #include "semel/tally/counters/internal/arena.h"
 #include "semel/tally/counters/internal/counter.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
 class CounterIndex {
  public:
@@ -64,7 +64,7 @@ class CounterIndex {
   // REQUIRES: the counter was put.
   void erase(Hash hash, const Counter* counter) noexcept;
 
-  // Of the directory: segments are the arena's.
+  // Returns the bytes of the directory. The segments belong to the arena.
   std::uint64_t bytes() const {
     return allocated(directory_.capacity() * kPlaceBytes) +
            (spare_.capacity() == 0 ? 0 : allocated(spare_.capacity() * kPlaceBytes));
@@ -113,4 +113,4 @@ class CounterIndex {
   std::uint64_t declined_ = 0;  // of it
 };
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace semel::tally {
+namespace semel::tally::internal {
 namespace {
 
 constexpr std::size_t kLeastShardBytes = 4;  // a byte for each field
@@ -73,4 +73,4 @@ Result<CounterState> CounterState::decode(ByteView in) {
   return state;
 }
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

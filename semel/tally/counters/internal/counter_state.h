@@ -1,10 +1,10 @@
-// CounterState: what is folded of one counter: a shard for each site that counted.
+// CounterState: the folded part of one counter: a shard for each site that counted.
 //
 // Contract  The value of the counter is the sum of the shards. No sum wraps: 2^16 sites with 2^48
 //           operations of 64 bits each fit its 128. Two states that hold different operations add
 //           up (add()), in any order and grouping: the merge operator of the store does that.
 // Memory    48 bytes for each shard.
-// Format    docs/formats/tally_entries_v2.md, 'A counter'.
+// Format    docs/formats/tally_entries_v1.md, 'A counter'.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 #include <span>
 #include <vector>
 
-#include "semel/core/arithmetic.h"
 #include "semel/core/codec.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/core/result.h"
 #include "semel/crdt/dot.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
-// Modulo 2^128, which only sums that nobody counted reach.
+// These are modulo 2^128. Only forged sums come so far.
 constexpr int128 wrapping_add(int128 a, int128 b) {
   return static_cast<int128>(static_cast<uint128>(a) + static_cast<uint128>(b));
 }
@@ -55,15 +55,14 @@ class CounterState {
   void add(const CounterState& other);
 
   void encode(Sink out) const;
-  // Reads what fills `in` exactly; `in` may come from an enemy. Errc::corrupt unless sites ascend,
-  // clocks are those of dots, there are operations in every shard, no more than its clock says, and
-  // they can have the sum.
+  // Errc::corrupt unless sites ascend, and each shard has the clock of a dot, at least one
+  // operation and at most as many as its clock says, and a sum that they can have.
   static Result<CounterState> decode(ByteView in);
-  std::uint64_t bytes() const { return shards_.capacity() * sizeof(Shard); }  // behind the object
+  std::uint64_t bytes() const { return shards_.capacity() * sizeof(Shard); }  // beside the object
   bool operator==(const CounterState&) const = default;
 
  private:
   std::vector<Shard> shards_;
 };
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

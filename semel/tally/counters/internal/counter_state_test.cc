@@ -11,7 +11,7 @@
 #include "tests/support/allocation.h"
 #include "tests/support/encoded.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 namespace {
 
 // As if `operations` of a delta each had been folded, the last of them number `clock`.
@@ -167,4 +167,4 @@ TEST(CounterState, HoldsTheGreatestSumsOfAllSites) {
 }
 
 }  // namespace
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

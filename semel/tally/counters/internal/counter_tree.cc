@@ -8,7 +8,7 @@
 
 #include "semel/core/assert.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
 constexpr std::size_t kFanout = 64;
 
@@ -49,15 +49,15 @@ Counter* first_of(const TreePage& page) {
 
 bool less(const Counter* counter, std::string_view name) { return counter->name() < name; }
 
-// The place of the first counter that is not less than the name.
+// Returns the place of the first counter that is not less than the name.
 std::size_t place_of(const TreeLeaf& leaf, std::string_view name) {
   const auto begin = leaf.counters.begin();
   return static_cast<std::size_t>(std::lower_bound(begin, begin + leaf.used, name, less) - begin);
 }
 
-// The place of the page that the name belongs to.
+// Returns the place of the page that the name belongs to.
 std::size_t place_of(const TreeInner& inner, std::string_view name) {
-  const auto begin = inner.firsts.begin() + 1;  // what is less than all belongs to the first
+  const auto begin = inner.firsts.begin() + 1;  // a name below all of them belongs to the first
   return static_cast<std::size_t>(
       std::upper_bound(begin, begin + (inner.used - 1), name,
                        [](std::string_view a, const Counter* b) { return a < b->name(); }) -
@@ -92,7 +92,7 @@ void add_to(RangeSum& total, std::uint64_t count, int128 sum) {
   total.sum = wrapping_add(total.sum, sum);
 }
 
-// Gives what `right` has to it, and takes it from `left`, which had it.
+// Moves the count and sum of `right` from `left`, which had them.
 void move_sums(TreePage& left, TreePage& right, std::uint64_t count, int128 sum) {
   right.count = count;
   right.sum = sum;
@@ -100,7 +100,7 @@ void move_sums(TreePage& left, TreePage& right, std::uint64_t count, int128 sum)
   left.sum = wrapping_subtract(left.sum, sum);
 }
 
-// Tells the pages above that the first counter of this one is another.
+// Tells the pages above that this page has another first counter.
 void tell_first(TreePage& page) {
   Counter* const first = first_of(page);
   for (TreePage* child = &page; child->parent != nullptr; child = child->parent) {
@@ -121,7 +121,7 @@ void attach(TreeInner& parent, std::size_t at, TreePage& page) {
   ++parent.used;
 }
 
-// How much stays in a full page when it is split because something comes to lie at `at`.
+// Returns how much stays in a full page that is split because something comes to lie at `at`.
 std::size_t kept(std::size_t at) { return at == kFanout ? kFanout - 1 : kFanout / 2; }
 
 void release(TreePage& page, Arena& arena) {
@@ -161,7 +161,7 @@ bool scan_page(const TreePage& page, const NameRange& range, const CounterTree::
 
 }  // namespace
 
-// The pages that a split will need, made before anything changes.
+// Makes the pages that a split will need, before anything changes.
 class CounterTree::Spares {
  public:
   Spares(const TreeLeaf& full_leaf, Arena& arena) : arena_(arena), leaf_(make<TreeLeaf>()) {
@@ -202,7 +202,7 @@ CounterTree::~CounterTree() {
 RangeSum CounterTree::total() const {
   if (root_ == nullptr) return {};
   RangeSum total{root_->count, root_->sum};
-  for (std::size_t i = 0; i < late_count_; ++i) add_to(total, 0, late_[i].delta);
+  for (std::size_t i = 0; i < pending_count_; ++i) add_to(total, 0, pending_[i].delta);
   return total;
 }
 
@@ -263,7 +263,7 @@ TreeLeaf& CounterTree::split_leaf(TreeLeaf& leaf, std::size_t keep, Spares& spar
   return right;
 }
 
-// Sees to it that the page has a parent with room for one more.
+// Makes sure that the page has a parent with room for one more.
 void CounterTree::make_room_above(TreePage& page, Spares& spares) noexcept {
   if (page.parent == nullptr) {
     TreeInner& root = spares.take_inner();
@@ -309,7 +309,7 @@ void CounterTree::remove(Counter* counter) noexcept {
   }
 }
 
-// And the pages above that have nothing else.
+// Drops an empty page, and the pages above that hold nothing else.
 void CounterTree::drop_if_empty(TreePage& page) noexcept {
   if (page.used > 0) return;
   TreeInner* const parent = page.parent;
@@ -343,13 +343,14 @@ void CounterTree::lower_root() noexcept {
 void CounterTree::add(Counter& counter, int128 delta) noexcept {
   counter.sum = wrapping_add(counter.sum, delta);
   __builtin_prefetch(counter.leaf, 1);
-  late_[late_count_++] = {&counter, delta};
-  if (late_count_ == late_.size()) settle();
+  pending_[pending_count_++] = {&counter, delta};
+  if (pending_count_ == pending_.size()) settle();
 }
 
 void CounterTree::settle() noexcept {
-  for (std::size_t i = 0; i < late_count_; ++i) add_up(late_[i].counter->leaf, 0, late_[i].delta);
-  late_count_ = 0;
+  for (std::size_t i = 0; i < pending_count_; ++i)
+    add_up(pending_[i].counter->leaf, 0, pending_[i].delta);
+  pending_count_ = 0;
 }
 
 RangeSum CounterTree::before(std::string_view name) const {
@@ -365,8 +366,8 @@ RangeSum CounterTree::before(std::string_view name) const {
   const TreeLeaf& leaf = as_leaf(*page);
   const std::size_t at = place_of(leaf, name);
   for (std::size_t i = 0; i < at; ++i) add_to(total, 1, leaf.counters[i]->sum);
-  for (std::size_t i = 0; i < late_count_; ++i) {
-    const auto& [counter, delta] = late_[i];
+  for (std::size_t i = 0; i < pending_count_; ++i) {
+    const auto& [counter, delta] = pending_[i];
     if (counter->leaf != &leaf && less(counter, name)) add_to(total, 0, delta);
   }
   return total;
@@ -376,4 +377,4 @@ void CounterTree::scan(const NameRange& range, const Visit& visit) const {
   if (root_ != nullptr) scan_page(*root_, range, visit);
 }
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

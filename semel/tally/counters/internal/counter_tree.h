@@ -7,8 +7,8 @@
 //           the middle, but one that is full at its end keeps all but the last: names that ascend
 //           fill their pages. Pages may be left nearly empty by removals; an empty one goes, and so
 //           does a root with one page below.
-//           Of the last few additions the pages have not heard yet: they are told when what they
-//           lie in has come from memory. Whoever asks for a sum is told both.
+//           The last few additions are not yet in the sums of the pages: they are added once the
+//           pages have come from memory. A sum that is asked for includes them.
 // Cost      add: one step for each level, 4 for a million counters. Searches compare 6 names in a
 //           page. before: reads up to 63 pages or counters at each level.
 // Memory    About 13 bytes a counter where names come at random, 9 where they ascend; 576 where all
@@ -25,13 +25,13 @@
 #include "semel/tally/counters/internal/counter.h"
 #include "semel/tally/counters/internal/counters.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
 struct TreePage;
 
 class CounterTree {
  public:
-  explicit CounterTree(Arena& arena) : arena_(&arena) {}  // which outlives it
+  explicit CounterTree(Arena& arena) : arena_(&arena) {}  // the arena outlives it
   ~CounterTree();
   CounterTree(const CounterTree&) = delete;
   CounterTree& operator=(const CounterTree&) = delete;
@@ -44,14 +44,14 @@ class CounterTree {
   void remove(Counter* counter) noexcept;
   void add(Counter& counter, int128 delta) noexcept;
 
-  RangeSum before(std::string_view name) const;  // of all names that are less
-  // In order, until `visit` says false.
+  RangeSum before(std::string_view name) const;  // the sum of all smaller names
+  // Visits them in order, until `visit` returns false.
   using Visit = std::function<bool(const Counter&)>;
   void scan(const NameRange& range, const Visit& visit) const;
 
  private:
   class Spares;
-  struct Late {
+  struct Pending {
     Counter* counter;
     int128 delta;
   };
@@ -65,9 +65,9 @@ class CounterTree {
   void lower_root() noexcept;
 
   Arena* arena_;
-  TreePage* root_ = nullptr;  // none while there is no counter
-  std::array<Late, 8> late_;  // additions that are in their counter, but not yet in its pages
-  std::size_t late_count_ = 0;
+  TreePage* root_ = nullptr;        // none while there is no counter
+  std::array<Pending, 8> pending_;  // additions that are in their counter, but not yet in its pages
+  std::size_t pending_count_ = 0;
 };
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

@@ -11,15 +11,15 @@
 #include "semel/tally/counters/internal/counter_index.h"
 #include "semel/tally/counters/internal/counter_tree.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
 class Counters::Body {
  public:
-  void add(std::span<const Addition> additions, int128* sums) {
+  void add(std::span<const NamedShard> shards, int128* sums) {
     Group group;
-    look_up(additions, &Addition::counter, group);
-    for (std::size_t i = 0; i < additions.size(); ++i) {
-      const auto& [name, shard] = additions[i];
+    look_up(shards, &NamedShard::counter, group);
+    for (std::size_t i = 0; i < shards.size(); ++i) {
+      const auto& [name, shard] = shards[i];
       Counter* counter = group.counters[i];
       // An addition before it in the group may have made it.
       if (counter == nullptr) counter = find(group.hashes[i], name);
@@ -41,28 +41,22 @@ class Counters::Body {
     }
   }
 
-  Seek seek(std::string_view name) const {
+  void prefetch_place(std::string_view name) const { index_.touch(CounterIndex::hash_of(name)); }
+  void prefetch(std::string_view name) const {
     const CounterIndex::Hash hash = CounterIndex::hash_of(name);
     index_.touch(hash);
-    return {hash, nullptr};
-  }
-  void approach(Seek& seek) const {
-    seek.found = index_.candidate(seek.hash);
-    if (seek.found != nullptr) seek.found->touch();
-  }
-  Counter* find(const Seek& seek, std::string_view name) const {
-    if (seek.found != nullptr && seek.found->name() == name) return seek.found;
-    return find(seek.hash, name);
+    if (const Counter* const counter = index_.candidate(hash)) counter->touch();
   }
   void reserve(std::size_t counters, std::size_t name_bytes) {
     constexpr std::size_t kOfTree = std::size_t{8} << 10;  // the pages that one may need
     arena_.reserve(counters * (sizeof(Counter) + kOfEach) + name_bytes + kOfTree);
     index_.reserve();
   }
-  int128 add(const Seek& seek, std::string_view name, const Shard& shard) {
-    Counter* counter = find(seek, name);
+  int128 add(std::string_view name, const Shard& shard) {
+    const CounterIndex::Hash hash = CounterIndex::hash_of(name);
+    Counter* counter = find(hash, name);
     if (counter == nullptr) {
-      counter = make(seek.hash, name, shard);
+      counter = make(hash, name, shard);
     } else {
       add_to(*counter, shard);
     }
@@ -91,9 +85,9 @@ class Counters::Body {
     return allocated(sizeof *this) + arena_.bytes() + index_.bytes() + state_bytes_;
   }
 
-  // As many misses of the cache as the processor keeps under way, several times over.
+  // Several times the number of cache misses that the processor keeps under way.
   static constexpr std::size_t kGroup = 64;
-  // What a counter takes beside itself, at most: its places in index and tree, and what rounding adds.
+  // The most that a counter takes beside itself: its places in index and tree, and rounding.
   static constexpr std::size_t kOfEach = 64;
 
  private:
@@ -102,8 +96,8 @@ class Counters::Body {
     std::array<Counter*, kGroup> counters;
   };
 
-  // Finds the counters of a group, nullptr where there is none: for all of them one step after the
-  // other, so that each step finds in the cache what the one before asked for.
+  // Finds the counters of a group, nullptr where there is none. Each step is done for all of them
+  // before the next one, and finds in the cache what the step before asked for.
   template <class Item, class NameOf>
   void look_up(std::span<Item> items, NameOf name_of, Group& group) const {
     for (std::size_t i = 0; i < items.size(); ++i) {
@@ -149,11 +143,13 @@ Counters::~Counters() = default;
 Counters::Counters(Counters&&) noexcept = default;
 Counters& Counters::operator=(Counters&&) noexcept = default;
 
-void Counters::add(std::span<const Addition> additions, std::span<int128> sums) {
-  SEMEL_ASSERT(sums.empty() || sums.size() == additions.size());
-  for (std::size_t first = 0; first < additions.size(); first += Body::kGroup) {
-    const std::size_t size = std::min(Body::kGroup, additions.size() - first);
-    body_->add(additions.subspan(first, size), sums.empty() ? nullptr : &sums[first]);
+int128 Counters::add(const NamedShard& shard) { return body_->add(shard.counter, shard.shard); }
+
+void Counters::add(std::span<const NamedShard> shards, std::span<int128> sums) {
+  SEMEL_ASSERT(sums.empty() || sums.size() == shards.size());
+  for (std::size_t first = 0; first < shards.size(); first += Body::kGroup) {
+    const std::size_t size = std::min(Body::kGroup, shards.size() - first);
+    body_->add(shards.subspan(first, size), sums.empty() ? nullptr : &sums[first]);
   }
 }
 
@@ -161,16 +157,8 @@ void Counters::reserve(std::size_t counters, std::size_t name_bytes) {
   body_->reserve(counters, name_bytes);
 }
 
-Counters::Seek Counters::seek(std::string_view counter) const { return body_->seek(counter); }
-void Counters::approach(Seek& seek) const { body_->approach(seek); }
-int128 Counters::add(const Addition& addition, const Seek& seek) {
-  return body_->add(seek, addition.counter, addition.shard);
-}
-
-std::optional<int128> Counters::sum_of(std::string_view counter, const Seek& seek) const {
-  const Counter* const found = body_->find(seek, counter);
-  return found == nullptr ? std::nullopt : std::optional(found->sum);
-}
+void Counters::prefetch_place(std::string_view counter) const { body_->prefetch_place(counter); }
+void Counters::prefetch(std::string_view counter) const { body_->prefetch(counter); }
 
 std::optional<int128> Counters::sum_of(std::string_view counter) const {
   const Counter* const found = body_->find(counter);
@@ -202,7 +190,7 @@ RangeSum Counters::sum(const NameRange& range) const {
   return {to_end.count - to_first.count, wrapping_subtract(to_end.sum, to_first.sum)};
 }
 
-void Counters::scan(const NameRange& range, const Visit& visit) const {
+void Counters::scan(const NameRange& range, const VisitCounter& visit) const {
   body_->tree().scan(range,
                      [&](const Counter& counter) { return visit(counter.name(), counter.sum); });
 }
@@ -216,4 +204,4 @@ void Counters::scan_states(const NameRange& range, const VisitState& visit) cons
 
 std::uint64_t Counters::bytes() const { return body_->bytes(); }
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

@@ -2,17 +2,17 @@
 //
 // Contract  A map from name to CounterState. sum() of a range is exact, and of the present.
 // Layout    A hash table of names (counter_index.h) to counters that never move (counter.h), and a
-//           B+-tree over them (counter_tree.h) whose pages hold count and sum of what is below; all
-//           of it in one arena of huge pages (arena.h).
-// Cost      add: one look at the hash table and a step up the tree for each level: 95 ns in batches
-//           of 50 or more at a million counters, 360 one by one; 30 and 40 at a thousand. A new
-//           counter: 2 us at a million, because its place in the order is searched. sum: O(log n),
-//           3 us at a million. No call rebuilds a table; the longest pauses are those of the system
-//           when it clears a huge page, 4 ms where that is a virtual machine's, once for 25,000
+//           B+-tree over them (counter_tree.h) whose pages hold count and sum of what is below. All
+//           of it lies in one arena of huge pages (arena.h).
+// Cost      add reads the hash table once and walks up the tree, one step for each level. A million
+//           counters: 95 ns in batches of 50 or more, 360 ns one by one. A thousand: 30 and 40 ns.
+//           A new counter: 2 us at a million, because its place in the order is searched. sum:
+//           O(log n), 3 us at a million. No call rebuilds a table. The longest pauses are those of
+//           the system when it clears a huge page: 4 ms in a virtual machine, once for 25,000
 //           counters.
-// Memory    98 bytes for a counter of one site with a name of up to 20 bytes, at a million; 16 more
-//           for every 16 bytes of name beyond; 144 more with a second site, and 48 to 96 for each
-//           further one. The memory of removed counters is used again, and given back with the
+// Memory    98 bytes for a counter of one site with a name of up to 20 bytes, at a million. 16 more
+//           for every 16 bytes of name beyond that; 144 more with a second site, and 48 to 96 for
+//           each further one. The memory of removed counters is used again, and given back with the
 //           object.
 // Threads   const members may run at once; any other call needs the object to itself.
 #pragma once
@@ -26,71 +26,53 @@
 #include <string>
 #include <string_view>
 
-#include "semel/core/arithmetic.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/tally/counters/internal/counter_state.h"
+#include "semel/tally/counters/name_range.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
-// The names from `first` to before `end` (nullopt: to the last).
-struct NameRange {
-  std::string_view first = {};
-  std::optional<std::string_view> end = {};
-};
-
-struct RangeSum {
-  std::uint64_t count = 0;
-  int128 sum = 0;
-  bool operator==(const RangeSum&) const = default;
+// A shard to add to the state of a counter. Its clock is that of a dot.
+struct NamedShard {
+  std::string_view counter;
+  Shard shard;
 };
 
 class Counter;
 
 class Counters {
  public:
-  struct Addition {
-    std::string_view counter;
-    Shard shard;  // added to the state of the counter; its clock is that of a dot
-  };
-
   Counters();
   ~Counters();
   Counters(Counters&&) noexcept;
   Counters& operator=(Counters&&) noexcept;
 
-  // Makes the counter if there is none.
-  void add(const Addition& addition) { add({&addition, 1}, {}); }
-  // Takes what large blocks so many new counters will need, with names of so many bytes in all: then
-  // adding to them asks for small ones alone (limits::kSmallBlock).
+  // Adds to a counter, which is made if there is none. Returns the sum after it.
+  int128 add(const NamedShard& shard);
+  // Adds in order. If `sums` is not empty, it gets the sum of each counter after its addition. The
+  // misses of the cache overlap. If memory runs out, the shards before are in, and the one that
+  // failed has changed nothing. REQUIRES: `sums` is empty or of the size of `shards`.
+  void add(std::span<const NamedShard> shards, std::span<int128> sums);
+  // Allocates the large blocks that so many new counters will need, with names of so many bytes in
+  // all. Adding to them asks for small blocks alone then (limits::kSmallBlock).
   void reserve(std::size_t counters, std::size_t name_bytes);
-  // In order. `sums`, if not empty, is told the sum of each counter after its addition.
-  // If memory runs out, those before are in, and the one that failed has changed nothing.
-  // REQUIRES: `sums` is empty or of the size of `additions`. The misses of the cache overlap.
-  void add(std::span<const Addition> additions, std::span<int128> sums);
-
-  // One counter, in three steps; between them the caller does something else while the memory that
-  // the next one needs is loaded. REQUIRES: a Seek of that name, and no change since.
-  struct Seek {
-    std::uint64_t hash;
-    Counter* found;  // by the look of it; its name may be another
-  };
-  Seek seek(std::string_view counter) const;
-  void approach(Seek& seek) const;
-  int128 add(const Addition& addition, const Seek& seek);  // the sum after it
-  std::optional<int128> sum_of(std::string_view counter, const Seek& seek) const;
+  // These begin to load what is needed to find a counter, and the counter itself. A caller that
+  // knows the name early does something else meanwhile.
+  void prefetch_place(std::string_view counter) const;
+  void prefetch(std::string_view counter) const;
 
   std::optional<int128> sum_of(std::string_view counter) const;  // nullopt: no such counter
+  // Does the same for many; the misses of the cache overlap.
   void sums_of(std::span<const std::string_view> counters,
-               std::span<std::optional<int128>> sums) const;  // the same of many
+               std::span<std::optional<int128>> sums) const;
   std::optional<CounterState> find(std::string_view counter) const;
   bool remove(std::string_view counter);  // false if there is none
 
   std::uint64_t size() const;
   RangeSum sum(const NameRange& range) const;
-  // In the order of names, until `visit` says false.
   // REQUIRES: `visit` does not change the counters.
-  using Visit = std::function<bool(std::string_view counter, int128 sum)>;
-  void scan(const NameRange& range, const Visit& visit) const;
-  // The same with the whole states.
+  void scan(const NameRange& range, const VisitCounter& visit) const;
+  // Does the same with the whole states.
   using VisitState = std::function<bool(std::string_view counter, const CounterState& state)>;
   void scan_states(const NameRange& range, const VisitState& visit) const;
 
@@ -101,4 +83,4 @@ class Counters {
   std::unique_ptr<Body> body_;
 };
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "semel/core/random.h"
+#include "semel/core/internal/random.h"
 #include "semel/tally/counters/internal/counter_index.h"
 #include "tests/support/allocation.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 namespace {
 
 using Twin = std::map<std::string, CounterState, std::less<>>;
@@ -106,7 +106,7 @@ Range any_range(Random& random, std::uint64_t different) {
 void add_some(Counters& counters, Twin& twin, Random& random, std::uint64_t different) {
   const std::size_t size = 1 + random.below(random.below(2) == 0 ? 5 : 300);
   std::vector<std::string> names(size);
-  std::vector<Counters::Addition> additions(size);
+  std::vector<NamedShard> additions(size);
   std::vector<int128> sums(size), expected(size);
   for (std::size_t i = 0; i < size; ++i) {
     names[i] = i > 0 && random.below(8) == 0 ? names[i - 1] : any_name(random, different);
@@ -417,4 +417,4 @@ TEST(Counters, AreUnchangedByAnAdditionThatMemoryStops) {
 }
 
 }  // namespace
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

@@ -3,9 +3,10 @@
 #include <utility>
 
 #include "semel/core/assert.h"
+#include "semel/hash/internal/sealed.h"
 #include "semel/tally/internal/entries.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
 void StoreBatch::append(std::string_view prefix, std::string_view key, ByteView value, bool removes,
                         bool merges) {
@@ -19,7 +20,7 @@ void StoreBatch::put(std::string_view key, ByteView value) { append(key, {}, val
 
 void StoreBatch::remove(std::string_view key) { append(key, {}, {}, true, false); }
 
-void StoreBatch::fold(std::string_view counter, const Shard& shard) {
+std::optional<int128> StoreBatch::fold(std::string_view counter, const Shard& shard) {
   folded_ = true;
   const auto at = folds_.lower_bound(counter);
   if (at != folds_.end() && at->first == counter) {
@@ -27,11 +28,12 @@ void StoreBatch::fold(std::string_view counter, const Shard& shard) {
   } else {
     folds_.emplace_hint(at, counter, CounterState(shard));
   }
+  return std::nullopt;
 }
 
-void StoreBatch::fold_all(std::span<const Counters::Addition> additions, std::span<int128> sums) {
+void StoreBatch::fold_all(std::span<const NamedShard> shards, std::span<int128> sums) {
   SEMEL_ASSERT(sums.empty());
-  for (const Counters::Addition& addition : additions) fold(addition.counter, addition.shard);
+  for (const NamedShard& each : shards) fold(each.counter, each.shard);
 }
 
 void StoreBatch::clear(std::string_view counter) {
@@ -53,8 +55,8 @@ void StoreBatch::hold(const Operation& operation) {
   journal.text(text_of(value_));
 }
 
-// A restart passes over what is folded in the journal: what is needed has to be an entry. All members
-// hold it, so they may see it.
+// A restart ignores operations of the journal that are folded, so one that is still needed becomes
+// an entry. All members hold it, so they may see it.
 void StoreBatch::keep(const Operation& operation) {
   if (operation.dot.site != site_) return;
   value_.clear();
@@ -69,20 +71,17 @@ void StoreBatch::remember(const Recogniser::Query& query) {
   query.id.encode(journal_ids_);
   if (!with_content_) return;
   Writer journal(journal_ids_);
-  journal.u64(query.content.lo);
-  journal.u64(query.content.hi);
+  semel::write(journal, query.content);
 }
 
 Result<void> StoreBatch::sums_of(std::span<const std::string_view> counters,
                                  std::span<std::optional<int128>> sums) const {
   for (std::size_t i = 0; i < counters.size(); ++i) {
     sums[i].reset();
-    const Result<std::optional<std::string>> value = store_.get(counter_key(counters[i]));
-    if (!value) return value.error();
-    if (!*value) continue;
-    const Result<CounterState> state = CounterState::decode(bytes_of(**value));
-    if (!state) return state.error();
-    sums[i] = state->sum();
+    const std::optional<std::string> value = SEMEL_TRY(store_.get(counter_key(counters[i])));
+    if (!value) continue;
+    const CounterState state = SEMEL_TRY(CounterState::decode(bytes_of(*value)));
+    sums[i] = state.sum();
   }
   return {};
 }
@@ -143,10 +142,8 @@ Result<JournalRecord> JournalRecord::decode(ByteView in, bool with_content) {
   JournalRecord record;
   const std::uint64_t ids = r.varint();
   for (std::uint64_t i = 0; i < ids; ++i) {
-    const Result<OperationId> id = OperationId::decode(r);
-    if (!id) return id.error();
-    Recogniser::Query query{*id};
-    if (with_content) query.content = {r.u64(), r.u64()};
+    Recogniser::Query query{SEMEL_TRY(OperationId::decode(r))};
+    if (with_content) query.content = read_digest(r);
     if (!r.ok()) return damaged;
     record.ids.push_back(query);
   }
@@ -155,12 +152,10 @@ Result<JournalRecord> JournalRecord::decode(ByteView in, bool with_content) {
     const Dot dot = Dot::unpacked(r.u64());
     const std::string_view value = r.text();
     if (!r.ok() || dot.counter == 0) return damaged;
-    Result<Operation> operation = Operation::decode(dot, bytes_of(value));
-    if (!operation) return operation.error();
-    record.operations.push_back(std::move(*operation));
+    record.operations.push_back(SEMEL_TRY(Operation::decode(dot, bytes_of(value))));
   }
-  if (!r.ok() || r.rest() != 0) return damaged;
+  if (!r.at_end()) return damaged;
   return record;
 }
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

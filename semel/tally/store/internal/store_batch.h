@@ -1,11 +1,11 @@
 // StoreBatch: the counters of a store as the base of a ledger, and one write of the store to come.
 //
-// What the ledger does is put together here and written as a whole: counters by merges, which read
-// nothing, one for each counter; operations of others as entries; ids, and the operations that this
-// site has taken and not yet shared, as one record of the journal.
+// It collects what the ledger does and writes it as a whole. Each counter is one merge, which reads
+// nothing. Operations of other sites are entries. Ids, and operations that this site has taken and
+// not yet shared, are one record of the journal.
 //
-// Merges of one counter are a list until the store makes them one, and whoever reads the counter goes
-// through it: take_heavy() names those for which it has become long.
+// The merges of a counter are a list until the store joins them, and each reader of the counter
+// goes through that list. take_heavy() names the counters whose list has become long.
 #pragma once
 
 #include <cstdint>
@@ -22,23 +22,24 @@
 #include "semel/store/ordered_store.h"
 #include "semel/tally/internal/ledger.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
 class StoreBatch final : public Ledger::Base {
  public:
   // REQUIRES: the store outlives this.
   StoreBatch(OrderedStore& store, bool with_content) : store_(store), with_content_(with_content) {}
 
-  void fold(std::string_view counter, const Shard& shard) override;
+  std::optional<int128> fold(std::string_view counter, const Shard& shard) override;
   void clear(std::string_view counter) override;
   void hold(const Operation& operation) override;
   void keep(const Operation& operation) override;
   void drop(Dot dot) override;
   Result<void> sums_of(std::span<const std::string_view> counters,
                        std::span<std::optional<int128>> sums) const override;
-  void fold_all(std::span<const Counters::Addition> additions, std::span<int128> sums) override;
-  bool tells_sums() const override { return false; }
-  void reserve(std::span<const Addition> /*additions*/) override {}  // it is all in small blocks
+  void fold_all(std::span<const NamedShard> shards, std::span<int128> sums) override;
+  bool knows_sums() const override { return false; }
+  void prefetch(std::string_view /*counter*/) const override {}
+  void reserve(std::span<const Addition> /*additions*/) override {}  // all blocks are small
   void remember(const Recogniser::Query& query) override;
 
   void put(std::string_view key, ByteView value);
@@ -50,12 +51,12 @@ class StoreBatch final : public Ledger::Base {
   bool empty() const { return writes_.empty() && folds_.empty() && !has_journal(); }
   bool has_journal() const { return ids_ != 0 || operations_ != 0; }
   bool has_operations() const { return operations_ != 0; }  // in the journal
-  bool folded() const { return folded_; }  // something went into or out of a counter
+  bool folded() const { return folded_; }                   // whether a counter has changed
   // Adds the record of the journal under this key, if there is anything for it.
   void close_journal(std::string_view key);
-  // One write. Empty afterwards, whatever happens.
+  // Writes all of it at once. The batch is empty afterwards, whatever happens.
   Result<void> write();
-  // Counters that have had kHeavy merges, as far as is known. Counted anew from now on.
+  // Returns the counters that have had kHeavy merges, as far as is known, and counts anew.
   std::vector<std::string> take_heavy() { return std::exchange(heavy_, {}); }
   static constexpr std::uint8_t kHeavy = 128;
 
@@ -65,9 +66,10 @@ class StoreBatch final : public Ledger::Base {
     std::size_t value, value_size;
     bool removes, merges;
   };
-  // A place for many counters, in which the one that is merged most stays: another one takes a merge
-  // from its count, and the place when there is none left (the vote of Boyer and Moore). A counter
-  // that never gets its place has not many merges before the store flushes.
+  // Many counters share a place, which the one that is merged most often keeps: each merge of
+  // another one takes one from its count, and takes the place when the count is 0 (the majority
+  // vote of Boyer and Moore). A counter that never gets a place has few merges before the store
+  // flushes.
   struct Merges {
     std::uint32_t tag = 0;
     std::uint8_t count = 0;
@@ -81,7 +83,7 @@ class StoreBatch final : public Ledger::Base {
   OrderedStore& store_;
   bool with_content_;
   SiteId site_ = 0;
-  std::string text_;  // keys and values, one behind the other
+  std::string text_;  // keys and values, one after the other
   std::vector<Piece> writes_;
   std::vector<Write> views_;
   std::map<std::string, CounterState, std::less<>> folds_;     // behind all writes
@@ -100,8 +102,7 @@ struct JournalRecord {
   std::vector<Recogniser::Query> ids;
   std::vector<Operation> operations;
 
-  // Reads what fills `in` exactly.
   static Result<JournalRecord> decode(ByteView in, bool with_content);
 };
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

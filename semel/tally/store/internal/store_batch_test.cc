@@ -1,5 +1,5 @@
-// StoreBatch, JournalRecord and StoreShape: what one write of a table is, and the bytes of what only
-// its own site reads.
+// StoreBatch, JournalRecord and StoreShape: what one write of a table is, and the bytes of what
+// only its own site reads.
 #include "semel/tally/store/internal/store_batch.h"
 
 #include <gtest/gtest.h>
@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "semel/hash/internal/checksum.h"
 #include "semel/store/memory_store.h"
 #include "semel/tally/internal/entries.h"
 #include "semel/tally/store/internal/store_shape.h"
@@ -17,7 +18,7 @@
 #include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 namespace {
 
 constexpr SiteId kSite = 3;
@@ -61,7 +62,7 @@ TEST_F(StoreBatchTest, AddsToCountersWithoutReadingThem) {
   write();
   EXPECT_FALSE(batch.folded());
   EXPECT_TRUE(sum("x") == int128{98});
-  const Counters::Addition additions[] = {{"x", {kSite, 3, 1, 1}}, {"", {kSite, 4, 1, 9}}};
+  const NamedShard additions[] = {{"x", {kSite, 3, 1, 1}}, {"", {kSite, 4, 1, 9}}};
   batch.fold_all(additions, {});
   write();
   EXPECT_TRUE(sum("x") == int128{99} && sum("") == int128{9});
@@ -70,7 +71,7 @@ TEST_F(StoreBatchTest, AddsToCountersWithoutReadingThem) {
 TEST_F(StoreBatchTest, NamesACounterThatHasBecomeALongList) {
   std::uint64_t clock = 0;
   for (int i = 1; i < StoreBatch::kHeavy; ++i) {
-    // Of one write, so one merge.
+    // These belong to one write, so they are one merge.
     batch.fold("x", {kSite, ++clock, 1, 1});
     batch.fold("x", {kSite, ++clock, 1, 1});
     write();
@@ -209,22 +210,22 @@ struct Shape : StoreShape {
 
 struct ShapeCase {
   using Type = Shape;
-  static constexpr std::size_t kHeaderSize = 47;
-  static constexpr char kFile[] = "tally_shape_v2.bin";
+  static constexpr std::size_t kHeaderSize = 55;
+  static constexpr char kFile[] = "tally_shape_v1.bin";
   static Type make() {
     return Shape{{{.kind = Recogniser::Kind::exact,
                    .window_ms = 3'600'000,
                    .fpr = 1e-9,
                    .ids = 1000,
                    .max_bytes = 1 << 20,
-                   .when_full = WhenFull::forget,
+                   .on_full = OnFull::forget,
                    .hash = {HashKind::keyed, 7}}}};
   }
 };
 
 TEST(StoreShape, RefusesKindsThatThereAreNot) {
-  constexpr std::size_t kKind = 4, kWhenFull = 5, kHash = 6;
-  for (const auto& [at, last] : {std::pair(kKind, 2), {kWhenFull, 1}, {kHash, 1}}) {
+  constexpr std::size_t kKind = 12, kOnFull = 13, kHash = 14;
+  for (const auto& [at, last] : {std::pair(kKind, 2), {kOnFull, 1}, {kHash, 1}}) {
     for (int value = 0; value < 256; ++value) {
       Bytes bytes = encoded(ShapeCase::make());
       bytes[at] = static_cast<std::uint8_t>(value);
@@ -236,11 +237,11 @@ TEST(StoreShape, RefusesKindsThatThereAreNot) {
 }
 
 }  // namespace
-}  // namespace semel::tally
+}  // namespace semel::tally::internal
 
 namespace semel {
 
-INSTANTIATE_TYPED_TEST_SUITE_P(StoreShape, HostileBytes, tally::ShapeCase);
-INSTANTIATE_TYPED_TEST_SUITE_P(StoreShape, Golden, tally::ShapeCase);
+INSTANTIATE_TYPED_TEST_SUITE_P(StoreShape, HostileBytes, tally::internal::ShapeCase);
+INSTANTIATE_TYPED_TEST_SUITE_P(StoreShape, Golden, tally::internal::ShapeCase);
 
 }  // namespace semel

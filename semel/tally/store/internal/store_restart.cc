@@ -11,10 +11,10 @@
 #include "semel/tally/internal/entries.h"
 #include "semel/tally/store/internal/store_batch.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 namespace {
 
-struct SharedEntries {
+struct SharedRecords {
   std::vector<Operation> operations;  // ascending by dot
   std::map<SiteId, SiteView> views;
 
@@ -26,67 +26,52 @@ struct SharedEntries {
   }
 };
 
-Result<SharedEntries> read_shared(const OrderedStore& store) {
-  const Result<std::unique_ptr<Cursor>> cursor = store.cursor();
-  if (!cursor) return cursor.error();
-  SharedEntries entries;
-  Cursor& at = **cursor;
+Result<SharedRecords> read_shared(const OrderedStore& store) {
+  const std::unique_ptr<Cursor> cursor = SEMEL_TRY(store.cursor());
+  SharedRecords entries;
+  Cursor& at = *cursor;
   for (at.seek(kSharedFirst); at.valid() && at.key() < kSharedEnd; at.next()) {
     if (const std::optional<Dot> dot = dot_of_key(at.key())) {
-      Result<Operation> operation = Operation::decode(*dot, bytes_of(at.value()));
-      if (!operation) return operation.error();
-      entries.operations.push_back(std::move(*operation));
+      entries.operations.push_back(SEMEL_TRY(Operation::decode(*dot, bytes_of(at.value()))));
     } else if (const std::optional<SiteId> site = site_of_key(at.key())) {
-      Result<SiteView> view = SiteView::decode(bytes_of(at.value()));
-      if (!view) return view.error();
-      entries.views.emplace(*site, std::move(*view));
+      entries.views.emplace(*site, SEMEL_TRY(SiteView::decode(bytes_of(at.value()))));
     } else {
-      return Error{Errc::corrupt, "no entry of a table"};
+      return Error{Errc::corrupt, "this is not an entry of a table"};
     }
   }
-  if (const Result<void> status = at.status(); !status) return status.error();
+  SEMEL_TRY(at.status());
   return entries;
 }
 
-// The journal, told record by record, and the marks of what was forgotten.
+// Reads the journal record by record, and the marks of what was forgotten.
 Result<void> read_journal(
     const OrderedStore& store, bool with_content,
     const std::function<Result<void>(const JournalKey&, JournalRecord)>& record,
     const std::function<void(const Digest& client, std::uint64_t sequence)>& forgotten) {
-  const Result<std::unique_ptr<Cursor>> cursor = store.cursor();
-  if (!cursor) return cursor.error();
-  Cursor& at = **cursor;
+  const std::unique_ptr<Cursor> cursor = SEMEL_TRY(store.cursor());
+  Cursor& at = *cursor;
   const std::string_view end(&kCounterPrefix, 1);
   for (at.seek({&kJournalPrefix, 1}); at.valid() && at.key() < end; at.next()) {
     if (const std::optional<JournalKey> key = journal_of_key(at.key())) {
-      Result<JournalRecord> read = JournalRecord::decode(bytes_of(at.value()), with_content);
-      if (!read) return read.error();
-      if (Result<void> told = record(*key, std::move(*read)); !told) return told;
+      JournalRecord read = SEMEL_TRY(JournalRecord::decode(bytes_of(at.value()), with_content));
+      SEMEL_TRY(record(*key, std::move(read)));
     } else if (const std::optional<Digest> client = client_of_key(at.key())) {
       Reader r(bytes_of(at.value()));
       const std::uint64_t sequence = r.varint();
-      if (!r.ok() || r.rest() != 0) return Error{Errc::corrupt, "a damaged mark of a client"};
+      if (!r.at_end()) return Error{Errc::corrupt, "a damaged mark of a client"};
       forgotten(*client, sequence);
     } else {
-      return Error{Errc::corrupt, "no record of a table"};
+      return Error{Errc::corrupt, "this is not a record of a table"};
     }
   }
   return at.status();
 }
 
 Result<bool> empty(const OrderedStore& store) {
-  const Result<std::unique_ptr<Cursor>> cursor = store.cursor();
-  if (!cursor) return cursor.error();
-  (*cursor)->seek({});
-  if (const Result<void> status = (*cursor)->status(); !status) return status.error();
-  return !(*cursor)->valid();
-}
-
-Result<void> remake(const StoreShape& shape, TimeMs now_ms, std::optional<Recogniser>& made) {
-  Result<Recogniser> recogniser = Recogniser::make(shape.recogniser, now_ms);
-  if (!recogniser) return recogniser.error();
-  made.emplace(std::move(*recogniser));
-  return {};
+  const std::unique_ptr<Cursor> cursor = SEMEL_TRY(store.cursor());
+  cursor->seek({});
+  SEMEL_TRY(cursor->status());
+  return !cursor->valid();
 }
 
 }  // namespace
@@ -94,29 +79,22 @@ Result<void> remake(const StoreShape& shape, TimeMs now_ms, std::optional<Recogn
 Result<std::optional<Restart>> Restart::read(const OrderedStore& store,
                                              const OperationLog::Limits& limits, TimeMs clock_ms,
                                              Time time) {
-  const Result<bool> nothing = empty(store);
-  if (!nothing) return nothing.error();
-  if (*nothing) return std::optional<Restart>();
+  if (SEMEL_TRY(empty(store))) return std::optional<Restart>();
 
-  const Result<std::optional<std::string>> shape_bytes = store.get(kShapeKey);
-  if (!shape_bytes) return shape_bytes.error();
-  const Result<std::optional<std::string>> state_bytes = store.get(kStateKey);
-  if (!state_bytes) return state_bytes.error();
-  if (!*shape_bytes || !*state_bytes) {
+  const std::optional<std::string> shape_bytes = SEMEL_TRY(store.get(kShapeKey));
+  const std::optional<std::string> state_bytes = SEMEL_TRY(store.get(kStateKey));
+  if (!shape_bytes || !state_bytes) {
     return Error{Errc::corrupt, "the store is not that of a table"};
   }
-  const Result<StoreShape> shape = StoreShape::decode(bytes_of(**shape_bytes));
-  if (!shape) return shape.error();
-  Reader r(bytes_of(**state_bytes));
-  const Result<Ledger::State> state = Ledger::State::decode(r);
-  if (!state) return state.error();
-  if (r.rest() != 0) return Error{Errc::corrupt, "state of a table: of another length"};
-  const TimeMs now_ms = earlier_by(clock_ms, state->lag_ms);
-  Result<SharedEntries> shared = read_shared(store);
-  if (!shared) return shared.error();
+  const StoreShape shape = SEMEL_TRY(StoreShape::decode(bytes_of(*shape_bytes)));
+  Reader r(bytes_of(*state_bytes));
+  const Ledger::State state = SEMEL_TRY(Ledger::State::decode(r));
+  if (!r.at_end()) return Error{Errc::corrupt, "state of a table: size"};
+  const TimeMs now_ms = earlier_by(clock_ms, state.lag_ms);
+  SharedRecords shared = SEMEL_TRY(read_shared(store));
 
-  // The journal is gone through as it was written: what has left the window since is forgotten on
-  // the way, and leaves its marks.
+  // The journal is read in the order in which it was written: an id that has left the window since
+  // is forgotten on the way, and leaves its mark.
   std::uint64_t recalled = 0;
   std::uint64_t next_number = 0;
   std::optional<TimeMs> unshared_since_ms;
@@ -127,45 +105,41 @@ Result<std::optional<Restart>> Restart::read(const OrderedStore& store,
     next_number = std::max(next_number, key.number + 1);
     if (!recogniser) {
       const TimeMs begin_ms = time == Time::copied ? key.at_ms : std::min(key.at_ms, now_ms);
-      Result<void> made = remake(*shape, begin_ms, recogniser);
-      if (!made) return made;
+      recogniser = SEMEL_TRY(Recogniser::make(shape.recogniser, begin_ms));
     }
     recogniser->advance(key.at_ms);
     const bool inside =
-        time == Time::copied || !older_than(key.at_ms, shape->recogniser.window_ms, now_ms);
+        time == Time::copied || !older_than(key.at_ms, shape.recogniser.window_ms, now_ms);
     for (const Recogniser::Query& query : record.ids) {
-      const Recognised now = recogniser->recall(query, key.at_ms);
-      if (now == Recognised::full) return Error{Errc::limit, "no room for the ids of the window"};
-      if (inside && now == Recognised::fresh) ++recalled;
+      const Verdict now = recogniser->recall(query, key.at_ms);
+      if (now == Verdict::full) return Error{Errc::limit, "no room for the ids of the window"};
+      if (inside && now == Verdict::fresh) ++recalled;
     }
     for (Operation& operation : record.operations) {
-      const bool elsewhere = operation.dot.site != state->log.site ||
-                             state->log.folded.contains(operation.dot) ||
-                             shared->contains(operation.dot);
+      const bool elsewhere = operation.dot.site != state.log.site ||
+                             state.log.folded.contains(operation.dot) ||
+                             shared.contains(operation.dot);
       if (elsewhere) continue;
       if (!unshared_since_ms) unshared_since_ms = key.at_ms;
       unshared.push_back(std::move(operation));
     }
     return {};
   };
-  const Result<void> read = read_journal(store, shape->recogniser.kind == Recogniser::Kind::exact,
-                                         recall, [&](const Digest& client, std::uint64_t sequence) {
-                                           forgotten.emplace_back(client, sequence);
-                                         });
-  if (!read) return read.error();
-  if (!recogniser) {
-    if (const Result<void> made = remake(*shape, now_ms, recogniser); !made) return made.error();
-  }
+  const bool with_content = shape.recogniser.kind == Recogniser::Kind::exact;
+  SEMEL_TRY(
+      read_journal(store, with_content, recall, [&](const Digest& client, std::uint64_t sequence) {
+        forgotten.emplace_back(client, sequence);
+      }));
+  if (!recogniser) recogniser = SEMEL_TRY(Recogniser::make(shape.recogniser, now_ms));
   if (time == Time::now) recogniser->advance(now_ms);
   for (const auto& [client, sequence] : forgotten) recogniser->restore_forgotten(client, sequence);
 
-  std::vector<Operation>& operations = shared->operations;
+  std::vector<Operation>& operations = shared.operations;
   operations.insert(operations.end(), unshared.begin(), unshared.end());
-  Result<OperationLog> log = OperationLog::restore(state->log, operations, shared->views, limits);
-  if (!log) return log.error();
+  OperationLog log = SEMEL_TRY(OperationLog::restore(state.log, operations, shared.views, limits));
   return std::optional(
-      Restart{*shape, Ledger(std::move(*recogniser), std::move(*log), state->bound, state->lag_ms),
+      Restart{shape, Ledger(std::move(*recogniser), std::move(log), state.bound, state.lag_ms),
               recalled, next_number, unshared.size(), unshared_since_ms});
 }
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

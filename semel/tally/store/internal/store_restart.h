@@ -1,4 +1,4 @@
-// What a table in a store was when its process ended, in whatever way.
+// Restart: what a table in a store was when its process ended, in whatever way.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "semel/tally/internal/ledger.h"
 #include "semel/tally/store/internal/store_shape.h"
 
-namespace semel::tally {
+namespace semel::tally::internal {
 
 struct Restart {
   StoreShape shape;
@@ -21,12 +21,12 @@ struct Restart {
 
   enum class Time : std::uint8_t {
     now,     // ids that have left the window are forgotten
-    copied,  // of the last record: the store is a copy, whose times are of another clock
+    copied,  // the time is that of the last record: a copy has the times of another clock
   };
-  // nullopt: the store is empty. Errc::corrupt if it holds something else than a table.
+  // Returns nullopt if the store is empty. Errc::corrupt if it holds something else than a table.
   static Result<std::optional<Restart>> read(const OrderedStore& store,
                                              const OperationLog::Limits& limits, TimeMs now_ms,
                                              Time time = Time::now);
 };
 
-}  // namespace semel::tally
+}  // namespace semel::tally::internal

@@ -1,0 +1,41 @@
+#include "module/commands/windows.h"
+
+#include <limits>
+
+namespace semel::module {
+
+bool take_on_full(Options& options, OnFull& out) {
+  const std::optional<std::string_view> text = options.value("ONFULL");
+  if (!text) return false;
+  if (is_word(*text, "REFUSE")) {
+    out = OnFull::refuse;
+  } else if (is_word(*text, "FORGET")) {
+    out = OnFull::forget;
+  } else {
+    options.refuse("ERR ONFULL is refuse or forget");
+  }
+  return true;
+}
+
+bool take_max_bytes(Options& options, std::uint64_t least, std::uint64_t& out) {
+  return options.count("MAXBYTES", least, std::numeric_limits<std::int64_t>::max(), out);
+}
+
+bool take_limit(host::Call& call, std::uint64_t& max_bytes) {
+  const std::uint64_t limit = max_value_bytes(call);
+  if (limit == 0) return true;
+  if (max_bytes == kNoCap) max_bytes = limit;
+  if (max_bytes <= limit) return true;
+  call.error("ERR MAXBYTES is more than semel.max-value-bytes, " + std::to_string(limit));
+  return false;
+}
+
+void refuse_creation(host::Call& call, const char* what, const Error& error) {
+  std::string text = std::string("ERR could not create ").append(what).append(": ");
+  text += error.message();
+  const std::uint64_t limit = max_value_bytes(call);
+  if (limit != 0) text += " (semel.max-value-bytes is " + std::to_string(limit) + ")";
+  call.error(text);
+}
+
+}  // namespace semel::module

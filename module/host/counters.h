@@ -1,0 +1,23 @@
+// Counts since the module was loaded, for INFO semel. A guest of the host registers its own counts
+// in its ModuleSpec.
+// Threads  The thread that runs commands.
+#pragma once
+
+#include <cstdint>
+
+namespace semel::host {
+
+// A number in the section `statistics` of INFO semel.
+struct Counter {
+  const char* name;
+  const std::uint64_t* value;  // lives as long as the process
+};
+
+struct HostCounters {
+  std::uint64_t jobs_started = 0;     // commands that ran in steps
+  std::uint64_t effects_applied = 0;  // from a primary, or from an AOF file
+  std::uint64_t effects_failed = 0;   // that did not do here what they did there
+};
+inline HostCounters counters;
+
+}  // namespace semel::host

@@ -1,0 +1,31 @@
+// ObservedPart: a part of the state of an observed-remove filter, so that a large state travels in
+// pieces.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "semel/crdt/internal/lives.h"
+#include "semel/filter/internal/cuckoo_shape.h"
+
+namespace semel::crdt_internal {
+
+using filter_internal::CuckooEntry;
+using filter_internal::CuckooPlaces;
+
+// The fate of consecutive dots of one site: those after number `first` up to number `last`.
+// `entries` holds the entries that still exist, ascending by number (their payload). All other dots
+// were removed.
+struct ObservedPart {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  std::vector<CuckooEntry> entries;
+  std::vector<LifeRun> lives;  // of these dots, by number; the first run may begin earlier
+
+  bool sound(const CuckooPlaces& shape) const;
+  // Returns the same dots as the first dots of another site. REQUIRES: the part is sound.
+  ObservedPart from_one() const;
+  bool operator==(const ObservedPart&) const = default;
+};
+
+}  // namespace semel::crdt_internal

@@ -1,0 +1,81 @@
+// AtOnceTree: the dense Bloom tree as the paper prints it, with its faults mended.
+//
+// Contract  Every node on the path from the leaf up is asked by test_and_set, until one knows the
+//           id: a duplicate. An id that no node knows is fresh. So BloomTree's message that sets a
+//           node is saved, at this price: an id that does not arrive at the root (a crash, a full
+//           root) was set on its way, and later ones are told 'duplicate' although none was told
+//           'fresh'.
+// Top-down  With confirm_at = d > 0, a hit on a level j < d stands only if a child knows the id
+//           too, other than the one it came from; and so on down to level d. If none does, it is a
+//           false positive, refuted. The run then goes on upwards, which the paper does not.
+// Failures  As BloomTree has them: a failed node counts as a miss, and refutes nothing.
+// Cost      One message for each id and node. Ids of a batch go one after the other.
+// Threads   A call needs the object to itself. Several trees may share nodes that bear several
+//           callers: the root's test_and_set is atomic, so of all producers of an id one is told
+//           'fresh', unless its hits are refuted: with confirm_at > 0 there is one producer.
+// Source    Koloniari, Ntarmos, Pitoura & Souravlias, 'One is Enough', section 6, algorithm 1.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "semel/core/result.h"
+#include "semel/slices/bloom_tree.h"
+#include "semel/slices/slice.h"
+#include "semel/slices/tree_shape.h"
+
+namespace semel::papers {
+
+class AtOnceTree {
+ public:
+  struct Options {
+    std::size_t confirm_at = 0;                // level d of the top-down test; 0: every hit stands
+    Verdict root_failed = Verdict::duplicate;  // or fresh
+  };
+
+  // Errors: Errc::invalid unless there is a node for each of the shape's, and root_failed is one of
+  // the two.
+  static Result<AtOnceTree> make(TreeShape shape, std::vector<Slice*> nodes, Options options);
+
+  // REQUIRES: `leaf` is one; spans of equal size; without `at_ms` all happened at now_ms.
+  void test_and_set(std::size_t leaf, std::span<const Digest> ids, std::span<const TimeMs> at_ms,
+                    std::span<Verdict> verdicts, TimeMs now_ms);
+
+  std::span<const SliceState> states() const { return states_; }
+  // REQUIRES: node < shape().nodes().
+  void set_state(std::size_t node, SliceState state);
+
+  const TreeShape& shape() const { return shape_; }
+  std::span<const TreeLoad> load() const { return load_; }  // of each level
+
+ private:
+  // An event on its way.
+  struct Event {
+    Digest id;
+    std::optional<TimeMs> at_ms;
+    TimeMs now_ms;
+  };
+
+  AtOnceTree(TreeShape shape, std::vector<Slice*> nodes, Options options);
+
+  bool live(std::size_t node) const { return states_[node] == SliceState::live; }
+  bool failed(std::size_t node) const { return states_[node] == SliceState::failed; }
+  bool refutable(std::size_t node) const {
+    return shape_.level(node) < options_.confirm_at && !shape_.has_own(node);
+  }
+  TreeLoad& load_of(std::size_t node) { return load_[shape_.level(node)]; }
+
+  Verdict sift(std::size_t leaf, const Event& event);
+  bool stands(std::size_t node, std::size_t from, const Event& event);
+  std::optional<Verdict> ask(std::size_t node, SliceAction action, const Event& event);
+
+  TreeShape shape_;
+  std::vector<Slice*> nodes_;
+  Options options_;
+  std::vector<SliceState> states_;
+  std::vector<TreeLoad> load_;
+};
+
+}  // namespace semel::papers

@@ -1,0 +1,54 @@
+// GroupCommit: requests of many threads that wait at the same time are worked off by one of them.
+//
+// Contract  run() returns when its request is done. A thread that finds nobody at work takes all
+//           requests that wait, in the order of their coming, and works them off in one go; the
+//           threads that come meanwhile wait for the next one. So a slow write is shared by all.
+// Threads   Any number of threads may call at once.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace semel::tally::internal {
+
+template <class Request>
+class GroupCommit {
+ public:
+  // Calls work(group) for a group of requests, or lets another thread do it.
+  template <class Work>
+  void run(Request& request, Work work) {
+    Waiting waiting{&request};
+    std::unique_lock lock(mutex_);
+    queue_.push_back(&waiting);
+    moved_.wait(lock, [&] { return waiting.done || !working_; });
+    if (waiting.done) return;
+
+    working_ = true;
+    const std::vector<Waiting*> group = std::exchange(queue_, {});
+    lock.unlock();
+    std::vector<Request*> requests;
+    requests.reserve(group.size());
+    for (const Waiting* each : group) requests.push_back(each->request);
+    work(std::span<Request* const>(requests));
+    lock.lock();
+    for (Waiting* each : group) each->done = true;
+    working_ = false;
+    moved_.notify_all();
+  }
+
+ private:
+  struct Waiting {
+    Request* request;
+    bool done = false;
+  };
+
+  std::mutex mutex_;
+  std::condition_variable moved_;
+  std::vector<Waiting*> queue_;
+  bool working_ = false;
+};
+
+}  // namespace semel::tally::internal

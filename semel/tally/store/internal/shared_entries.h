@@ -1,0 +1,51 @@
+// SharedEntries: the part of a table's store that sites share, as a store of its own.
+//
+// Contract  It reads as the store does. Entries that are written to it arrive at the table, which
+//           joins them with what it holds and decides what to keep. Nothing can be removed: the
+//           table drops entries itself.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "semel/core/result.h"
+#include "semel/store/ordered_store.h"
+#include "semel/tally/internal/logged_operation.h"
+#include "semel/tally/internal/site_view.h"
+
+namespace semel::tally::internal {
+
+// Returns the keys of the records that sites share.
+const KeyRange& shared_range();
+
+struct ArrivedEntries {
+  std::vector<Operation> operations;
+  std::map<SiteId, SiteView> views;
+
+  // Errc::outside for other keys, Errc::unsupported for removals, Errc::corrupt for damage.
+  static Result<ArrivedEntries> decode(std::span<const Write> writes);
+};
+
+class SharedEntries final : public ForwardingStore {
+ public:
+  using Arrive = std::function<Result<void>(ArrivedEntries)>;
+  using Sync = std::function<Result<void>()>;
+
+  SharedEntries(OrderedStore& store, Arrive arrive, Sync sync)
+      : ForwardingStore(store), arrive_(std::move(arrive)), sync_(std::move(sync)) {}
+
+  Result<void> write(std::span<const Write> writes) override;
+  Result<void> remove_range(const KeyRange& range) override;
+  Result<void> sync() override { return sync_(); }
+  Result<void> update(std::span<const std::string_view> keys, const Become& become) override;
+
+ private:
+  Arrive arrive_;
+  Sync sync_;
+};
+
+}  // namespace semel::tally::internal
