@@ -20,14 +20,14 @@ constexpr std::size_t kClientHeader = 26;
 constexpr std::size_t kMarkHeader = 16;
 constexpr std::size_t kPieceSize = 16;
 
-// Bytes of the window itself; of a client, with its share of the hash table; of a mark, with its
+// Memory of an empty window, of a client with its share of the hash table, and of a mark with its
 // place on the roll.
 constexpr std::uint64_t kWindowBytes = 256;
 constexpr std::uint64_t kClientBytes = 96;
 constexpr std::uint64_t kMarkBytes = 88;
 
-// An insert clears so many marks that have left the window. It adds at most one, so two keep up
-// with any load.
+// An insert clears up to this many marks that have left the window. It adds at most one, so
+// clearing two keeps up with any load.
 constexpr int kClearedByInsert = 2;
 constexpr int kClearedByAdvance = 32;
 
@@ -195,7 +195,7 @@ bool ClientWindow::takes(std::uint64_t ids) const {
              static_cast<double>(clients_.bucket_count()) * clients_.max_load_factor();
 }
 
-// First clears all that has left the window, so that the answer does not depend on how much of it
+// First clears everything that has left the window, so that the answer does not depend on how much
 // was cleared before.
 bool ClientWindow::make_room(const ClientOperation& id, std::int64_t generation) {
   while (bytes_ + bytes_for(id, generation) > goal_.max_bytes) {
@@ -341,7 +341,7 @@ Result<void> ClientWindow::merge(const ClientWindow& other) {
       both.bytes_ += sequences.bytes();
     }
     std::optional<std::uint64_t>& forgotten = both.clients_.find(digest)->second.forgotten;
-    forgotten = std::max(forgotten, client.forgotten);  // nothing is less than anything
+    forgotten = std::max(forgotten, client.forgotten);  // an empty optional is less than any number
   }
   if (both.bytes_ > goal_.max_bytes) return Error{Errc::full, "no room for both client windows"};
   *this = std::move(both);

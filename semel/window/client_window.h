@@ -3,25 +3,24 @@
 // Contract  The contract of window.h holds, and there are no false positives. An operation is a
 //           duplicate if and only if it was accepted in a generation that is still remembered,
 //           whatever the order in which operations of a client come. A sequence that is not
-//           remembered is `stale` if its client has a forgotten one that is not below it: it may
-//           have been accepted. So no operation of a client is accepted twice while the client
-//           stays. A client stays while one of its operations is remembered. After that it is a new
-//           client, and any sequence is fresh. insert() remembers any sequence.
-//           An operation is remembered beyond the window for less than a span, window /
-//           generations.
+//           remembered is `stale` if its client has forgotten the same or a higher one: it may have
+//           been accepted. So no operation of a client is accepted twice while the client stays. A
+//           client stays while one of its operations is remembered. After that it is a new client,
+//           and any sequence is fresh. insert() remembers any sequence. An operation is remembered
+//           beyond the window for less than a span, window / generations.
 // Clients   Sequences may be any numbers, with gaps. A sequence much higher than the others makes
 //           them stale when it is forgotten. A client that numbers in several ranges at once must
 //           use several client ids.
 // Full      The operations of the oldest generation are forgotten early, in one call that takes
-//           longer the more clients they have. They are stale then, if the client stays.
-// Merge     A merge is the union of two windows of one goal at the same time: of their operations,
-//           and of what they forgot. Beyond the cap it fails with Errc::full. A merge that fails
-//           changes nothing.
+//           longer the more clients they have. If their client stays, they are stale from then on.
+// Merge     The union of two windows with the same goal and the same time: both the operations and
+//           the forgotten sequences. If the union exceeds the cap, merge() fails with Errc::full. A
+//           merge that fails changes nothing.
 // Layout    Each client has the highest sequence forgotten, and a mark for each generation in which
 //           it was active. A mark is the set of the accepted sequences (sequence_set.h).
 // Cost      A call takes a lookup in a hash table, and a binary search in each mark. Later calls
-//           clear operations that have left the window, a few marks each. While clients grow in
-//           number, the hash table is rebuilt at times, in one long call.
+//           clear operations that have left the window, a few marks each. As the number of clients
+//           grows, the hash table is rebuilt from time to time, in one long call.
 // Memory    A client takes 96 bytes and a mark about 120, for any number of operations in order.
 //           With 4 generations an operation takes 0.37 bytes at 2000 operations in a window, and 6
 //           bytes at 100. An operation whose sequence stands alone takes 16 to 20 bytes.
@@ -83,7 +82,7 @@ class SEMEL_API ClientWindow {
   void insert(std::span<const ClientOperation> ids, std::span<Verdict> verdicts);
   void test_and_insert(std::span<const ClientOperation> ids, std::span<Verdict> verdicts);
 
-  // Returns true if so many more ids take no large block (limits::kSmallBlock).
+  // Returns true if this many more ids need no large block (limits::kSmallBlock).
   bool takes(std::uint64_t ids) const;
 
   void advance(TimeMs now_ms);
@@ -100,7 +99,7 @@ class SEMEL_API ClientWindow {
   // Returns how many clients there are, with those that have left and are not yet cleared.
   std::uint64_t clients() const { return clients_.size(); }
 
-  // Returns the highest forgotten sequence of a client; nullopt if there is none, or the client has
+  // Returns the highest forgotten sequence of a client; nullopt if there is none or the client has
   // left.
   std::optional<std::uint64_t> forgotten(Digest client) const;
   // Restores forgotten() after a restart. Call it after the remembered operations were inserted
@@ -132,7 +131,7 @@ class SEMEL_API ClientWindow {
     void forget(std::size_t count);
     bool operator==(const Client&) const = default;
   };
-  // The clients that have a mark in a generation, or had one.
+  // Lists the clients that have a mark in a generation, or had one.
   struct Roll {
     std::int64_t generation;
     std::deque<Digest> clients;
@@ -166,7 +165,7 @@ class SEMEL_API ClientWindow {
   std::unordered_map<Digest, Client> clients_;
   std::deque<Roll> rolls_;  // ascending by generation; none is empty
   std::uint64_t bytes_;
-  WindowCounts counts_;  // but for the steps backwards, which time_ counts
+  WindowCounts counts_;  // except the backward steps, which time_ counts
 };
 
 }  // namespace semel

@@ -100,8 +100,8 @@ struct LawsCase {
   using Type = ClientWindow;
   static std::uint64_t first(int replica) { return 300 * static_cast<std::uint64_t>(replica); }
   static ClientOperation id(std::uint64_t n) { return {key(n % 7), 10'000 + n}; }
-  // Each shares operations with the next, some of them in other generations; one in three has
-  // forgotten operations of the same clients.
+  // Each window shares operations with the next, some of them in other generations. One window in
+  // three has forgotten operations of the same clients.
   static Type make(int replica) {
     ClientWindow window = window_of({.window_ms = 1000, .hash = kTestHash}, kNow - 1300);
     for (std::uint64_t n = 0; n < 7; ++n) {
@@ -129,7 +129,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(Client, HostileBytes, BytesCase);
 INSTANTIATE_TYPED_TEST_SUITE_P(Client, Golden, BytesCase);
 INSTANTIATE_TYPED_TEST_SUITE_P(Client, MergeLaws, LawsCase);
 
-// Numbers that crowd in a few chunks, at the bottom, around a border and at the top.
+// Returns numbers that crowd in a few chunks: at the bottom, around a border and at the top.
 std::uint64_t crowded(Random& random) {
   const std::uint64_t offset = random.below(300);
   switch (random.below(3)) {
@@ -237,7 +237,7 @@ TEST(SequenceSet, RefusesPiecesThatNoSetHas) {
   EXPECT_FALSE(takes({{0, 0}}));         // an empty bitmap
   EXPECT_FALSE(takes({{0, kHighest}}));  // a full one
   EXPECT_FALSE(takes({{1, 0}}));         // an empty run
-  EXPECT_FALSE(takes({{2, 1}}));         // of no kind
+  EXPECT_FALSE(takes({{2, 1}}));         // unknown kind
   EXPECT_FALSE(takes({{1, (1ull << 58) + 1}}));
   EXPECT_FALSE(takes({{65, 1ull << 58}}));
   EXPECT_FALSE(takes({{1, 2}, {129, 1}}));  // two runs that are one
@@ -301,7 +301,8 @@ TEST(ClientWindow, ForgetsAClientThatHasBeenIdle) {
   EXPECT_EQ(window.test_and_insert({key(1), 10}), Verdict::fresh);
 }
 
-// Many clients leave at once. They are cleared by and by, and no answer tells which are already.
+// Many clients leave at once. They are cleared a few at a time, and no answer shows which are
+// already cleared.
 TEST(ClientWindow, ClearsAFewMarksACall) {
   const ClientWindow empty = window_of({.window_ms = 1000}, kNow + 2000);
   ClientWindow window = window_of({.window_ms = 1000});
@@ -311,7 +312,7 @@ TEST(ClientWindow, ClearsAFewMarksACall) {
   EXPECT_EQ(window, empty);
   EXPECT_EQ(encoded(window), encoded(empty));
   for (std::uint64_t n = 0; n < 1000; ++n) ASSERT_EQ(window.test({key(n), 5}), Verdict::fresh);
-  // Last come, first cleared when they come again.
+  // The clients that came last are cleared first, because they come again.
   for (std::uint64_t n = 1000; n-- > 700;) {
     ASSERT_EQ(window.test_and_insert({key(n), 5}), Verdict::fresh);
     ASSERT_EQ(window.test({key(n), 7}), Verdict::fresh);
@@ -336,7 +337,7 @@ TEST(ClientWindow, CallsStaleWhatItHasYetToClear) {
   EXPECT_EQ(encoded(*ClientWindow::decode(encoded(window))), encoded(window));
 }
 
-// One operation may need the next step of its block: several kilobytes.
+// One operation may need the next step of its block, which takes several kilobytes.
 TEST(ClientWindow, ClearsAllThatHasLeftBeforeItIsFull) {
   ClientWindow window = window_of({.window_ms = 1000, .max_bytes = 700'000});
   for (std::uint64_t n = 0; n < 1000; ++n) (void)window.test_and_insert({key(n), 10});
@@ -417,7 +418,7 @@ TEST(ClientWindow, TakesTimesOfEverySignAndSize) {
   }
 }
 
-// Another order of clients and no leftovers, but the same memory and the same answers.
+// The copy has another order of clients and no leftovers, but the same memory and the same answers.
 TEST(ClientWindow, GoesOnAsItsCopyFromBytesDoes) {
   for (const ClientWindow::Goal& goal : Configurations::kGoals) {
     ClientWindow window = window_of(goal);

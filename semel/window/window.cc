@@ -64,7 +64,7 @@ Result<void> check(const Window::Goal& goal) {
     return Error{Errc::invalid, "only an exact window with an end can be punctual"};
   }
   if (!exact) return is_error_rate(goal.fpr) ? Result<void>() : error_rate_refused();
-  // The bits are compared, because a zero with a sign would be another encoding.
+  // The bits are compared, because a negative zero would be another encoding.
   if (std::bit_cast<std::uint64_t>(goal.fpr) == 0) return {};
   return Error{Errc::invalid, "an exact window has no error"};
 }
@@ -75,9 +75,9 @@ constexpr Format kFormat{"WIN", 1, "window"};  // docs/formats/window_v1.md
 
 using Any = std::variant<ForgetfulFilter, SlidingFilter, ExactWindow, EndlessFilter, EndlessSet>;
 
-// Four lines for an id: at 1e-6 they take a seventh less memory than three, in the same time. Plain
-// would take a sixth less still, but up to 0.2 us more for a single id. The few ids to spare are
-// for a load that is not quite even, which would soon need a second table.
+// Four lines per id: at 1e-6 they take a seventh less memory than three, in the same time. The
+// plain layout would save another sixth, but take up to 0.2 us more for a single id. The few spare
+// ids are for a load that is not quite even, which would soon need a second table.
 ForgetfulFilter::Goal forgetful_goal(const Window::Goal& goal) {
   return {.window_ms = goal.window_ms,
           .fpr = goal.fpr,
@@ -89,8 +89,8 @@ ForgetfulFilter::Goal forgetful_goal(const Window::Goal& goal) {
           .hash = goal.hash};
 }
 
-// A large first table gets three quarters of the error, because more ids are not expected then. A
-// small one, which a larger one may well follow, leaves as much for that.
+// A large first table gets three quarters of the error, because no more ids are expected. A small
+// one may well be followed by a larger one, and leaves three quarters for it.
 Result<ForgetfulFilter> make_forgetful(const Window::Goal& goal, TimeMs now_ms) {
   constexpr std::uint64_t kLarge = 1 << 18;
   return ForgetfulFilter::make(forgetful_goal(goal), now_ms, goal.ids < kLarge ? 0.25 : 0.75);
@@ -119,7 +119,7 @@ EndlessFilter::Goal endless_goal(const Window::Goal& goal) {
   return {.fpr = goal.fpr, .first_keys = goal.ids, .hash = goal.hash};
 }
 
-// These return true if a structure that was read is of this goal.
+// These return true if a decoded structure has this goal.
 bool fits(const ForgetfulFilter& read, const Window::Goal& goal) {
   return read.goal() == forgetful_goal(goal);
 }
@@ -197,7 +197,7 @@ struct Window::Body {
   Goal goal;
   window_internal::Any any;
 
-  // Calls visit() with the structure. A switch, so that calls are inlined or direct.
+  // Calls visit() with the structure. It is a switch, so that calls are inlined or direct.
   template <class Self, class Visit>
   [[gnu::always_inline]] static decltype(auto) visit_any(Self& any, Visit visit) {
     switch (any.index()) {
@@ -259,7 +259,7 @@ void Window::test(std::span<const Digest> ids, TimeMs now_ms, std::span<Verdict>
     if constexpr (requires { w.test(ids, now_ms, verdicts); }) {
       w.test(ids, now_ms, verdicts);
     } else {
-      w.test(ids, verdicts);  // without an end
+      w.test(ids, verdicts);  // the window has no end
     }
   });
 }
@@ -272,7 +272,7 @@ void Window::test_and_insert(std::span<const Digest> ids, std::span<Verdict> ver
 
 namespace {
 
-// Calls many(first, count) for each run of ids that come at `now_ms`, and one(i) for each other.
+// Calls many(first, count) for each run of ids that come at `now_ms`, and one(i) for each other id.
 template <class Many, class One>
 void for_each_run(std::span<const TimeMs> at_ms, TimeMs now_ms, Many many, One one) {
   for (std::size_t i = 0; i < at_ms.size();) {
@@ -340,7 +340,7 @@ std::uint64_t Window::ids(TimeMs now_ms) const {
     if constexpr (requires { w.ids(now_ms); }) {
       return w.ids(now_ms);
     } else {
-      return w.ids();  // without an end
+      return w.ids();  // the window has no end
     }
   });
 }
@@ -356,7 +356,7 @@ void Window::set_max_bytes(std::uint64_t max_bytes) {
     if constexpr (requires { w.set_max_bytes(max_bytes); }) {
       w.set_max_bytes(max_bytes);
     } else {
-      SEMEL_ASSERT(false);  // without an end
+      SEMEL_ASSERT(false);  // the window has no end
     }
   });
 }
@@ -366,7 +366,7 @@ bool Window::takes(std::uint64_t ids) const {
     if constexpr (requires { w.takes(ids); }) {
       return w.takes(ids);
     } else {
-      return false;  // without an end
+      return false;  // the window has no end
     }
   });
 }
@@ -385,7 +385,7 @@ Result<Window> Window::decode(ByteView in) {
   const Goal goal = window_internal::read_goal(r);
   if (!r.ok() || !window_internal::check(goal)) return corrupt(kFormat, "goal");
   auto any = window_internal::read(r.view(r.rest()), goal);
-  // Behind a sound checksum, a part that is of another format is as corrupt as any other.
+  // The checksum is sound, so a part of another format is as corrupt as any other.
   if (!any) return Error{Errc::corrupt, any.error().message()};
   return Window(std::make_unique<Body>(Body{goal, *std::move(any)}));
 }

@@ -5,8 +5,8 @@
 //   if (window.test_and_insert(id) == Verdict::fresh) take(event);
 //
 // Contract  advance() hands in the time. An id that was accepted at time a is recognised while
-//           now() - a <= window_ms. It is forgotten some time after that; promise() says when at
-//           the latest. Only a full window that was told to forget early breaks this, and then
+//           now() - a <= window_ms. It is forgotten some time after that; promise() has the latest
+//           time. Only a full window that was told to forget early breaks this promise, and then
 //           promise() and counts() say so. Ids are digests: hash/hasher.h makes them.
 // Structures Goal::structure chooses how ids are kept:
 //             forgetful  lanes of bits that rotate. A new id is taken for a duplicate with a
@@ -16,20 +16,20 @@
 //             exact      full digests, no error.
 //           With window_ms = kForever nothing is forgotten: forgetful is a series of Bloom filters
 //           that grows, exact is one table. Timers need an end.
-// Time      Time never runs backwards: a step back is counted and changes nothing else. An id may
-//           bring its own time, `at_ms`, for events that come late: it is remembered as if it had
-//           been accepted then. A time after now() counts as now(). An id that was not seen, and
-//           whose time is already outside of the window, is `stale`.
+// Time      Time never runs backwards: a step back is counted and changes nothing else. A late
+//           event may bring its own time, `at_ms`. Its id is remembered as if it had been accepted
+//           then. A time after now() counts as now(). An id that was not seen, and whose time is
+//           already outside of the window, is `stale`.
 // Duplicates do not renew an id: test_and_insert() leaves a known id as it was. insert() renews it.
-// Memory    Bytes for an id, of a million that come evenly in a window:
+// Memory    Bytes per id, for a million ids that come evenly in a window:
 //
 //             error       1e-3   1e-6
 //             forgetful    3.1    6.0
 //             timers        18     35
 //             exact         31     31
 //
-// Cost      An id of a batch takes 0.1 us, because cache misses overlap. A single call takes 0.2 to
-//           0.4 us.
+// Cost      One id takes 0.1 us in a batch, because cache misses overlap. A single call takes 0.2
+//           to 0.4 us.
 // Threads   const members may run at once; any other call needs the object to itself.
 // Format    docs/formats/window_v1.md. Equal windows give equal bytes.
 #pragma once
@@ -69,9 +69,10 @@ inline constexpr std::uint64_t kNoCap = std::numeric_limits<std::uint64_t>::max(
 inline constexpr TimeMs kForever = std::numeric_limits<TimeMs>::max();
 
 struct Promise {
-  TimeMs window_ms;            // as asked for
-  TimeMs kept_from_ms;         // every id accepted at this time or later is recognised now
-  TimeMs forgotten_before_ms;  // no id accepted before this time is, but for false positives
+  TimeMs window_ms;     // as asked for
+  TimeMs kept_from_ms;  // every id accepted at this time or later is recognised now
+  TimeMs
+      forgotten_before_ms;  // no id accepted before this is recognised, except as a false positive
   bool operator==(const Promise&) const = default;
 };
 
@@ -106,7 +107,8 @@ class SEMEL_API Window {
   // one that is impossible, or whose first table is larger than max_bytes.
   static Result<Window> make(const Goal& goal, TimeMs now_ms);
 
-  // Returns how long an id is recognised at most after it was accepted. REQUIRES: make() succeeds.
+  // Returns the longest time for which an id is recognised after it was accepted. REQUIRES: make()
+  // succeeds.
   static TimeMs longest_ms(const Goal& goal);
 
   Window(const Window& other);
@@ -120,7 +122,7 @@ class SEMEL_API Window {
   // Returns fresh or duplicate, now or as after advance(now_ms).
   Verdict test(Digest id) const;
   Verdict test(Digest id, TimeMs now_ms) const;
-  // Remembers the id from `at_ms` on, known or not. Returns duplicate for a known id.
+  // Remembers the id from `at_ms` on, even if it is known. Returns duplicate for a known id.
   Verdict insert(Digest id) { return insert(id, now()); }
   Verdict insert(Digest id, TimeMs at_ms);
   // Remembers the id if it is new.
@@ -155,7 +157,7 @@ class SEMEL_API Window {
   // Changes the cap. Memory beyond a lower cap stays until its ids leave the window.
   // REQUIRES: goal().window_ms != kForever.
   void set_max_bytes(std::uint64_t max_bytes);
-  // Returns true if so many more ids take no large block (limits::kSmallBlock).
+  // Returns true if this many more ids need no large block (limits::kSmallBlock).
   bool takes(std::uint64_t ids) const;
 
   void encode(Sink out) const;
@@ -164,7 +166,8 @@ class SEMEL_API Window {
   // Compares goals and what is remembered, not counts().
   bool operator==(const Window& other) const;
 
-  // For semel/tally: return the structure of an exact window that has an end, null for any other.
+  // These return the structure of an exact window that has an end, null for any other. For
+  // semel/tally.
   window_internal::ExactWindow* exact();
   const window_internal::ExactWindow* exact() const;
 

@@ -61,7 +61,7 @@ bool DigestTable::add(Digest digest) {
   return true;
 }
 
-// No other digest went past its slot.
+// No other digest was pushed past its slot.
 void DigestTable::take_back(Digest digest) {
   SEMEL_ASSERT(size_ > 0);
   --size_;
@@ -74,8 +74,8 @@ void DigestTable::take_back(Digest digest) {
   slots_[slot] = {0, 0};
 }
 
-// Homes ascend with the digests, so the next free slot is never before the last one taken. Past the
-// end of the array the search begins anew at its first slot, and the same holds.
+// Homes ascend with the digests, so the next free slot is never before the last one taken. After
+// the end of the array the search continues at its first slot, where the same holds.
 void DigestTable::append(End& end, Digest digest, TimeMs at_ms) {
   SEMEL_ASSERT(!full());
   ++size_;

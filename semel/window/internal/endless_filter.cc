@@ -52,7 +52,7 @@ void EndlessFilter::test_and_insert(std::span<const Digest> ids, std::span<Verdi
     }
     start += done;
     if (done < count) {
-      verdicts[start++] = Verdict::full;  // it is new: what is known needs no room
+      verdicts[start++] = Verdict::full;  // the id is new: known ids need no room
       ++refused_;
     }
   }

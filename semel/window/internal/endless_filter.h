@@ -1,11 +1,11 @@
 // EndlessFilter: a window without an end over a filter that grows.
 //
-// Contract  As in window.h, for a window longer than all time: what was accepted is recognised for
-//           ever. Nothing is stale, and nothing is renewed, so that insert() does what
-//           test_and_insert() does. A new id is taken for a duplicate with a probability of at most
-//           goal().fpr in the mean, however many there are; false_positive_rate() is that of now.
-// Full      New ids are refused when the next filter of the series would be impossible.
-// Cost      As GrowBloomSeries. false_positive_rate() passes over all the bits.
+// Contract  As in window.h, for an infinite window: an accepted id is recognised forever. Nothing
+//           is stale and nothing is renewed, so insert() does what test_and_insert() does. A new id
+//           is taken for a duplicate with a mean probability of at most goal().fpr, however many
+//           ids there are; false_positive_rate() is the present rate.
+// Full      New ids are refused once the series cannot add another filter.
+// Cost      The cost of GrowBloomSeries. false_positive_rate() passes over all the bits.
 // Memory    That of the series: 10 to 30 bits an id at usual errors. It never shrinks.
 // Threads   const members may run at once; any other call needs the object to itself.
 // Format    docs/formats/series_v1.md, with the keys of each link. Time and counts are no part of
@@ -30,10 +30,10 @@ class EndlessFilter {
   using Id = Digest;
   using Goal = SeriesGoal;  // of one site, with Chains::own
 
-  // Errc::invalid for another goal than above, and the errors of GrowBloomSeries::make.
+  // Errors: Errc::invalid unless the goal is as above, and the errors of GrowBloomSeries::make.
   static Result<EndlessFilter> make(const Goal& goal, TimeMs now_ms);
 
-  // REQUIRES, of all that take an id: the digest was made by goal().hash.
+  // REQUIRES for all ids: the digest was made by goal().hash.
   Verdict test(Digest id) const {
     return series_.contains(id) ? Verdict::duplicate : Verdict::fresh;
   }
@@ -58,7 +58,7 @@ class EndlessFilter {
   std::uint64_t bytes() const { return series_.bytes(); }
 
   const Goal& goal() const { return series_.goal(); }
-  std::uint64_t ids() const { return series_.keys(); }  // that were fresh
+  std::uint64_t ids() const { return series_.keys(); }  // only those that were fresh
 
   // Appends the encoding. Equal windows give equal bytes.
   void encode(Sink out) const { series_.encode_counted(out); }

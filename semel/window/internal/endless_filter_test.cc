@@ -13,7 +13,8 @@
 
 namespace semel::window_internal {
 
-// Its steps are parts of the window, which has no end: tests/oracle/endless_twin.h takes its place.
+// The steps of WindowHistory are parts of the window, and this one has no end.
+// tests/oracle/endless_twin.h takes its place.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(WindowHistory);
 
 namespace {

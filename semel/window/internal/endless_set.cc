@@ -8,7 +8,7 @@ namespace semel::window_internal {
 namespace {
 
 constexpr Format kFormat{"WES", 1, "endless set"};                // docs/formats/endless_set_v1.md
-constexpr std::uint64_t kFirstRoom = 4 * DigestTable::kRoomStep;  // and twice as much each time
+constexpr std::uint64_t kFirstRoom = 4 * DigestTable::kRoomStep;  // doubles each time
 
 }  // namespace
 

@@ -1,10 +1,9 @@
 // EndlessSet: a window without an end that keeps every digest whole.
 //
-// Contract  An IdWindow for a window longer than all time: an accepted id is recognised for ever.
-//           Nothing is stale or full, and nothing is renewed, so that insert() does what
-//           test_and_insert() does. Two ids are taken for one only if all 128 bits of their digests
-//           agree. Among n ids that nobody chose to collide, n^2 / 2^129 such pairs are expected:
-//           1.5e-25 for ten million.
+// Contract  An IdWindow whose window is infinite: an accepted id is recognised forever. Nothing is
+//           stale or full, and nothing is renewed, so insert() does what test_and_insert() does.
+//           Two ids are taken for one only if all 128 bits of their digests agree. Among n ids that
+//           nobody chose to collide, n^2 / 2^129 such pairs are expected: 1.5e-25 for ten million.
 // Cost      One cache miss on average; the batch forms load ahead. Growing passes over all ids.
 // Memory    16 bytes a slot, of which 3/8 to 3/4 are taken: 21 to 43 bytes an id.
 // Threads   const members may run at once; any other call needs the object to itself.
@@ -68,7 +67,7 @@ class EndlessSet {
  private:
   HashId hash_;
   WindowTime time_;
-  DigestTable table_;  // the next has twice its room
+  DigestTable table_;  // the next table has twice its room
 };
 
 }  // namespace semel::window_internal

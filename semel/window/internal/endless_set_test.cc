@@ -18,7 +18,8 @@
 
 namespace semel::window_internal {
 
-// Its steps are parts of the window, which has no end: tests/oracle/endless_twin.h takes its place.
+// The steps of WindowHistory are parts of the window, and this one has no end.
+// tests/oracle/endless_twin.h takes its place.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(WindowHistory);
 
 namespace {
@@ -41,8 +42,8 @@ struct TwinCase {
   static std::optional<TimeMs> upper_edge(const Type&) { return std::nullopt; }
 };
 
-// The digest that marks free slots is among them, and some that come to lie around the end. A full
-// table, so that its memory is in proportion to the bytes.
+// Includes the digest that marks free slots, and digests that wrap around the end. The table is
+// full, so that its memory is in proportion to the bytes.
 struct BytesCase {
   using Type = EndlessSet;
   static constexpr std::size_t kHeaderSize = 29;
@@ -61,8 +62,8 @@ struct BytesCase {
 INSTANTIATE_TYPED_TEST_SUITE_P(EndlessSet, HostileBytes, BytesCase);
 INSTANTIATE_TYPED_TEST_SUITE_P(EndlessSet, Golden, BytesCase);
 
-// Halves from a few values only: they share their home, wrap around the end, and zero is among
-// them.
+// Draws each half from a few values only: the digests share their home, wrap around the end, and
+// include zero.
 rc::Gen<Digest> crowded_digest() {
   const auto half = rc::gen::element<std::uint64_t>(0, 1, 2, 1ull << 60, 15ull << 60, ~1ull, ~0ull);
   return rc::gen::build<Digest>(rc::gen::set(&Digest::lo, half), rc::gen::set(&Digest::hi, half));
@@ -86,7 +87,7 @@ RC_GTEST_PROP(EndlessSet, AgreesWithAnExactTwinOnCrowdedDigests, ()) {
     RC_ASSERT(copy.has_value());
     RC_ASSERT(*copy == set);
     RC_ASSERT(encoded(*copy) == bytes);
-    set = *std::move(copy);  // and goes on from there
+    set = *std::move(copy);  // go on with the copy
   }
 }
 
@@ -95,7 +96,7 @@ TEST(EndlessSet, KeepsThePromiseForEver) { check_endless<TwinCase>(0, 1, 200'000
 TEST(EndlessSet, RemembersThroughGrowth) {
   EndlessSet set(kTestHash, 0);
   std::vector<Digest> all = keys(0, 200'000);
-  all[7] = {0, 0};  // kept apart from the others
+  all[7] = {0, 0};  // stored separately from the others
   for (const bool is_new : {true, false}) {
     for (std::size_t start = 0; start < all.size(); start += 1000) {
       EXPECT_EQ(count_fresh(set, std::span(all).subspan(start, 1000)), is_new ? 1000u : 0u);
@@ -156,7 +157,7 @@ TEST(EndlessSet, RefusesBytesThatNoSetWrites) {
     const Result<EndlessSet> read = EndlessSet::decode(damaged);
     return read ? "none" : read.error().message();
   };
-  EXPECT_EQ(refusal(12, 2), "endless set: hash");  // of no kind
+  EXPECT_EQ(refusal(12, 2), "endless set: hash");  // unknown kind
   EXPECT_EQ(refusal(21, 1), "endless set: size");
   EXPECT_EQ(refusal(21, 3), "endless set: size");
   EXPECT_EQ(refusal(37, 2), "endless set: order of ids");

@@ -20,8 +20,8 @@ constexpr std::uint64_t kMostIds = std::uint64_t{1} << 39;
 constexpr std::uint64_t kLeastRoom = 4 * DigestTable::kRoomStep;
 constexpr std::uint64_t kMostRoom = DigestTable::kRoomStep * kMostIds;
 
-// The memory of the window itself, and of a generation with the records of a few tables. A table
-// takes 16 bytes a slot, 24 with times.
+// Memory of an empty window, and of a generation with the records of a few tables. A table takes 16
+// bytes a slot, 24 with times.
 constexpr std::uint64_t kWindowBytes = 256;
 constexpr std::uint64_t kGenerationBytes = 512;
 
@@ -46,8 +46,8 @@ bool ExactWindow::Generation::contains(Digest id) const {
                      [&](const DigestTable& table) { return table.contains(id); });
 }
 
-// Makes a table when it is needed, no larger than all before it: the room of a generation may be
-// untrusted, and nothing is allocated on its word alone.
+// Makes a table when it is needed, no larger than all before it. The room of a generation may be
+// untrusted, so nothing is allocated on its word alone.
 void ExactWindow::Generation::prepare(bool timed) {
   SEMEL_ASSERT(size < room);
   if (tables.empty()) {
@@ -193,7 +193,7 @@ Verdict ExactWindow::test_and_insert(Digest id, TimeMs at_ms) {
     ++counts_.stale;
     return Verdict::stale;
   }
-  // The oldest generation may hold it from a time that has left a punctual window.
+  // The oldest generation may hold the id with a time that has left a punctual window.
   const std::int64_t number = time_.generation_of(at_ms);
   if (goal_.punctual && number == horizon_.oldest && renew(number, id, at_ms)) {
     return Verdict::fresh;
@@ -250,7 +250,7 @@ void ExactWindow::take_back(Digest id, TimeMs at_ms) {
   --at->size;
 }
 
-// Returns the generation of this number, with room for one id more; nullptr if the cap leaves none.
+// Returns the generation of this number, with room for one more id; nullptr if the cap leaves none.
 ExactWindow::Generation* ExactWindow::make_room(std::int64_t number) {
   for (;;) {
     const auto at = at_or_after(number);
@@ -264,7 +264,7 @@ ExactWindow::Generation* ExactWindow::make_room(std::int64_t number) {
     if (const auto room = room_that_fits(exists ? at->room : 0, wanted)) {
       if (!exists) {
         Generation fresh{number, *room};
-        fresh.prepare(goal_.punctual);  // which may fail, and then nothing has changed
+        fresh.prepare(goal_.punctual);  // if this throws, nothing has changed
         const auto placed = generations_.insert(at, std::move(fresh));
         bytes_ += bytes_of(*room);
         return &*placed;
@@ -284,7 +284,7 @@ ExactWindow::Generation* ExactWindow::make_room(std::int64_t number) {
   }
 }
 
-// Returns the largest room above `now`, up to that for `wanted` ids, for which there is memory.
+// Returns the largest room above `now` that memory allows, but no more than `wanted` ids need.
 std::optional<std::uint64_t> ExactWindow::room_that_fits(std::uint64_t now,
                                                          std::uint64_t wanted) const {
   const std::uint64_t held = bytes_ - (now == 0 ? 0 : bytes_of(now));

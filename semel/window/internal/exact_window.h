@@ -1,15 +1,15 @@
 // ExactWindow: remembers full digests, in tables that rotate with time.
 //
-// Contract  An IdWindow whose only false positives are equal digests: with n ids in the window, a
-//           new id has the digest of one of them with the probability n / 2^128, if nobody chooses
-//           ids to collide. An id is forgotten less than a span after it left the window; a span is
-//           window / generations. A punctual window keeps the time of every id, and forgets the id
-//           in the first millisecond outside of the window.
-//           `at_ms` places an id in the generation of that time.
+// Contract  An IdWindow whose only false positives are equal digests. With n ids in the window, a
+//           new id has the digest of one of them with probability n / 2^128, unless somebody
+//           chooses ids to collide. An id is forgotten less than a span after it left the window; a
+//           span is window / generations. A punctual window keeps the time of every id, and forgets
+//           the id in the first millisecond outside of the window. `at_ms` places an id in the
+//           generation of that time.
 // Full      The oldest generation is forgotten early, as a whole. Its ids are counted, even those
 //           that were renewed or have left the window since. If a single generation fills the
 //           memory, all ids are forgotten at once.
-// Merge     A merge is the union of two windows of one goal at the same time. It never forgets:
+// Merge     The union of two windows with the same goal and the same time. merge() never forgets:
 //           beyond the cap it fails with Errc::full. A merge that fails changes nothing.
 // Layout    A generation is one table of the size that the last generation needed, and further
 //           tables when it is full. So nothing is ever moved, and making a table is cheap.
@@ -18,7 +18,8 @@
 //             tables       [....]       [......]     [......]     [......] [...]
 //
 // Cost      test: one cache miss for each table, newest first; the batch forms overlap them. All
-//           calls take about the same time, but one that drops a generation gives its memory back.
+//           calls take about the same time, except that a call that drops a generation also frees
+//           its memory.
 // Memory    21.4 bytes for an id of a full table, 32 if punctual; bytes() counts tables as planned,
 //           before they are filled.
 // Threads   const members may run at once; any other call needs the object to itself.
@@ -73,13 +74,13 @@ class ExactWindow {
   void insert(std::span<const Digest> ids, std::span<Verdict> verdicts);
   void test_and_insert(std::span<const Digest> ids, std::span<Verdict> verdicts);
 
-  // Returns true if so many more ids of this time find room without forgetting any.
+  // Returns true if this many more ids of this time fit without forgetting any.
   bool has_room(std::uint64_t ids, TimeMs at_ms) const;
 
-  // Returns true if so many more ids of now take no large block (limits::kSmallBlock).
+  // Returns true if this many more ids of now need no large block (limits::kSmallBlock).
   bool takes(std::uint64_t ids) const;
   void touch(Digest id) const;  // prefetches what the calls above will read
-  // Takes an id out again. REQUIRES: it was the last that was inserted, at this time, and was new.
+  // Removes an id. REQUIRES: it was the last that was inserted, at this time, and was new.
   void take_back(Digest id, TimeMs at_ms);
 
   void advance(TimeMs now_ms);
@@ -89,7 +90,7 @@ class ExactWindow {
   double false_positive_rate() const { return 0; }
   std::uint64_t bytes() const { return bytes_; }
 
-  // Returns how long an id is recognised at most after it was accepted.
+  // Returns the longest time for which an id is recognised after it was accepted.
   static TimeMs longest_ms(const Goal& goal);
 
   const Goal& goal() const { return goal_; }
@@ -112,17 +113,17 @@ class ExactWindow {
  private:
   struct Generation {
     std::int64_t number;
-    std::uint64_t room;  // of all its tables, including those that are yet to be made
+    std::uint64_t room;  // of all its tables, including those not yet made
     std::uint64_t size = 0;
     std::vector<DigestTable> tables = {};
 
     bool contains(Digest id) const;
-    // Returns nullptr if the id is not inside. REQUIRES: the window is punctual.
+    // Returns nullptr if the generation does not hold the id. REQUIRES: the window is punctual.
     const TimeMs* time_of(Digest id) const;
     TimeMs* time_of(Digest id);
     // Makes a table for one more id if none has room. REQUIRES: size < room.
     void prepare(bool timed);
-    // REQUIRES: size < room, and the id is not inside.
+    // REQUIRES: size < room, and the generation does not hold the id.
     void insert(Digest id, TimeMs at_ms, bool timed);
     // Calls visit(id) for every id, ascending.
     template <class Visit>

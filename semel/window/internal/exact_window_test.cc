@@ -111,7 +111,7 @@ template <bool kPunctual>
 struct LawsCase {
   using Type = ExactWindow;
   static std::uint64_t first(int replica) { return 300 * static_cast<std::uint64_t>(replica); }
-  // Each shares ids with the next, and some of those in other generations.
+  // Each window shares ids with the next, some of them in other generations.
   static Type make(int replica) {
     ExactWindow window =
         window_of({.window_ms = 1000, .ids = 10, .hash = kTestHash, .punctual = kPunctual});
@@ -144,7 +144,7 @@ TEST(DigestTable, HoldsItsRoomInOneProbeSequenceAroundTheEnd) {
     Random random(room);
     std::vector<Digest> inside;
     for (std::uint64_t n = 0; n < room; ++n) {
-      // Half of them crowd at the end.
+      // Half of the digests crowd at the end.
       inside.push_back({random(), n % 2 == 0 ? random() : ~random.below(3)});
       ASSERT_FALSE(table.contains(inside.back()));
       table.insert(inside.back());
@@ -207,7 +207,8 @@ TEST(ExactWindow, RecognisesAnIdForTheWindowAndForgetsItWithinASpan) {
       ExactWindow window = window_of({.window_ms = 1000}, start_ms);
       EXPECT_EQ(window.test_and_insert(key(1)), Verdict::fresh);
       window.advance(start_ms + 1000);
-      EXPECT_EQ(window.test_and_insert(key(1)), Verdict::duplicate);  // and that does not renew it
+      EXPECT_EQ(window.test_and_insert(key(1)),
+                Verdict::duplicate);  // not renewed
       for (TimeMs age_ms = 1001; age_ms < 1125; ++age_ms) {
         window.advance(start_ms + age_ms);
         const bool forgotten = start_ms < window.promise().forgotten_before_ms;
@@ -225,7 +226,8 @@ TEST(ExactWindow, ForgetsAtTheMillisecondIfPunctual) {
       ExactWindow window = window_of({.window_ms = 1000, .punctual = true}, start_ms);
       EXPECT_EQ(window.test_and_insert(key(1)), Verdict::fresh);
       window.advance(start_ms + 1000);
-      EXPECT_EQ(window.test_and_insert(key(1)), Verdict::duplicate);  // and that does not renew it
+      EXPECT_EQ(window.test_and_insert(key(1)),
+                Verdict::duplicate);  // not renewed
       EXPECT_EQ(window.test(key(1), start_ms + 1001), Verdict::fresh);
       window.advance(start_ms + 1001);
       EXPECT_EQ(window.test(key(1)), Verdict::fresh);
@@ -330,7 +332,7 @@ TEST(ExactWindow, ForgetsTheOldestEarlyAndSaysSo) {
   EXPECT_EQ(window.test_and_insert(key(1), kept_from_ms - 1), Verdict::stale);
 }
 
-// Tables of another history, but the same memory and the same answers.
+// The copy has tables of another history, but the same memory and the same answers.
 TEST(ExactWindow, GoesOnAsItsCopyFromBytesDoes) {
   for (const ExactWindow::Goal& goal : TwinCase::kGoals) {
     ExactWindow window = window_of(goal);
@@ -404,7 +406,7 @@ TEST(ExactWindow, MergeTakesTheLargerRoom) {
   EXPECT_EQ(a.bytes(), b.bytes());
 }
 
-// A room that only a liar writes: believed, but not allocated before it is needed.
+// Only a liar writes such a room: it is believed, but not allocated before it is needed.
 TEST(ExactWindow, AllocatesNothingOnTheWordOfARoom) {
   ExactWindow small = window_of({.window_ms = 1000});
   EXPECT_EQ(small.test_and_insert(key(1)), Verdict::fresh);

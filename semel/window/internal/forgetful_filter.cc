@@ -17,13 +17,13 @@ constexpr std::size_t kTables = 64;
 
 constexpr TimeMs kFarPast = std::numeric_limits<TimeMs>::min();
 
-// The next table is larger by a factor between these two. A lower one would make too many tables, a
-// higher one would trust the rate of a moment too much.
+// The next table is larger by a factor between these two. A lower factor would make too many
+// tables; a higher one would trust a momentary rate too much.
 constexpr double kLeastGrowth = 1.25;
 constexpr double kMostGrowth = 4;
 constexpr double kHeadroom = 1.1;
-// A smaller table follows when it can be a quarter as large, and not too many tables are still
-// asked.
+// A smaller table follows when it can be a quarter as large, and not too many older tables are
+// still queried.
 constexpr std::uint64_t kShrinkBelow = 4;
 constexpr std::size_t kShrinkTables = 3;
 
@@ -72,15 +72,15 @@ Result<ForgetfulFilter> ForgetfulFilter::make(const Goal& goal, TimeMs now_ms, d
   return filter;
 }
 
-// Returns what the next table may contribute to the error: half of what is left, so that others may
-// follow it.
+// Returns the share of the error that the next table may take: half of what is left, so that others
+// may follow it.
 double ForgetfulFilter::error_left() const {
   double taken = 0;
   for (const LaneTable& table : tables_) taken += table.rate();
   return (goal_.fpr - taken) / 2;
 }
 
-// Returns true if an id of this time may have come before and be forgotten.
+// Returns true if an id of this time may have been accepted before and forgotten.
 bool ForgetfulFilter::late(TimeMs at_ms) const { return at_ms < now() && at_ms < promised_from(); }
 
 TimeMs ForgetfulFilter::promised_from() const {
@@ -122,7 +122,7 @@ Verdict ForgetfulFilter::insert(Digest id, TimeMs at_ms) {
     ++counts_.stale;
     return Verdict::stale;
   }
-  const bool known = recognises(id);  // before room is made by forgetting, maybe this very id
+  const bool known = recognises(id);  // before room is made by forgetting, perhaps even this id
   if (newest().present().ids == 0) shrink();
   if (!make_room()) {
     ++counts_.refused;
@@ -140,7 +140,7 @@ Verdict ForgetfulFilter::test_and_insert(Digest id, TimeMs at_ms) {
     return Verdict::stale;
   }
   if (overdue() || newest().lane_full() || newest().present().ids == 0) {
-    // Rotating, growing and shrinking cost something: only a new id is worth it.
+    // Rotating, growing and shrinking are expensive: only a new id justifies them.
     return recognises(id) ? Verdict::duplicate : insert(id, at_ms);
   }
   for (std::size_t i = 0; i + 1 < tables_.size(); ++i) {
@@ -164,8 +164,8 @@ void ForgetfulFilter::test_and_insert(std::span<const Digest> ids, std::span<Ver
       ids, verdicts, [&](Digest id) { touch(id); }, [&](Digest id) { return test_and_insert(id); });
 }
 
-// Makes room for one more id in the newest lane, if need be in a new one. Returns false if it
-// cannot.
+// Makes room for one more id in the newest lane, or in a new lane if that one is full. Returns
+// false if it cannot.
 bool ForgetfulFilter::make_room() {
   if (!newest().lane_full()) return true;
   for (;;) {
@@ -201,8 +201,8 @@ std::uint64_t ForgetfulFilter::wanted_ids() const {
       std::ceil(std::clamp(wanted, kLeastGrowth * capacity, kMostGrowth * capacity)));
 }
 
-// Adds a table with room for so many ids, or for as many as the memory still allows. Returns false
-// if it allows none, which depends on the tables alone and not on `ids`.
+// Adds a table with room for this many ids, or for as many as the memory still allows. Returns
+// false if it allows none, which depends on the tables alone and not on `ids`.
 bool ForgetfulFilter::follow_with(std::uint64_t ids) {
   const double error = error_left();
   if (!(error > 0)) return false;
@@ -236,7 +236,7 @@ void ForgetfulFilter::forget_expired() {
       cannot_grow_ = false;
     }
   }
-  // All tables but the newest are only asked, and go with their last ids.
+  // All tables but the newest only answer queries, and are dropped with their last ids.
   const auto gone = [&](const LaneTable& table) {
     return older_than(table.present().end_ms, goal_.window_ms, now());
   };
@@ -259,13 +259,13 @@ void ForgetfulFilter::forget_early() {
     oldest.drop_oldest();
     return;
   }
-  SEMEL_ASSERT(tables_.size() > 1);  // the newest has a lane to drop whenever it has none to begin
+  SEMEL_ASSERT(tables_.size() > 1);  // the newest has a lane to drop whenever it has none to start
   lose(oldest.oldest());
   tables_.erase(tables_.begin());
 }
 
-// Returns when a period is over. A period that began in the middle, because the one before was
-// full, may be up to half a period longer. Otherwise every other lane would be a sliver.
+// Returns when a period ends. A period that began in the middle, because the one before was full,
+// may be up to half a period longer. Otherwise every other lane would be a sliver.
 TimeMs ForgetfulFilter::next_period(TimeMs begin_ms) const {
   return later_by(on_grid(later_by(begin_ms, period_ms_ / 2), period_ms_), period_ms_);
 }
@@ -281,8 +281,8 @@ void ForgetfulFilter::rotate_by_time() {
   }
 }
 
-// Returns when the next period begins after one that ended at `end_ms`. A long silence has only the
-// periods that are still remembered.
+// Returns when the next period begins after one that ended at `end_ms`. After a long silence only
+// the periods that are still remembered are counted.
 TimeMs ForgetfulFilter::begin_after(TimeMs end_ms, TimeMs now_ms) const {
   return on_grid(std::max(later_by(end_ms, 1), earlier_by(now_ms, goal_.window_ms)), period_ms_);
 }
@@ -299,7 +299,7 @@ void ForgetfulFilter::for_each_table_at(TimeMs now_ms, Visit visit) const {
   }
 }
 
-// Follows rotate_by_time() and forget_expired() on the ends of the lanes alone.
+// Does what rotate_by_time() and forget_expired() would do, but only to the ends of the lanes.
 // REQUIRES: now_ms > now().
 std::size_t ForgetfulFilter::lanes_dropped(const LaneTable& table, TimeMs now_ms) const {
   const auto old = [&](TimeMs end_ms) { return older_than(end_ms, goal_.window_ms, now_ms); };
@@ -307,7 +307,7 @@ std::size_t ForgetfulFilter::lanes_dropped(const LaneTable& table, TimeMs now_ms
   const bool rotates = &table == &newest() && next_ms <= now_ms;
   if (!rotates && !old(table.oldest().end_ms)) return 0;
 
-  // No lane that begins here ends outside of the window, so no more begin than there are.
+  // No lane that begins here ends outside of the window, so no more lanes begin than there are.
   std::array<TimeMs, 2 * limits::kLanes> ends;  // the oldest first
   std::size_t count = 0, dropped = 0;
   for (const Lane& lane : table.lanes()) ends[count++] = lane.end_ms;
@@ -327,7 +327,7 @@ std::size_t ForgetfulFilter::lanes_dropped(const LaneTable& table, TimeMs now_ms
   return dropped;
 }
 
-// Lets a smaller table follow, with the first id of a period, when the load has been low for half a
+// Adds a smaller table, with the first id of a period, when the load has been low for half a
 // window. The larger table keeps what it remembers, so only the rate counts.
 void ForgetfulFilter::shrink() {
   if (!goal_.grows || tables_.size() > kShrinkTables) return;
@@ -340,8 +340,8 @@ void ForgetfulFilter::shrink() {
   for (std::size_t i = ended - looked_at; i < ended; ++i) most = std::max(most, lanes[i].ids);
   const std::uint64_t wanted = std::max(goal_.ids, 2 * most * periods);
   if (wanted > newest().capacity() / kShrinkBelow) return;
-  // The larger table takes its memory until it has left. If the load comes back before, there must
-  // be room for another table as large.
+  // The larger table keeps its memory until its ids have left. If the load comes back before that,
+  // there must be room for another table as large.
   if (bytes() + 2 * newest().bytes() > goal_.max_bytes) return;
   follow_with(wanted);
 }

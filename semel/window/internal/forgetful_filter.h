@@ -2,25 +2,25 @@
 //
 // Contract  A Window (window/window.h). An id within the window is always recognised. A new id is
 //           taken for a duplicate with the probability false_positive_rate(), which never exceeds
-//           the goal. An id is forgotten within a period and a half after it left the window, and
-//           within a window after it when lanes are short; promise() says it exactly. A period is
+//           the goal. An id is forgotten within one and a half periods after it left the window, or
+//           within one window if lanes are short; promise() has the exact time. A period is
 //           window / past lanes.
 // Lanes     An id goes to the newest lane, and a check asks all lanes at once (lane_array.h). When
 //           a period is over or its lane is full, a new lane begins. A lane is dropped when all of
 //           its ids are older than the window.
 // Size      The first table of lanes has room for `ids` in a window, if they come evenly. Silence
-//           takes lanes too, so a load that comes and goes may need up to twice as many. When more
-//           ids come, a table with room for the rate at hand follows and takes the new ids; the one
-//           before is asked until its ids have left the window, then freed. When far fewer come, a
+//           uses up lanes too, so an intermittent load may need up to twice as much room. When more
+//           ids come, a new table with room for the present rate takes the new ids; the old one is
+//           queried until its ids have left the window, then freed. When far fewer ids come, a
 //           smaller table follows, unless the cap would not allow the larger one again. Each new
 //           table takes half of the error that is left, so that the sum stays below the goal.
 //           max_bytes bounds the memory of all tables. Beyond it ids are refused, or the oldest are
 //           forgotten early, as chosen.
 // Cost      A check reads one to four cache lines (layouts: filter/bloom_filter.h) for each table,
-//           of which there is mostly one. A lane is cleared a piece at a time (LaneTable), and in
-//           one go only where a period has fewer calls than pieces: one for each 512 KiB. Making a
-//           table takes no time, whatever its size: the system clears its pages as they are used
-//           (core/zeroed.h).
+//           of which there is mostly one. A lane is cleared a piece of 512 KiB at a time
+//           (LaneTable); it is cleared in one go only if a period has fewer calls than there are
+//           pieces. Making a table takes no time, whatever its size: the system clears its pages as
+//           they are used (core/zeroed.h).
 // Memory    Bits per id in the window at an error of 1e-3, one table (docs/math/forgetful.md has
 //           more):
 //
@@ -29,8 +29,9 @@
 //             blocked3        23.5   26.5   35.0   58.5
 //             blocked2        26.8   34.6   59.3    175
 //
-// Merge     Union of two filters with the same goal, time, tables and times of lanes: sites that
-//           rotate by time alone have them. Commutative, associative, idempotent (tests/laws).
+// Merge     The union of two filters with the same goal, time, tables and lane times. Sites whose
+//           lanes rotate by time alone have these in common. Commutative, associative, idempotent
+//           (tests/laws).
 // Threads   const members may run at once; any other call needs the object to itself.
 // Format    docs/formats/forgetful_v1.md. counts() belong to this object alone: they are not part
 //           of its state, not written, not compared and not merged.
@@ -69,15 +70,13 @@ class ForgetfulFilter {
     bool operator==(const Goal&) const = default;
   };
 
-  // Makes an empty filter. `first_share` of the error is for the first table, the rest for those
-  // that may follow.
-  // Errors: Errc::invalid for a window of zero or less, an error rate that is none, no ids, or
-  // lanes and a layout that do not exist; Errc::limit where the first table would be impossible or
-  // larger than max_bytes.
-  // REQUIRES: 0 < first_share < 1.
+  // Makes an empty filter. The first table gets `first_share` of the error; the rest is for those
+  // that may follow. Errors: Errc::invalid for a window of zero or less, an invalid error rate, no
+  // ids, or a number of lanes or a layout that does not exist; Errc::limit if the first table would
+  // be impossible or larger than max_bytes. REQUIRES: 0 < first_share < 1.
   static Result<ForgetfulFilter> make(const Goal& goal, TimeMs now_ms, double first_share = 0.5);
 
-  // These are as window/window.h has them. REQUIRES: digests made by goal().hash.
+  // These do what window/window.h says. REQUIRES: digests made by goal().hash.
   Verdict test(Digest id) const { return recognises(id) ? Verdict::duplicate : Verdict::fresh; }
   Verdict insert(Digest id) { return insert(id, now()); }
   Verdict insert(Digest id, TimeMs at_ms);
@@ -91,7 +90,7 @@ class ForgetfulFilter {
   Verdict test(Digest id, TimeMs now_ms) const;
   void test(std::span<const Digest> ids, TimeMs now_ms, std::span<Verdict> verdicts) const;
 
-  // Returns true if so many more ids take no large block (limits::kSmallBlock).
+  // Returns true if this many more ids need no large block (limits::kSmallBlock).
   bool takes(std::uint64_t ids) const;
 
   void touch(Digest id) const;  // prefetches what the calls above will read
@@ -103,8 +102,8 @@ class ForgetfulFilter {
   double false_positive_rate() const;
   std::uint64_t bytes() const;
 
-  // Returns how long an id is recognised at most after it was handed in. The last free lane may
-  // stay open until the first one has left the window.
+  // Returns the longest time for which an id is recognised after it was handed in. The last free
+  // lane may stay open until the first one has left the window.
   static TimeMs longest_ms(const Goal& goal) { return later_by(goal.window_ms, goal.window_ms); }
 
   const Goal& goal() const { return goal_; }
@@ -116,7 +115,7 @@ class ForgetfulFilter {
   TimeMs period_ms() const { return period_ms_; }
   std::uint64_t ids() const;               // a lower bound of the ids that are remembered
   std::uint64_t ids(TimeMs now_ms) const;  // ids() after advance(now_ms)
-  // The oldest first; the last takes the new ids.
+  // The oldest table comes first; the last takes the new ids.
   const std::vector<LaneTable>& tables() const { return tables_; }
 
   // Returns Errc::mismatch, and changes nothing, unless goal, now, tables and times of lanes are
@@ -171,7 +170,7 @@ class ForgetfulFilter {
   TimeMs kept_from_ms_;            // nothing accepted at this time or later was forgotten early
   WindowCounts counts_;            // without backward steps, which time_ counts
   std::vector<LaneTable> tables_;  // at least one
-  bool cannot_grow_ = false;       // it was tried, which takes time, and no lane was dropped since
+  bool cannot_grow_ = false;       // it failed, and no lane was dropped since
 };
 
 }  // namespace semel::window_internal

@@ -65,8 +65,8 @@ struct ForgetfulCase {
   static Type make(int i, TimeMs now_ms) { return window_internal::make(goal(i), now_ms); }
   static std::uint64_t cap(int i) { return goal(i).max_bytes; }
   static OnFull on_full(int i) { return goal(i).on_full; }
-  // The age has a window for the time by which an id may be late, one for a lane that could not be
-  // closed before, one for the promise, and a period for the grid.
+  // The age allows a window for the time by which an id may be late, a window for a lane that could
+  // not be closed before, a window for the promise, and a period for the grid.
   static std::optional<TimeMs> upper_edge(const Type& filter) {
     return 3 * filter.goal().window_ms + 2 * filter.period_ms();
   }
@@ -83,7 +83,7 @@ TEST(ForgetfulFilter, AKnownIdWithATimeThatIsTooOldIsADuplicate) {
   EXPECT_EQ(filter.insert(key(2), 0), Verdict::stale);
 }
 
-// An id that is renewed while its own lane is forgotten to make room was known all the same.
+// The id is renewed while its own lane is forgotten to make room. It was known all the same.
 TEST(ForgetfulFilter, AnIdWhoseLaneGoesForItsRenewalIsADuplicate) {
   ForgetfulFilter::Goal goal = small_goal();
   goal.grows = false;
@@ -199,8 +199,8 @@ TEST(ForgetfulFilter, RefusesOnFullAndChangesNothing) {
   EXPECT_EQ(filter.test_and_insert(key(taken + 1)), Verdict::fresh);
 }
 
-// Looking for a table that fits takes a thousand times as long as an answer. A client that fills a
-// filter must not make its owner do that for each id: it would be minutes here.
+// Searching for a table that fits takes a thousand times as long as an answer. A client that fills
+// a filter must not make its owner search for each id: that would take minutes here.
 TEST(ForgetfulFilter, RefusesManyAsQuicklyAsItTakesThem) {
   for (const std::uint64_t max_bytes : {20'000u, 100'000u, 1'000'000u}) {
     Goal goal = small_goal();
@@ -227,7 +227,7 @@ TEST(ForgetfulFilter, ForgetsEarlyAndSaysSo) {
   ForgetfulFilter filter = make(goal);
   for (std::uint64_t i = 0; i < 10 * goal.ids; ++i) {
     filter.advance(static_cast<TimeMs>(i / 10));
-    ASSERT_NE(filter.insert(key(i)), Verdict::full);  // also what seems to be a duplicate
+    ASSERT_NE(filter.insert(key(i)), Verdict::full);  // even an id that seems to be a duplicate
   }
   EXPECT_GT(filter.counts().forgotten_early, 8 * goal.ids);
   const Promise promise = filter.promise();
@@ -282,13 +282,13 @@ TEST(ForgetfulFilter, ErrorStaysBelowTheGoalThroughAStepOfTheLoad) {
               static_cast<double>(asked) * goal.fpr +
                   five_deviations(static_cast<double>(asked), goal.fpr));
     EXPECT_GT(most_bytes, 50 * first_bytes);
-    EXPECT_LT(filter.bytes(), 2 * first_bytes);  // and memory has followed the load back
+    EXPECT_LT(filter.bytes(), 2 * first_bytes);  // memory has followed the load down
     EXPECT_EQ(filter.counts(), WindowCounts{});
   }
 }
 
-// Memory is not given back where it could not be had again before the large table has left. This
-// cap has room for the table that the load needs, but not for two.
+// Memory is not released while it could not be had again before the large table has left. This cap
+// has room for the table that the load needs, but not for two.
 TEST(ForgetfulFilter, ACappedFilterDoesNotShrinkIntoRefusals) {
   Goal goal = small_goal();
   goal.max_bytes = 18'500;
@@ -401,13 +401,14 @@ TEST(ForgetfulFilter, MergedLanesKnowHowFullTheyAre) {
     EXPECT_TRUE(a.tables().back().lane_full());
     const ForgetfulFilter merged = a;
     a.insert(key(20'000));
-    EXPECT_EQ(a.tables().back().lanes().size(), 2u);  // and another lane has begun
+    EXPECT_EQ(a.tables().back().lanes().size(), 2u);  // another lane has begun
   }
 }
 
 struct MergeCase {
   using Type = ForgetfulFilter;
-  // Two sites that rotate by time alone have such lanes. The columns differ, as one began later.
+  // Two sites that rotate by time alone have such lanes. The columns differ because one site began
+  // later.
   static Type make(int replica) {
     Goal goal = small_goal();
     ForgetfulFilter filter = window_internal::make(goal, replica == 1 ? -5000 : -4000);
@@ -493,7 +494,7 @@ TEST(ForgetfulFilter, TestsAheadOfTimeAsACopyThatWentThere) {
     ForgetfulFilter filter = make(goal, 7);
     std::uint64_t next = 0;
     for (int round = 0; round < 60; ++round) {
-      // Mostly a part of a period, now and then a silence of windows.
+      // Draws mostly a part of a period, now and then a silence of several windows.
       const auto window = static_cast<std::uint64_t>(goal.window_ms);
       const auto step = window / (1 + random.below(100));
       const auto silence = random.below(20) == 0 ? 3 * window : 0;

@@ -21,7 +21,7 @@ double all_set(const LaneShape& shape, double f, double variance) {
 
 double lane_rate(const LaneShape& shape, double ids) {
   if (shape.layout == BloomLayout::plain) {
-    // The variance of the share of bins that stay empty when balls are thrown.
+    // Returns the variance of the share of bins that stay empty when balls are thrown.
     const auto positions = static_cast<double>(shape.positions);
     const double balls = ids * shape.probes / positions;
     const double empty = std::exp(-balls);

@@ -28,21 +28,21 @@ double rate(const LaneShape& shape, std::span<const double> ids);
 // Returns the false positive rate when every lane holds `ids`.
 double full_rate(const LaneShape& shape, double ids);
 
-// Returns the shape of least memory with full_rate(ids) <= fpr, and with a position for each id,
-// which only errors near 1 would do without. The layout and the lanes are given.
-// Errors: Errc::limit beyond limits::kFilterBits, and where a line cannot reach so low a rate.
-// REQUIRES: ids > 0, 0 < fpr < 1, lanes that are valid.
+// Returns the shape of least memory that has the given layout and lanes, full_rate(ids) <= fpr, and
+// at least one position for each id. (Only errors near 1 would need fewer.) Errors: Errc::limit
+// beyond limits::kFilterBits, or if a line cannot reach so low a rate. REQUIRES: ids > 0, 0 < fpr <
+// 1, lanes that are valid.
 Result<LaneShape> shape_for(BloomLayout layout, std::uint32_t lanes, std::uint64_t ids, double fpr);
 
 inline Error too_many_bits() { return {Errc::limit, "the lanes would need more than 2^46 bits"}; }
 
-// Returns how many ids leave so many bits of a lane set, in the mean.
+// Returns the mean number of ids that leave this many bits of a lane set.
 double ids_that_set(const LaneShape& shape, double ones);
 
 // These are the parts of the functions above, and of those in semel/papers.
 
-// Returns the greatest n in [0, most] with holds(n), which must hold up to somewhere and not
-// beyond.
+// Returns the greatest n in [0, most] with holds(n). REQUIRES: holds(n) is true up to some n and
+// false beyond it.
 template <class Holds>
 std::uint64_t greatest(std::uint64_t most, Holds holds) {
   std::uint64_t good = 0, bad = 1;
@@ -57,9 +57,8 @@ std::uint64_t greatest(std::uint64_t most, Holds holds) {
   return good;
 }
 
-// Returns the plain shape of least memory with good(shape), which must hold from some number of
-// positions on.
-// Errors: Errc::limit beyond limits::kFilterBits.
+// Returns the plain shape of least memory with good(shape). REQUIRES: good() is true from some
+// number of positions on. Errors: Errc::limit beyond limits::kFilterBits.
 template <class Good>
 Result<LaneShape> least_plain(std::uint32_t lanes, std::uint64_t ids, Good good) {
   LaneShape best{BloomLayout::plain, lanes, 0, 0};
@@ -79,10 +78,10 @@ Result<LaneShape> least_plain(std::uint32_t lanes, std::uint64_t ids, Good good)
   return best;
 }
 
-// Returns the chance that all probes of an id fall on positions of which, in the mean, a share f is
-// set. It is f^k, and what a small lane adds: two probes may fall on one position, and the share of
-// one lane differs from the mean. Both count to second order. That is nearly exact from a hundred
-// positions on, and an upper bound below.
+// Returns the chance that all probes of an id fall on set positions, when a mean share f of the
+// positions is set. It is f^k plus the effect of a small lane: two probes may fall on one position,
+// and the share of one lane differs from the mean. Both count to second order. That is nearly exact
+// from a hundred positions on, and an upper bound below.
 double all_set(const LaneShape& shape, double f, double variance);
 
 // Returns the chance of a false positive in one lane that holds so many ids.

@@ -59,7 +59,7 @@ class GenerationTime {
   TimeMs kept_from() const { return kept_from_ms_; }
   void keep_from(TimeMs time_ms) { kept_from_ms_ = std::max(kept_from_ms_, time_ms); }
 
-  // Returns true if an id of this time may have come before and be forgotten.
+  // Returns true if an id of this time may have been accepted before and forgotten.
   bool too_old(TimeMs at_ms) const {
     return at_ms < now() && at_ms < std::max(edge(), kept_from_ms_);
   }

@@ -9,7 +9,7 @@
 namespace semel::window_internal {
 
 void write(Writer& w, const Window::Goal& goal);
-// Reads a goal. Fails the reader for enumerators that do not exist; check() does the rest.
+// Reads a goal. Unknown enumerators fail the reader; check() does the other checks.
 Window::Goal read_goal(Reader& r);
 // Returns an error for a goal that contradicts itself.
 Result<void> check(const Window::Goal& goal);

@@ -1,5 +1,5 @@
-// IdWindow: the calls of every structure that stands behind Window (semel/window/window.h), and of
-// ClientWindow.
+// IdWindow: the calls that ClientWindow and every structure behind Window (window.h) have in
+// common.
 #pragma once
 
 #include <concepts>

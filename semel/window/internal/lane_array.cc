@@ -64,7 +64,7 @@ void LaneArray::sweep(std::uint64_t lines) {
     const std::uint64_t bit = std::uint64_t{1} << (line % 64);
     std::uint64_t& cleaned = cleaned_[line / 64];
     const std::uint64_t keep = (cleaned & bit) != 0 ? ~std::uint64_t{0} : ~gone;
-    cleaned &= ~bit;  // so that the next pass finds none
+    cleaned &= ~bit;  // the next pass finds none
     for (std::uint64_t i = 0; i < kLineWords; ++i) words_[line * kLineWords + i] &= keep;
   }
   view_.swept = end;

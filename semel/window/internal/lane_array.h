@@ -9,7 +9,7 @@
 //   ...                                             AND      0 0 1 0 0 0 1 0   in lanes 1 and 5
 //
 // Contract  After set(x, lane), test(x) has the bit of that lane, until the lane is cleared.
-// Words     8, 16, 32 or 64 bits: the least that hold the lanes.
+// Words     8, 16, 32 or 64 bits: the smallest size that holds the lanes.
 // Layouts   plain: the probes of an id lie anywhere; each is a cache miss. blocked: the probes lie
 //           evenly in one to four cache lines, which are chosen independently; each line is a miss.
 //           A line of 64 bytes holds 64 words of 8 bits, or 8 words of 64 bits. So with more lanes
@@ -19,7 +19,7 @@
 //           begin_sweep() makes the lanes read as empty at once. sweep() does the work, a piece at
 //           a time, in any rhythm. A write into a line that the pass has not reached clears that
 //           line first, and one bit for each line remembers it.
-// Cost      test, set: the misses above. The batch forms load ahead.
+// Cost      test, set: the misses above. The batch forms prefetch.
 // Memory    positions * word / 8 bytes, rounded up to whole lines, and 1/512 of it for the sweep.
 #pragma once
 
@@ -98,7 +98,7 @@ class LaneArray {
   void touch(Digest id) const { lane_kernel::touch(view_, id); }  // prefetches
   void touch_for_test(Digest id) const { lane_kernel::touch_for_test(view_, id); }
 
-  // Makes `lanes` read as empty from now on. REQUIRES: !sweeping(), and there is at least one lane.
+  // Makes `lanes` read as empty at once. REQUIRES: !sweeping(), and there is at least one lane.
   void begin_sweep(std::uint64_t lanes);
   bool sweeping() const { return view_.sweeping != 0; }
   std::uint64_t swept_lines() const { return view_.swept; }  // while sweeping()
@@ -118,9 +118,9 @@ class LaneArray {
   LaneShape shape_;  // valid(), and never changes
   LineArray<std::uint64_t> words_;
   LineArray<std::uint64_t> cleaned_;
-  // Views the two arrays and the sweep. It is kept, and passed by reference: a view made for each
-  // call would be read before its parts are written, and the processor would wait for every miss
-  // in turn.
+  // Views the two arrays and the sweep. It is stored, and passed by reference. A view made for each
+  // call would be read before its parts are written, and the processor would wait for every miss in
+  // turn.
   lane_kernel::View view_;
 };
 

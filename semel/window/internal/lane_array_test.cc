@@ -24,8 +24,8 @@ LaneShape shape_of(std::uint32_t lanes, std::uint32_t lines, std::uint32_t probe
   return shape;
 }
 
-// Every width of a word, layout and number of probes, with lanes that fill it and lanes that do
-// not.
+// Covers every width of a word, layout and number of probes, with numbers of lanes that fill the
+// word and numbers that do not.
 std::vector<LaneShape> shapes() {
   std::vector<LaneShape> all;
   for (const std::uint32_t lanes : {2u, 3u, 8u, 9u, 16u, 31u, 32u, 33u, 63u, 64u}) {
@@ -111,7 +111,7 @@ TEST(LaneArray, BothKernelsAndTheBatchAgree) {
   }
 }
 
-// Beside each array one in which lanes are cleared at once: both must read the same at every
+// Compares each array with one in which lanes are cleared at once: both must read the same at every
 // moment.
 TEST(LaneArray, BothKernelsSetTheSameBits) {
   for (const LaneShape& shape : shapes()) {
@@ -164,8 +164,8 @@ TEST(LaneArray, ALaneIsEmptyFromTheMomentItsSweepBegins) {
   }
 }
 
-// The lines and positions of an id are independent: then the rate of a lane is, in the mean over
-// many arrays, exactly that of the formula, to the power of the lines.
+// Lines and positions of an id are independent. So the mean rate of a lane over many arrays is
+// exactly that of the formula, to the power of the lines.
 TEST(LaneArray, BlockedLanesErrAsTheFormulaSays) {
   constexpr std::uint64_t kIds = 400;
   for (const std::uint32_t lanes : {8u, 16u, 64u}) {

@@ -17,7 +17,7 @@
 #define SEMEL_AVX512
 #endif
 
-// The intrinsics of g++ 12 read variables of their own before they set them.
+// The intrinsics of g++ 12 read their own variables before they set them.
 #if !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
@@ -51,7 +51,7 @@ template <class Word>
 }
 
 // A kernel reads the probes of an id in one line, or in two lines of different sections at once,
-// and returns the lanes that have all of them. It reads every probe, because a branch on the first
+// and returns the lanes that have all of them. It reads every probe, because an early exit after a
 // word that excludes all lanes would often be mispredicted.
 template <class Word>
 struct Portable {
@@ -251,8 +251,8 @@ Word test_plain(const View& v, Digest id, Word lanes) {
 }
 
 // The functions below are inlined into one caller for each kernel. `flatten` inlines the kernel
-// there too. It cannot be inlined earlier, because code for another processor is not inlined into
-// ours.
+// there too. The kernel cannot be inlined earlier, because the compiler does not inline code for
+// another processor into ours.
 
 template <class Kernel, class Word>
 [[gnu::always_inline]] inline Word test_section(const View& v, Digest id, Word lanes,
@@ -322,7 +322,7 @@ template <class Kernel, class Word>
   }
 }
 
-// The code that few checks need has functions of its own, so that other checks save no registers.
+// The code that few checks need is in separate functions, so that other checks save no registers.
 template <class Word>
 [[gnu::noinline]] std::uint64_t from_portable(const View& v, Digest id, std::uint64_t lanes,
                                               std::uint32_t section) {
@@ -373,7 +373,7 @@ template <class Word>
 SEMEL_AVX512 [[gnu::flatten]] void chunk_avx512(const View& v, std::span<const Digest> ids,
                                                 std::uint64_t lanes,
                                                 std::span<std::uint64_t> found) {
-  const View copy = v;  // which no store to `found` can change
+  const View copy = v;  // no store to `found` can change the copy
   test_chunk<Avx512Lines<Word>, Word>(copy, ids, static_cast<Word>(lanes), found);
 }
 
@@ -502,7 +502,7 @@ SetOne set_for(const View& view, bool avx512) {
 }
 
 TestAndSet test_and_set(const View& view, Digest id, std::uint64_t lanes, std::uint64_t lane) {
-  // Most ids are new, and need every line; the test begins with two of them.
+  // Most ids are new and need every line; the test before began with two of them.
   for (std::uint32_t section = 2; section < view.sections; ++section) {
     prefetch_for_write(view.words + line_of(view, id, section) * kLineWords);
   }

@@ -1,10 +1,11 @@
-// The probes of LaneArray: where the words of an id lie, and which lanes have all of them.
+// The probes of LaneArray: the positions of an id's words, and the test for lanes that have all of
+// them.
 //
 // Position i of an id in the plain layout is a point on a circle of 2^64, scaled to the positions:
 // the first point is lo, the first step hi, and each step differs from the one before by a third
 // word, fold(hi, 0x9e3779b97f4a7c15). (With two words alone, about one id in m would have a step so
-// small that all its probes fall on one position. For a small or very exact filter that exceeds the
-// error goal.)
+// small that all its probes fall on one position. In a small or very exact filter that would exceed
+// the error goal.)
 //
 // In a blocked layout of L lines the array has L sections of equal size, and an id has one line in
 // each. For section n both halves of the digest are multiplied by factor n, which is 1,
@@ -42,8 +43,8 @@ struct View {
   std::uint32_t sections;   // lines of an id; 0 if plain
   std::uint32_t probes;     // in a section; all of them if plain
 
-  // Returns those of the given lanes that have all positions of the id. A lane that is being swept
-  // reads as empty in a line that is not clean yet.
+  // Returns the given lanes that have all positions of the id. A lane that is being swept reads as
+  // empty in a line that is not clean yet.
   TestOne test = nullptr;  // test_for(*this)
   // Sets all positions of the id in one lane, given as a bit. Returns how many were clear.
   SetOne set = nullptr;  // set_for(*this)
@@ -53,7 +54,8 @@ struct View {
 // initialisation, which is harmless: both kernels give the same bits.
 extern const bool kHasAvx512;
 
-// Return View::test and View::set for this layout, and for a processor with or without AVX-512.
+// These return View::test and View::set for this layout, and for a processor with or without
+// AVX-512.
 TestOne test_for(const View& view, bool avx512 = kHasAvx512);
 SetOne set_for(const View& view, bool avx512 = kHasAvx512);
 
@@ -68,8 +70,9 @@ struct TestAndSet {
 };
 TestAndSet test_and_set(const View& view, Digest id, std::uint64_t lanes, std::uint64_t lane);
 
-void touch(const View& view, Digest id);           // prefetches what a test or a write will need
-void touch_for_test(const View& view, Digest id);  // what a test of a new id will need, mostly
+void touch(const View& view, Digest id);  // prefetches the lines for a test or a write
+void touch_for_test(const View& view,
+                    Digest id);  // prefetches what most new ids need
 
 std::uint64_t load(const View& view, std::uint64_t j);  // word j, as above
 void store(const View& view, std::uint64_t j, std::uint64_t word);

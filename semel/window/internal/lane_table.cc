@@ -11,19 +11,19 @@
 namespace semel::window_internal {
 namespace {
 
-// Sweeping so many lines takes about a tenth of a millisecond.
+// Sweeping this many lines takes about a tenth of a millisecond.
 constexpr std::uint64_t kSweepLines = 8192;
 // A shorter sweep is not worth a call.
 constexpr std::uint64_t kSweepAtLeast = 64;
-// A sweep is complete when one part in so many of the lane is used.
+// A sweep is complete when one part in this many of the lane is used.
 constexpr std::uint64_t kSweepShare = 4;
 
 std::uint64_t ones_of(std::uint64_t lanes) {
   return lanes == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << lanes) - 1;
 }
 
-// Returns five standard deviations above the mean of the bits that so many ids set. More bits than
-// that mean more ids.
+// Returns the mean of the bits that this many ids set, plus five standard deviations. A lane with
+// more bits holds more ids.
 double plausible_ones(const LaneShape& shape, double ids) {
   const auto positions = static_cast<double>(shape.positions);
   const double fill = -std::expm1(-ids * shape.probes / positions);
@@ -151,8 +151,8 @@ TimeMs LaneTable::first_ms() const {
   return first;
 }
 
-// Returns the ids of each lane. A lane with more bits than its ids can have set was merged, and
-// holds more ids: the estimate from its bits counts.
+// Returns the ids of each lane. A lane with more bits than its ids can have set was merged and
+// holds more ids, so the estimate from its bits is used.
 std::vector<double> LaneTable::lane_loads() const {
   std::vector<double> loads;
   for (const Lane& lane : lanes_) {
@@ -192,7 +192,7 @@ void LaneTable::merge(const LaneTable& other) {
   const std::uint64_t theirs = other.live_;
   std::array<std::uint64_t, limits::kLanes> ones{};
   for (std::uint64_t j = 0; j < shape().positions; ++j) {
-    // Turns the other's ring into lanes by age, and these into our ring.
+    // Maps the other's columns to lanes by age, and these to our columns.
     const std::uint64_t lanes = other.by_age(other.array_.word(j) & theirs);
     const std::uint64_t wrapped = oldest_ == 0 ? 0 : lanes >> (shape().lanes - oldest_);
     array_.set_word(j, array_.word(j) | ((lanes << oldest_ | wrapped) & ones_of(shape().lanes)));

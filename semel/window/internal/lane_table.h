@@ -1,14 +1,14 @@
-// LaneTable: one forgetful filter of fixed size. It is a ring of lanes with the time of each.
+// LaneTable: one forgetful filter of fixed size: a ring of lanes, each with its times.
 //
 //   columns of the array      0    1    2    3    4    5    6    7
 //                           [ 9 ][10 ][11 ][   ][   ][ 6 ][ 7 ][ 8 ]      period of each lane
 //                                   ^ newest                ^ oldest
 //
-// Contract  An id is written to the newest lane, and recognised until that lane is dropped. Nothing
-//           is dropped, rotated or swept unless the caller says so or the header of the call does.
-// Sweeping  A dropped lane is empty at once. Its column is cleared when it is used again: a part
-//           with each insert, so that it is done when a quarter of the new lane is full, and a part
-//           with each sweep_until().
+// Contract  An id is written to the newest lane, and recognised until that lane is dropped. A call
+//           drops, rotates or sweeps lanes only if its comment here says so.
+// Sweeping  A dropped lane is empty at once. Its column is cleared when it is used again. Each
+//           insert clears a part, so that the sweep is done when a quarter of the new lane is full,
+//           and each sweep_until() clears a part.
 // Threads   const members may run at once; any other call needs the object to itself.
 #pragma once
 
@@ -66,7 +66,7 @@ class LaneTable {
 
   // Returns true if the present lane has no room for another id.
   bool lane_full() const;
-  // Returns true if the present lane is sure to have room for so many ids.
+  // Returns true if the present lane is sure to have room for this many ids.
   bool lane_takes(std::uint64_t ids) const;
 
   // Ends the present lane with `end_ms` as the time of its last id, and begins another. Completes a
@@ -75,8 +75,8 @@ class LaneTable {
   void rotate(TimeMs end_ms, TimeMs begin_ms);
   bool can_rotate() const { return lanes_.size() < shape().lanes; }
 
-  // Sweeps as far as it should be done when this share of the period has gone by, but no longer
-  // than a fraction of a millisecond.
+  // Sweeps as far as the sweep should be after this share of the period, but for no longer than a
+  // fraction of a millisecond.
   void sweep_until(double share_of_period);
   bool sweeping() const { return array_.sweeping(); }
   void finish_sweep() { array_.sweep(array_.lines_left()); }
@@ -100,14 +100,14 @@ class LaneTable {
     return shape().bytes() + sizeof *this + limits::kLanes * sizeof(Lane);
   }
 
-  // Says that the present lane has ids up to this time.
+  // Records that the present lane has ids up to this time.
   void prolong(TimeMs end_ms) { lanes_.back().end_ms = end_ms; }
 
   // Returns Errc::mismatch unless shape and times of the lanes are the same.
   Result<void> check_mergeable(const LaneTable& other) const;
   void merge(const LaneTable& other);  // REQUIRES: check_mergeable(other)
 
-  // Writes and reads a table as docs/formats/forgetful_v1.md has it.
+  // These write and read a table as docs/formats/forgetful_v1.md says.
   void encode(Writer& w) const;
   static Result<LaneTable> decode(Reader& in, BloomLayout layout, std::uint32_t lanes,
                                   TimeMs now_ms);
@@ -126,7 +126,7 @@ class LaneTable {
 
   LaneArray array_;
   std::uint64_t lane_ids_;
-  std::uint64_t ones_limit_;  // a lane with more ones than this holds more ids than it counts
+  std::uint64_t ones_limit_;  // a lane with more ones than this holds more ids than its count says
   std::uint64_t sweep_step_;  // lines for an insert
   std::uint64_t sweep_owed_ = 0;
   std::uint32_t oldest_ = 0;  // column

@@ -51,7 +51,7 @@ std::uint64_t SequenceSet::bytes_with(std::uint64_t number) const {
   return Pieces::bytes_for(pieces_.size() + 1);
 }
 
-// Makes the full chunk at `at` a run, of one piece with the runs that it touches.
+// Turns the full chunk at `at` into a run, joined with the runs that it touches.
 void SequenceSet::join_runs(std::size_t at) {
   std::size_t first = at, last = at;
   pieces_[at] = {pieces_[at].head + 1, 1};

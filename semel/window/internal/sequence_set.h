@@ -27,7 +27,8 @@ class SequenceSet {
   static constexpr std::uint64_t kChunk = 64;
   static constexpr std::uint64_t kFull = ~std::uint64_t{0};
 
-  // A chunk: its first number, and a bit for each. A run: its first number plus 1, and its chunks.
+  // A chunk has its first number, and a bit for each. A run has its first number plus 1, and its
+  // number of chunks.
   struct Piece {
     std::uint64_t head;
     std::uint64_t body;
@@ -45,7 +46,7 @@ class SequenceSet {
   void insert(std::uint64_t number);
   void insert(const SequenceSet& other);
 
-  // Return the bytes of memory, now and with this number added.
+  // These return the bytes of memory, now and with this number added.
   std::uint64_t bytes() const { return Pieces::bytes_for(pieces_.size()); }
   std::uint64_t bytes_with(std::uint64_t number) const;
   // Returns how many numbers there are, but at most 2^64 - 1.
@@ -54,7 +55,7 @@ class SequenceSet {
   std::uint64_t highest() const;
 
   const Pieces& pieces() const { return pieces_; }
-  // Appends a piece. Returns false if no set has this piece, or has it after the last one.
+  // Appends a piece. Returns false if the piece is invalid, or does not follow the last one.
   [[nodiscard]] bool append(Piece piece);
   // Allocates the memory of a few appended pieces at once. REQUIRES: the set is empty.
   void reserve(std::uint64_t pieces) { pieces_.reserve(pieces); }

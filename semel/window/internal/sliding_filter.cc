@@ -24,7 +24,8 @@ constexpr std::uint32_t kCellBits = 8 * kCellBytes;
 
 std::uint32_t mask_of(std::uint32_t bits) { return (std::uint32_t{1} << bits) - 1; }
 
-// Cells end before the base does, so that eight bytes from the start of any are inside the line.
+// Cells end before the base does, so the eight bytes from the start of any cell are inside the
+// line.
 std::uint32_t get_code(const std::uint8_t* line, std::uint32_t bit, std::uint32_t bits) {
   return static_cast<std::uint32_t>(load_u64(line + bit / 8) >> (bit % 8)) & mask_of(bits);
 }
@@ -55,14 +56,14 @@ void rebase(std::uint8_t* line, std::uint32_t bits, std::uint64_t age) {
   }
 }
 
-// Times without a sign, in the same order.
+// These map times to unsigned numbers in the same order.
 constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
 std::uint64_t to_unsigned(TimeMs time_ms) { return static_cast<std::uint64_t>(time_ms) ^ kSign; }
 TimeMs to_signed(std::uint64_t time) { return static_cast<TimeMs>(time ^ kSign); }
 
 constexpr TimeMs kFirstTime = std::numeric_limits<TimeMs>::min();
 
-// Returns at how many live cells a filter has used half of the error that is left:
+// Returns the number of live cells at which a filter has used half of the error that is left:
 // docs/math/sliding.md, equation 2.
 std::uint64_t most_live_in(std::uint64_t cells, std::uint32_t probes, double error_left) {
   if (!(error_left > 0)) return 0;
@@ -74,8 +75,7 @@ bool has_room_for_an_id(std::uint64_t cells, std::uint32_t probes, double error_
 }
 
 // Returns the lines of the next filter. It has twice the room of the one before, which had twice
-// the error. A smaller filter follows at a load of less than an eighth: docs/math/sliding.md,
-// Growth.
+// the error. A load of less than an eighth gets a smaller filter: docs/math/sliding.md, Growth.
 std::uint64_t doubled_lines(std::uint64_t lines, std::uint32_t probes) {
   const double wanted = std::ceil(static_cast<double>(lines) * std::exp2(1 + 1.0 / probes));
   return std::min(static_cast<std::uint64_t>(wanted), SlidingShape::kMostLines);
@@ -83,9 +83,9 @@ std::uint64_t doubled_lines(std::uint64_t lines, std::uint32_t probes) {
 constexpr std::uint64_t kShrinkBelow = 8;
 constexpr std::uint64_t kShrinkBy = 4;
 
-// Points are mixed, because evenly spaced probes meet: some of n ids in m cells come near to
-// another id in both halves of the digest, and then in all cells, at a rate of about n / m^2,
-// however many the probes.
+// Points are mixed, because evenly spaced probes collide. Some of n ids in m cells come near to
+// another id in both halves of the digest, and then share all cells with it. That happens at a rate
+// of about n / m^2, however many probes there are.
 std::uint64_t point_of(Digest id, std::uint32_t probe) { return mix(id.lo + probe * id.hi); }
 
 }  // namespace
@@ -236,7 +236,7 @@ bool SlidingFilter::known(PointOf point, Tick tick) const {
                      [&](const Filter& filter) { return holds(filter, point, tick); });
 }
 
-// A new id is told by its first probes: the others need not be worked out.
+// The first probes identify a new id: the others need not be computed.
 Verdict SlidingFilter::test_in(Tick tick, Digest id) const {
   return known([&](std::uint32_t i) { return point_of(id, i); }, tick) ? Verdict::duplicate
                                                                        : Verdict::fresh;
@@ -323,7 +323,7 @@ double SlidingFilter::error_left(std::size_t filters) const {
   return left;
 }
 
-// The errors of the older filters change when a tick ends or the filters do, and never in between.
+// The errors of the older filters change only when a tick ends or the filters change.
 void SlidingFilter::plan() {
   most_live_ =
       most_live_in(cells_of(filters_.back()), shape_.probes, error_left(filters_.size() - 1));
@@ -356,8 +356,8 @@ bool SlidingFilter::open_next() {
   return open(lines);
 }
 
-// Opens a filter of so many lines. Returns false, and changes nothing, if memory or error have no
-// room for it.
+// Opens a filter of this many lines. Returns false, and changes nothing, if memory or error leave
+// no room for it.
 bool SlidingFilter::open(std::uint64_t lines) {
   const std::uint64_t needed = shape_.filter_bytes(lines);
   const std::uint64_t cells = lines * line_cells_;
@@ -368,14 +368,15 @@ bool SlidingFilter::open(std::uint64_t lines) {
   return true;
 }
 
-// Returns true if a load has left the only filter behind nearly empty, and larger than the first.
+// Returns true if a load has passed that left the only filter nearly empty, and larger than the
+// first.
 bool SlidingFilter::outlived() const {
   const Filter& newest = filters_.back();
   return filters_.size() == 1 && newest.count() > shape_.lines &&
          newest.live < most_live_ / kShrinkBelow;
 }
 
-// Lets a smaller filter follow such a one, which goes with its last id.
+// Adds a smaller filter after an outlived one, which is dropped with its last id.
 void SlidingFilter::shrink() {
   if (!outlived()) return;
   if (!open(std::max(shape_.lines, filters_.back().count() / kShrinkBy))) return;
@@ -385,7 +386,7 @@ void SlidingFilter::shrink() {
 
 void SlidingFilter::forget_oldest() {
   Filter& oldest = filters_.front();
-  SEMEL_ASSERT(oldest.live > 0);  // valid() has room for an id in a filter that is alone and empty
+  SEMEL_ASSERT(oldest.live > 0);  // valid(): an empty filter alone has room
   const auto zeros = static_cast<double>(cells_of(oldest) - oldest.live);
   counts_.forgotten_early += static_cast<std::uint64_t>(
       std::ceil(bloom_math::plain_cardinality(cells_of(oldest), shape_.probes, zeros)));
@@ -572,8 +573,8 @@ Result<SlidingFilter> SlidingFilter::decode(ByteView in) {
   return sliding;
 }
 
-// Reads one more filter. A timer runs no longer than a window from now, and no bit past the last
-// cell of a line is set.
+// Reads one more filter. Fails if a timer runs longer than a window from now, or a bit past the
+// last cell of a line is set.
 Result<void> SlidingFilter::read_filter(Reader& in) {
   const std::uint64_t lines = in.u64();
   // Length before allocation: until here `lines` is only a claim.
@@ -586,7 +587,8 @@ Result<void> SlidingFilter::read_filter(Reader& in) {
   for (std::uint64_t at = 0; at < filter.lines.size(); at += kLineBytes) {
     std::uint8_t* const line = filter.lines.data() + at;
     in.bytes({line, kCellBytes});
-    // Behind the last cell there is padding, if any, and the base: still 0, as the filter is new.
+    // After the last cell come padding, if any, and the base. The base is still 0, as the filter is
+    // new.
     if (get_code(line, end, shape_.timer_bits) != 0) return corrupt(kFormat, "cells");
     store_u64(line + kCellBytes, tick_);
     for (std::uint32_t bit = 0; bit < end; bit += shape_.timer_bits) {

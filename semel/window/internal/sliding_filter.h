@@ -1,37 +1,39 @@
 // SlidingFilter: a Bloom filter that forgets each id at its own time, by a timer in every cell.
 //
-// Contract  A Window (window/window.h). An id accepted at time a is recognised while
-//           now() - a <= window, and forgotten in the tick after that of a + window: a tick late at
-//           most. A late event is placed where it would have been: it expires at its own time plus
-//           the window. A new id is called a duplicate at the rate false_positive_rate(), which
-//           inserts never bring above the goal.
+// Contract  A Window (window/window.h). An id accepted at time a is recognised while now() - a <=
+//           window, and forgotten in the tick after that of a + window, at most one tick late. A
+//           late event is placed where it would have been: it expires at its own time plus the
+//           window. A new id is called a duplicate at the rate false_positive_rate(), which inserts
+//           never bring above the goal.
 // Ticks     A window has 10 of them with timers of 4 bits, 170 with 8 and 43690 with 16, in general
 //           2/3 * (2^timer_bits - 1). It has fewer where they would be shorter than a millisecond.
 // Layout    Cells come in cache lines, each with the tick from which its codes count:
 //
 //             | code code code ...                        56 bytes | base, 8 bytes |
 //
-//           Code c > 0 expires after tick base + c - 1; with age = tick - base it is live if
-//           c > age, however long ago the line was touched. So nothing is done to cells when time
-//           passes, be it a tick or a year. A write whose code would not fit first brings the base
-//           of its line to the present, and clears what has expired there: that is the sweep, a
-//           line at a time, two or three times in a window.
+//           Code c > 0 expires after tick base + c - 1; with age = tick - base it is live if c >
+//           age, however long ago the line was touched. So cells need no work when time passes, be
+//           it a tick or a year. If the code of a write would not fit, the write first moves the
+//           base of its line to the present and clears the expired cells there. This is the sweep:
+//           one line at a time, two or three times in a window.
 // Growth    Ids go to the newest of several filters, and every filter is tested. The newest closes
 //           when the share of its live cells would use more than half of the error that the older
 //           filters leave of the goal, so that the sum stays below the goal however many there are
-//           (docs/math/sliding.md). The next filter has room for twice as many ids: few filters for
-//           any number of ids, and error left for all of them. A smaller one follows when few ids
-//           come. A filter without a live cell is dropped. Where memory or error have no room for
-//           another filter, new ids are refused, or the oldest filter goes early. counts() then has
-//           an estimate of the ids lost, promise() the time up to which they were accepted.
-// Merge     Cell by cell the later expiry. Commutative, associative, idempotent (tests/laws). It
-//           needs equal shapes, times and sizes of filters. The error of the union may be above the
-//           goal; then no filter takes ids until it is below again, or the oldest goes.
+//           (docs/math/sliding.md). The next filter has room for twice as many ids, so there are
+//           few filters for any number of ids, and error left for all of them. A smaller one
+//           follows when few ids come. A filter without a live cell is dropped. If memory or error
+//           leave no room for another filter, new ids are refused, or the oldest filter is dropped
+//           early. Then counts() has an estimate of the ids lost, and promise() the time up to
+//           which they were accepted.
+// Merge     Each cell gets the later of its two expiries. Commutative, associative, idempotent
+//           (tests/laws). Shapes, times and sizes of the filters must be equal. The error of the
+//           union may exceed the goal. Then no filter takes ids until it is below again, or the
+//           oldest is dropped.
 // Cost      test: up to k cache misses a filter, about two for a new id. insert: k lines to write.
-//           With a million ids at 1e-3 and 8 bits, batched, a new id takes 0.12 us to test and
-//           0.5 us to test and insert. advance: a counter for each tick that has passed and filter.
-//           No insert, test or advance touches more than k lines of each filter, whatever time has
-//           passed, nor does one that opens a filter (core/zeroed.h). merge, encode, ==: O(cells).
+//           With a million ids at 1e-3 and 8 bits, batched, a new id takes 0.12 us to test and 0.5
+//           us to test and insert. advance: one counter for each filter and passed tick. No insert,
+//           test or advance touches more than k lines of each filter, however much time has passed,
+//           not even one that opens a filter (core/zeroed.h). merge, encode, ==: O(cells).
 // Memory    64 bytes for 448 / timer_bits cells, and 8 bytes for a tick of the window. Bits per id
 //           in a window of a million:
 //
@@ -112,7 +114,7 @@ class SlidingFilter {
   // REQUIRES: shape.valid().
   SlidingFilter(const SlidingShape& shape, TimeMs now_ms);
 
-  // These are as window/window.h has them. REQUIRES: digests made by shape().hash.
+  // These do what window/window.h says. REQUIRES: digests made by shape().hash.
 
   // Returns fresh or duplicate, now or as after advance(now_ms).
   Verdict test(Digest id) const;
@@ -130,7 +132,7 @@ class SlidingFilter {
   void insert(std::span<const Digest> ids, std::span<Verdict> verdicts);
   void test_and_insert(std::span<const Digest> ids, std::span<Verdict> verdicts);
 
-  // Returns true if so many more ids take no large block (limits::kSmallBlock).
+  // Returns true if this many more ids need no large block (limits::kSmallBlock).
   bool takes(std::uint64_t ids) const;
 
   void touch(Digest id) const;  // prefetches what the calls above will read
@@ -145,8 +147,8 @@ class SlidingFilter {
   std::uint64_t ids() const { return ids(now()); }
   std::uint64_t ids(TimeMs now_ms) const;
   std::uint64_t bytes() const;
-  // Changes the cap, to room for the first filter at least. Memory beyond a lower cap stays until
-  // its ids leave the window.
+  // Changes the cap, but leaves room for at least the first filter. Memory beyond a lower cap stays
+  // until its ids leave the window.
   void set_max_bytes(std::uint64_t max_bytes) {
     shape_.max_bytes = std::max(max_bytes, shape_.filter_bytes());
   }
@@ -180,11 +182,10 @@ class SlidingFilter {
     std::uint64_t line;  // offset of its first byte
     std::uint32_t bit;   // of the line, where the cell begins
   };
-  // The hashes of the probes of an id: each names a cell in a filter of any size.
+  // The hashes of the probes of an id. Each names a cell in a filter of any size.
   using Points = std::array<std::uint64_t, limits::kPlainProbes>;
 
-  // A timer is the rest of the life of a cell in ticks, the present one included; 0 if none is
-  // left.
+  // A timer is the remaining life of a cell in ticks, including the present one; 0 if none is left.
   Tick tick_of(TimeMs time_ms) const;
   std::uint32_t timer_for(TimeMs at_ms) const;
   Cell cell_at(const Filter& filter, std::uint64_t point) const;
@@ -232,8 +233,8 @@ class SlidingFilter {
   std::uint64_t slot_;           // of tick_, in the rings
   std::vector<Filter> filters_;  // the oldest first, never empty; only the last takes ids
   TimeMs kept_from_ms_;          // what was accepted earlier may have been forgotten early
-  WindowCounts counts_;          // but for backward_steps
-  std::uint64_t most_live_ = 0;  // at which the newest filter closes; follows from the older ones
+  WindowCounts counts_;          // except backward_steps
+  std::uint64_t most_live_ = 0;  // where the newest filter closes; follows from the older ones
 };
 
 }  // namespace semel::window_internal

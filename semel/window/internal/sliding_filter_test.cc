@@ -37,7 +37,7 @@ SlidingFilter make(const SlidingShape::Goal& goal, TimeMs now_ms = kStart) {
   return *std::move(filter);
 }
 
-// An error so low that a false positive in a test is a bug.
+// With so low an error, a false positive in a test is a bug.
 SlidingShape::Goal exact_goal(TimeMs window_ms, std::uint64_t ids, std::uint32_t timer_bits) {
   return {
       .window_ms = window_ms, .fpr = 1e-9, .ids = ids, .timer_bits = timer_bits, .hash = kTestHash};
@@ -59,7 +59,7 @@ std::uint64_t count_known(const SlidingFilter& filter, std::span<const Digest> i
   return count_of(Verdict::duplicate, verdicts);
 }
 
-// Bytes: small filters with two or more of them, expired cells, and one that was forgotten early.
+// Encodes small filters: two or more, expired cells, and one that was forgotten early.
 template <std::uint32_t kBits>
 struct Case {
   using Type = SlidingFilter;
@@ -151,7 +151,7 @@ TEST(SlidingFilter, RecognisesTenMillionIdsOfTheWindowAndNoneBeyondItsEdge) {
   }
 }
 
-// Windows of any length, at times where sums of them overflow, with a cap that is met.
+// Covers windows of any length, at times where sums overflow, with a cap that is reached.
 TEST(SlidingFilter, KeepsThePromiseAtTheEndsOfTime) {
   for (const TimeMs window_ms : {TimeMs{1}, TimeMs{1000}, TimeMs{1} << 62, kLastTime}) {
     for (const TimeMs start_ms : {kFirstTime, TimeMs{-1}, kStart, kLastTime - 3000, kLastTime}) {
@@ -173,7 +173,8 @@ TEST(SlidingFilter, KeepsThePromiseAtTheEndsOfTime) {
           const TimeMs at_ms = saturating_add(filter.now(), -by_ms);
           const Verdict verdict = filter.test_and_insert(key(id), at_ms);
           const auto known = accepted.find(id);
-          // That what was accepted in the last millisecond is forgotten early cannot be said.
+          // Ids accepted in the last millisecond may be forgotten early, which kept_from_ms cannot
+          // express.
           if (known != accepted.end() && known->second >= promise.kept_from_ms &&
               known->second != kLastTime) {
             ASSERT_EQ(verdict, Verdict::duplicate);
@@ -285,7 +286,7 @@ TEST(SlidingFilter, AnswersBatchesOfAnySizeAsOneByOne) {
   }
 }
 
-// A steady load for three windows, then absent ids.
+// Applies a steady load for three windows, then asks for absent ids.
 double deviations_from_live_rate(const SlidingShape::Goal& goal, std::uint64_t trials) {
   SlidingFilter filter = make(goal);
   const std::uint64_t steps = 300;
@@ -337,7 +338,7 @@ TEST(SlidingFilter, InsertsNeverBringTheErrorAboveTheGoal) {
   }
 }
 
-// It was made for one id, and has much or little error to share.
+// The filter was made for one id, and has much or little error to share.
 TEST(SlidingFilter, TakesAnyNumberOfIdsByDoubling) {
   for (const double fpr : {1e-12, 1e-6, 1e-2, 0.5, 0.9}) {
     SlidingFilter filter = make({.window_ms = 10'000, .fpr = fpr, .ids = 1, .hash = kTestHash});
@@ -346,7 +347,7 @@ TEST(SlidingFilter, TakesAnyNumberOfIdsByDoubling) {
     EXPECT_EQ(count_known(filter, ids), ids.size()) << fpr;
     EXPECT_LE(filter.false_positive_rate(), fpr);
     EXPECT_LE(filter.filters(), 20u) << fpr;
-    // As often as its bound says, and five standard deviations.
+    // The error rate stays within its bound and five standard deviations.
     const std::vector<Digest> others = keys(1'000'000, 1'200'000);
     const double expected = fpr * static_cast<double>(others.size());
     EXPECT_LE(static_cast<double>(count_known(filter, others)), expected + 5 * std::sqrt(expected));
@@ -479,7 +480,8 @@ TEST(SlidingFilter, TakesIdsWithoutALargeBlockAsItSays) {
   EXPECT_FALSE(filter.takes(10'000'000));
 }
 
-// Such damage would encode to the same bytes again. It is told by what a filter never writes.
+// Such damage would encode to the same bytes again. It is detected because no filter writes such
+// bytes.
 TEST(SlidingFilter, RefusesBytesThatNoFilterWrites) {
   SlidingFilter filter(Small5::kShape, kStart);
   filter.insert(key(1));
@@ -572,7 +574,7 @@ TEST(SlidingFilter, TestsAheadOfTimeAsACopyThatWentThere) {
 
 TEST(SlidingFilter, EstimatesTheIdsItRemembers) {
   SlidingFilter filter = make({.window_ms = 1000, .fpr = 1e-3, .ids = 2000, .hash = kTestHash});
-  test_and_insert(filter, keys(0, 9000));  // more than one filter is for
+  test_and_insert(filter, keys(0, 9000));  // more than one filter holds
   EXPECT_GT(filter.filters(), 1u);
   // The estimate of a Bloom filter has a standard deviation below the square root.
   EXPECT_NEAR(static_cast<double>(filter.ids(kStart)), 9000, 5 * std::sqrt(9000.0));

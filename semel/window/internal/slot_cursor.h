@@ -1,12 +1,13 @@
-// SlotCursor: the digests of an open-addressing table in ascending order, without a copy of them.
+// SlotCursor: visits the digests of an open-addressing table in ascending order, without copying
+// them.
 //
 // Contract  The table probes linearly, and homes ascend with the digests. A run is the taken slots
 //           between two free ones. Its digests lie between those of the runs before and after it,
-//           so each run is sorted by itself. A digest that lies before its home came around the end
-//           of the table and belongs to the last run.
+//           so each run is sorted by itself. A digest that lies before its home wrapped around the
+//           end of the table and belongs to the last run.
 // Cost      A run of a few slots is sorted at once. Only digests that were chosen to collide make a
-//           long run; it takes a pass for some dozen digests.
-// Memory    That of the cursor.
+//           long run, which takes a pass for every few dozen digests.
+// Memory    One cursor of fixed size.
 #pragma once
 
 #include <array>

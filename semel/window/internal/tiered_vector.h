@@ -7,7 +7,7 @@
 //
 //             a to j in blocks of 4      [c d|a b]  [e f g h]  [i j]
 //
-// Cost      insert and erase move a block, and one thing of each block behind it. At the end they
+// Cost      insert and erase move one block, and one thing in each block behind it. At the end they
 //           take O(1).
 // Memory    Memory depends on the size alone, not on the order of inserts: bytes_for(). The last
 //           block grows in steps (size_class).
@@ -69,13 +69,13 @@ class TieredVector {
   // REQUIRES: index < size().
   void erase(std::size_t index);
   void pop_back() { erase(size() - 1); }
-  // Allocates the first block for so many things at once. REQUIRES: empty().
+  // Allocates the first block for this many things at once. REQUIRES: empty().
   void reserve(std::size_t things) {
     SEMEL_ASSERT(empty());
     last_.reserve(size_class(std::min(things, kBlock)));
   }
 
-  // Returns the bytes of memory that so many things take.
+  // Returns the bytes of memory that this many things take.
   static constexpr std::uint64_t bytes_for(std::uint64_t things) {
     if (things == 0) return 0;
     const std::uint64_t rings = (things - 1) / kBlock;
@@ -116,7 +116,7 @@ class TieredVector {
     explicit Ring(std::vector<T> things) : things_(std::move(things)) {}
 
     const T& operator[](std::size_t index) const { return things_[place(index)]; }
-    // These two take one thing in, and return the one that has no place any more.
+    // These two insert one thing, and return the one that no longer fits.
     T insert(std::size_t index, const T& thing);
     T push_front(const T& thing) {
       first_ = place(kBlock - 1);
@@ -211,7 +211,7 @@ void TieredVector<T, kBlock>::erase(std::size_t index) {
   fit();
 }
 
-// Moves the things between the front of the memory and the begin of the ring first.
+// First moves the things between the front of the memory and the start of the ring.
 template <class T, std::size_t kBlock>
 T TieredVector<T, kBlock>::Ring::insert(std::size_t index, const T& thing) {
   T* const all = things_.data();

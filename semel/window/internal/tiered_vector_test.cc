@@ -80,7 +80,7 @@ TYPED_TEST(TieredVectorTwin, ChangesNothingWhenMemoryRunsOut) {
   EXPECT_GT(twin.size(), 50u);
 }
 
-// Blocks that are full leave nothing unused, whatever the order was.
+// Full blocks leave nothing unused, whatever the order was.
 TEST(TieredVector, TakesTheMemoryThatItsSizeSays) {
   using Tiered = TieredVector<std::uint64_t, 512>;
   Random random(1);
