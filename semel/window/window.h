@@ -69,10 +69,9 @@ inline constexpr std::uint64_t kNoCap = std::numeric_limits<std::uint64_t>::max(
 inline constexpr TimeMs kForever = std::numeric_limits<TimeMs>::max();
 
 struct Promise {
-  TimeMs window_ms;     // as asked for
-  TimeMs kept_from_ms;  // every id accepted at this time or later is recognised now
-  TimeMs
-      forgotten_before_ms;  // no id accepted before this is recognised, except as a false positive
+  TimeMs window_ms;            // as asked for
+  TimeMs kept_from_ms;         // every id accepted at this time or later is recognised now
+  TimeMs forgotten_before_ms;  // no id accepted earlier is recognised, except by error
   bool operator==(const Promise&) const = default;
 };
 

@@ -1,5 +1,5 @@
-// IdWindow: the calls that ClientWindow and every structure behind Window (window.h) have in
-// common.
+// IdWindow: the calls that ClientWindow and every structure behind Window (semel/window/window.h)
+// have in common.
 #pragma once
 
 #include <concepts>
