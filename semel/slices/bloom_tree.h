@@ -1,9 +1,9 @@
-// BloomTree: a tree of filters or windows. A duplicate is found as near as possible to the leaf
+// BloomTree: a tree of filters or windows that finds a duplicate as near as possible to the leaf
 // where it comes in. A BloomTree is the view of one producer, or of all.
 //
-// Contract  test_and_set and test are those of TreeRun (semel/slices/internal/tree_run.h), in one
-//           call for the ids of a leaf. Local filters are the tree of two levels: a leaf for each
-//           producer, below one root.
+// Contract  test_and_set and test do what TreeRun (semel/slices/internal/tree_run.h) does, in one
+//           call for the ids of a leaf. A tree of two levels, with a leaf for each producer below
+//           one root, gives local filters.
 // Nodes     Nodes are slices, which the tree does not own. The trees of several producers may share
 //           them if the trees say Producers::many (or have no ids in common) and the nodes allow
 //           several callers (semel/slices/thread_slice.h). An overloaded node can itself be sliced
@@ -45,23 +45,23 @@ struct SEMEL_API TreeRules {
   Producers producers = Producers::one;
   std::size_t confirm_at = 0;                // level d of the top-down test; 0: every hit stands
   Verdict root_failed = Verdict::duplicate;  // or fresh
-  TimeMs claim_ms = 10'000;  // how long a claim of a producer that stands still holds up the others
+  TimeMs claim_ms = 10'000;  // how long a stalled producer's claim delays the others
 
   // Returns true if root_failed is one of the two and claim_ms is not negative.
   bool valid() const;
 };
 
-// Returns the age up to which a tree may say 'duplicate', if each of its nodes may up to `node_ms`.
-// REQUIRES: levels > 0, node_ms >= 0.
+// Returns the greatest age of an id at which a tree may say 'duplicate', if each of its nodes may
+// do so up to the age `node_ms`. REQUIRES: levels > 0, node_ms >= 0.
 SEMEL_API TimeMs longest_ms(TreeKind kind, std::size_t levels, TimeMs node_ms);
 
-// Counts of the calls to the nodes of one level, and of the hits there.
+// Counts the calls to the nodes of one level, and the hits there.
 struct SEMEL_API TreeLoad {
   std::uint64_t messages = 0;
   std::uint64_t tests = 0;    // keys of test and test_and_set
   std::uint64_t sets = 0;     // keys of set
   std::uint64_t claims = 0;   // ids of claim, commit, release and forget
-  std::uint64_t hits = 0;     // ids that are duplicates by a node of this level
+  std::uint64_t hits = 0;     // ids that a node of this level takes for duplicates
   std::uint64_t refuted = 0;  // hits that did not stand
 
   std::uint64_t accesses() const { return tests + sets; }
@@ -82,8 +82,8 @@ class SEMEL_API BloomTree {
     TreeRules rules = {};
     // With many producers, runs take owners from this number on. Hand in a random one.
     std::uint64_t first_owner = 0;
-    // Waits a little, and returns the time. Called if many producers confirm, while others hold all
-    // remaining ids.
+    // Waits a little, and returns the time. It is called if many producers confirm, while others
+    // hold all remaining ids.
     std::function<TimeMs()> pause = {};
   };
 
@@ -91,10 +91,11 @@ class SEMEL_API BloomTree {
   // there is a pause if there are many producers and confirm_at > 0.
   static Result<BloomTree> make(TreeShape shape, std::vector<Slice*> nodes, Options options);
 
-  // Returns the number of the new leaf. Errors: Errc::invalid for no such parent, or no node.
+  // Returns the number of the new leaf. Errors: Errc::invalid if there is no such parent, or no
+  // node.
   Result<std::size_t> add_leaf(std::size_t parent, Slice* node);
 
-  // Without `at_ms` all events happened at now_ms. REQUIRES of both: `leaf` is a leaf, and the
+  // Without `at_ms` all events happened at now_ms. REQUIRES for both: `leaf` is a leaf, and the
   // spans are of equal size.
   void test(std::size_t leaf, std::span<const Digest> ids, std::span<Verdict> verdicts,
             TimeMs now_ms);

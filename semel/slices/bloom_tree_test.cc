@@ -30,7 +30,7 @@ namespace {
 constexpr std::size_t kNone = TreeShape::kNone;
 constexpr TimeMs kWindow = 1000;
 
-// A node over any window, which takes some ids for known, fails, or is full, when it is told to.
+// A node over any window. On request it takes some ids for known, fails, or is full.
 class TestNode final : public Slice {
  public:
   explicit TestNode(std::unique_ptr<Slice> slice) : slice_(std::move(slice)) {}
@@ -68,7 +68,7 @@ std::unique_ptr<Slice> window_slice() {
   return std::make_unique<WindowSlice<window_internal::ExactWindow>>(
       *window_internal::ExactWindow::make({.window_ms = kWindow, .hash = kTestHash}, 0), kWindow);
 }
-// For 200 ids: few enough for the first filter of the series, and many false positives.
+// Room for 200 ids: few enough for the first filter of the series, and many false positives.
 constexpr std::uint64_t kFilterIds = 200;
 std::unique_ptr<Slice> filter_slice() {
   return std::make_unique<WindowSlice<window_internal::EndlessFilter>>(
@@ -171,7 +171,7 @@ TEST(TreeShape, KnowsLevelsAndGrows) {
   EXPECT_EQ(*shape.add_leaf(6), 8u);
   EXPECT_EQ(shape.levels(), 4u);
   EXPECT_FALSE(shape.leaf(6));
-  EXPECT_TRUE(shape.has_own(6));  // what came in there is in no child
+  EXPECT_TRUE(shape.has_own(6));  // no child has the ids that came in there
   EXPECT_EQ(shape.add_leaf(9).error().code, Errc::invalid);
 }
 
@@ -240,13 +240,13 @@ TEST(BloomTree, ARootAloneIsATree) {
     EXPECT_EQ(forest.sift(0, {key(1), key(2), key(1)}),
               (std::vector{Verdict::fresh, Verdict::fresh, Verdict::duplicate}));
     EXPECT_EQ(forest.sift(0, key(2)), Verdict::duplicate);
-    const std::size_t leaf = forest.add_leaf(0);  // and what came in at the root stays known
+    const std::size_t leaf = forest.add_leaf(0);  // ids that came in at the root stay known
     EXPECT_EQ(forest.sift(leaf, key(2)), Verdict::duplicate);
     EXPECT_EQ(forest.sift(leaf, key(3)), Verdict::fresh);
   }
 }
 
-// One message for a node and a round, whatever the number of ids.
+// One message goes to a node in a round, whatever the number of ids.
 TEST(BloomTree, SendsABatchInOneMessage) {
   Forest forest(kSeven, {.kind = TreeKind::sparse});
   const std::vector<Verdict> verdicts = forest.sift(3, keys(0, 1000));
@@ -343,9 +343,8 @@ RC_GTEST_PROP(BloomTree, AgreesWithAnExactTwinWhateverTheTree, ()) {
   }
 }
 
-// Propositions 3 and 4, with filters of one shape: sparse and dense trees say the same, which is
-// what the single filter says. With hits confirmed they call fewer ids duplicates, and none wrongly
-// fresh.
+// Propositions 3 and 4, with filters of one shape: sparse and dense trees give the answers of the
+// single filter. With confirmed hits they call fewer ids duplicates, and no duplicate fresh.
 RC_GTEST_PROP(BloomTree, SaysWhatASingleFilterSays, ()) {
   const std::vector<std::size_t> parents = *any_tree();
   Forest sparse(parents, {.kind = TreeKind::sparse}, filter_slice);
@@ -416,7 +415,8 @@ TEST(BloomTree, DenseCopiesLiveLongerByAWindowForEveryLevel) {
     EXPECT_EQ(forest.sift(6, key(1), kWindow), Verdict::duplicate);
     EXPECT_EQ(forest.sift(5, key(1), 2 * kWindow), late);
     EXPECT_EQ(forest.sift(5, key(1), 3 * kWindow), Verdict::duplicate);
-    EXPECT_EQ(forest.sift(3, key(1), 3 * kWindow + 250), Verdict::fresh);  // elsewhere it is over
+    EXPECT_EQ(forest.sift(3, key(1), 3 * kWindow + 250),
+              Verdict::fresh);  // over elsewhere
   }
 }
 
@@ -437,7 +437,7 @@ TEST(BloomTree, TakesTheTimesOfEvents) {
 
 // ---------------------------------------------------------------------- producers at the same time
 
-// Runs whose messages are delivered one by one, in an order that is drawn; a run may stop for ever.
+// Runs whose messages are delivered one by one, in a random order. A run may stop for ever.
 struct Producer {
   std::optional<slices_internal::TreeRun> run;
   std::vector<bool> delivered;
@@ -488,7 +488,7 @@ class Interleaving {
   }
 
  private:
-  // Any message, but those to one node in their order.
+  // Picks any message, but keeps the order of messages to one node.
   template <class Draw>
   void deliver_one(Producer& producer, Draw draw) {
     const std::span<SliceMessage> messages = producer.run->messages();
@@ -521,13 +521,13 @@ TEST(TreeRun, TellsOneOfManyProducersThatItIsFresh) {
       for (std::uint64_t seed = 0; seed < 2000; ++seed) {
         Random random(seed);
         Forest forest(kSeven, rules, window_slice);
-        // The root, or a node above the leaves, takes it for known in some of them.
+        // In some of the runs the root, or a node above the leaves, takes the id for known.
         if (confirm_at > 0 && seed % 3 == 1) forest.node(0).false_positives = {key(1)};
         if (confirm_at > 1 && seed % 3 == 2) forest.node(1).false_positives = {key(1)};
         Interleaving all(forest, rules, 2 + random.below(4), key(1));
         const auto draw = [&](std::uint64_t n) { return random.below(n); };
         const bool may_crash = seed % 2 == 0;
-        // With steps of 3 ms claims of 20 ms run out while their owners are still at work.
+        // With steps of 3 ms, claims of 20 ms expire while their owners are still at work.
         all.go(draw, may_crash ? 12 : 0, seed % 4 < 2 ? 0 : 3);
         if (HasFatalFailure()) return;
         ++runs;
@@ -544,7 +544,7 @@ TEST(TreeRun, TellsOneOfManyProducersThatItIsFresh) {
   EXPECT_GT(fresh, runs / 2);
 }
 
-// The fault that the claims are for must show, or the test above means nothing.
+// The fault that claims prevent must show, or the test above means nothing.
 TEST(TreeRun, WouldTellTwoProducersIfTheyDidNotTakeTurns) {
   const TreeRules rules{.kind = TreeKind::sparse, .confirm_at = 1};
   std::uint64_t twice = 0;
@@ -558,8 +558,8 @@ TEST(TreeRun, WouldTellTwoProducersIfTheyDidNotTakeTurns) {
   EXPECT_GT(twice, 20u);
 }
 
-// A crash anywhere delays the others, but never makes the id fresh twice; a later run of the same
-// event is told once.
+// A crash anywhere delays the others, but never makes the id fresh twice. A later run of the same
+// event gets one answer.
 TEST(TreeRun, GoesOnAfterACrashAtEveryPoint) {
   const TreeRules rules{
       .kind = TreeKind::sparse, .producers = Producers::many, .confirm_at = 2, .claim_ms = 20};
@@ -645,7 +645,7 @@ TEST(BloomTree, TakesAFailedNodeForAMiss) {
       EXPECT_EQ(forest.sift(5, key(1)), Verdict::duplicate);  // a silent node refutes nothing
       EXPECT_EQ(forest.sift(3, key(2)), Verdict::fresh);
       EXPECT_EQ(forest.tree().states()[bad], SliceState::failed);
-      // Back again, without what it missed.
+      // The node is back, without the ids that it missed.
       forest.node(bad).fails = false;
       forest.tree().set_state(bad, SliceState::returning);
       EXPECT_EQ(forest.sift(5, key(2)), Verdict::duplicate);

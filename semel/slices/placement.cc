@@ -6,7 +6,8 @@
 namespace semel {
 namespace {
 
-// Seeds of the choices: the horizontal slice or group, each function, and inside each group of v_h.
+// Seeds of the choices: of the horizontal slice or group, of each function, and inside each group
+// of v_h.
 constexpr std::uint64_t kWhole = 0;
 constexpr std::uint64_t kFunction = 1;
 constexpr std::uint64_t kGroup = std::uint64_t{1} << 32;

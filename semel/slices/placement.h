@@ -1,4 +1,5 @@
-// Placement: which slices know an id, and under which key. FROZEN: what slices hold depends on it.
+// Placement: decides which slices know an id, and under which key. FROZEN, because the contents of
+// slices depend on it.
 //
 // Contract  An id has `spread` probes: k1 hash functions, each of which chooses a slice and a key.
 //           The key is all that the slice sees of the id. Every function makes another key, so the
@@ -14,7 +15,7 @@
 //
 // Threads   const.
 // Source    Koloniari, Ntarmos, Pitoura & Souravlias, 'One is Enough', sections 3.1 and 3.3: k1 is
-//           theirs, and k2 is what happens inside of a slice.
+//           the same here, and k2 is the number of functions inside a slice.
 #pragma once
 
 #include <cstddef>

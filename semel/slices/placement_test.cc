@@ -60,7 +60,8 @@ TEST(Placement, SpreadsIdsEvenlyAndEachFunctionOnItsOwn) {
         EXPECT_NEAR(hit, kIds * share, five_deviations(kIds, share));
       }
       if (function == 0) continue;
-      // Two functions meet in one slice of S; of the group in h_v; of v_h if they meet in a group.
+      // Two functions meet in one slice of S. In h_v they meet in one of the group, in v_h only if
+      // they meet in a group.
       const double meet = shape.layout == SliceLayout::h_v   ? 1.0 / shape.parts
                           : shape.layout == SliceLayout::v_h ? 1.0 / shape.slices
                                                              : share;
@@ -106,7 +107,7 @@ TEST(Placement, GivesEveryFunctionItsOwnKey) {
   EXPECT_EQ(whole.probe(key(1), 0).key, key(1));
 }
 
-// Slices that were filled by another build are found again.
+// Slices that another build filled give the same answers.
 TEST(Placement, IsFrozen) {
   const auto place = [](const Placement::Shape& shape, std::uint32_t function) {
     return placement_of(shape).probe({0x0123456789abcdef, 0xfedcba9876543210}, function);

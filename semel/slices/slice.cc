@@ -21,7 +21,7 @@ void deliver(std::span<SliceMessage> messages, std::span<Slice* const> slices) {
   } catch (...) {
     thrown = std::current_exception();
   }
-  // All callers wait in the order of the slices, so that waiting for claims cannot deadlock.
+  // All callers wait in the order of the slices, so waiting for claims cannot deadlock.
   std::vector<SliceMessage*> waiting;
   for (SliceMessage& message : messages.first(started)) waiting.push_back(&message);
   std::stable_sort(waiting.begin(), waiting.end(),

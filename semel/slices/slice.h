@@ -5,17 +5,17 @@
 //           belongs to the slice. Calls to one slice take effect in the order in which they were
 //           started; each is atomic. A slice that cannot be reached sets `failed`, and the answers
 //           mean nothing.
-// Keys      The keys of test, set and test_and_set are those that the placement made from an id for
-//           this slice. The keys of claims are the ids themselves: claims serialise the producers
-//           of one id at its home slice (semel/sift/claim_table.h), so that only one of them is
-//           told that it is first.
+// Keys      The keys of test, set and test_and_set are made by the placement from an id, for this
+//           slice. The keys of claims are the ids themselves: claims serialise the producers of one
+//           id at its home slice (semel/sift/claim_table.h), so that only one of them is told that
+//           it is first.
 //
 //             action         answers
 //             test           Verdict: fresh or duplicate
 //             set            Verdict of Window::insert: remembers, and renews what was known
 //             test_and_set   Verdict of Window::test_and_insert: does not renew
-//             claim          ClaimAnswer. fresh: the owner has it now. seen: another committed it.
-//                            pending: another holds it, ask again
+//             claim          ClaimAnswer. fresh: the owner holds it now. seen: another committed
+//             it. pending: another holds it, ask again
 //             commit         ClaimAnswer. done, or lost: another has claimed it, nothing changed
 //             release        ClaimAnswer. done: the id is free again. lost: nothing changed
 //             forget         ClaimAnswer::done: a commit by this owner need not be kept any more
@@ -52,7 +52,7 @@ struct SliceCall {
   std::vector<Digest> keys = {};
   std::vector<TimeMs> at_ms = {};  // when each event happened, for set and test_and_set; empty: now
   std::uint64_t owner = 0;         // of claims: different for every run of every producer
-  TimeMs claim_until_ms = 0;       // from then on another may take what is claimed here
+  TimeMs claim_until_ms = 0;       // from then on another owner may take the ids claimed here
   std::vector<Verdict> verdicts = {};    // one for each key of test, set and test_and_set
   std::vector<ClaimAnswer> claims = {};  // one for each key of the other actions
   bool failed = false;
@@ -83,7 +83,7 @@ struct SliceMessage {
 SEMEL_API void deliver(std::span<SliceMessage> messages, std::span<Slice* const> slices);
 
 inline constexpr std::size_t kNoRepetition = ~std::size_t{0};
-// Returns the place of an equal id earlier in the batch for each id, or kNoRepetition.
+// Returns for each id the index of an equal id earlier in the batch, or kNoRepetition.
 SEMEL_API std::vector<std::size_t> repetitions(std::span<const Digest> ids);
 
 }  // namespace semel

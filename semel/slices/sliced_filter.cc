@@ -138,7 +138,7 @@ double SlicedFilter::false_positive_rate() const {
     return slices_internal::slice_math::v_h_false_positives(rates, shape.parts, shape.spread,
                                                             needed);
   }
-  // Functions choose slices independently: of all, or of the group of an id.
+  // Functions choose slices independently: among all slices, or among the group of the id.
   const std::size_t groups = shape.layout == SliceLayout::h_v ? shape.slices : 1;
   const std::size_t each = rates.size() / groups;
   double sum = 0;

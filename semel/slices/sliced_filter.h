@@ -1,6 +1,6 @@
 // SlicedFilter: one filter or window, made of slices that live elsewhere, as one producer sees it.
 //
-// Contract  test, set and test_and_set are those of SliceRun (semel/slices/internal/slice_run.h),
+// Contract  test, set and test_and_set do what SliceRun (semel/slices/internal/slice_run.h) does,
 //           in one call each.
 // Slices    The filter does not own its slices. SlicedFilters of several producers may share them
 //           if they have the same placement, they say Producers::many (or have no ids in common),
@@ -35,10 +35,10 @@ struct SliceRules {
   Probing probing = Probing::parallel;
   Producers producers = Producers::one;
   std::uint32_t needed = 0;  // at most the spread
-  TimeMs claim_ms = 10'000;  // how long a claim of a producer that stands still holds up the others
+  TimeMs claim_ms = 10'000;  // how long a stalled producer's claim delays the others
 };
 
-// Counts of the calls to one slice.
+// Counts the calls to one slice.
 struct SliceLoad {
   std::uint64_t messages = 0;
   std::uint64_t lookups = 0;  // keys of test and test_and_set
@@ -64,17 +64,17 @@ class SEMEL_API SlicedFilter {
     SliceRules rules = {};
     // With many producers, runs take owners from this number on. Hand in a random one.
     std::uint64_t first_owner = 0;
-    // Waits a little, and returns the time. Called with many producers, while others hold all
+    // Waits a little, and returns the time. It is called with many producers, while others hold all
     // remaining ids. The time lets claims of crashed producers expire.
     std::function<TimeMs()> pause = {};
   };
 
-  // Errors: Errc::invalid unless there is a slice for each of the placement's, rules.needed is at
-  // most its spread, rules.claim_ms is not negative, and with Producers::many there is a pause.
+  // Errors: Errc::invalid unless there is one slice for each slice of the placement, rules.needed
+  // is at most its spread, rules.claim_ms is not negative, and Producers::many comes with a pause.
   static Result<SlicedFilter> make(const Placement& placement, std::vector<Slice*> slices,
                                    Options options);
 
-  // Without `at_ms` all events happened at now_ms. REQUIRES of all: the spans are of equal size.
+  // Without `at_ms` all events happened at now_ms. REQUIRES for all: the spans are of equal size.
   void test(std::span<const Digest> ids, std::span<Verdict> verdicts, TimeMs now_ms);
   void set(std::span<const Digest> ids, std::span<const TimeMs> at_ms, std::span<Verdict> verdicts,
            TimeMs now_ms);

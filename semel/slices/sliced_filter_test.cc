@@ -30,7 +30,7 @@ const Placement::Shape kShapes[] = {
     {.layout = SliceLayout::v_h, .slices = 3, .parts = 4, .spread = 4},
 };
 
-// A filter and the slices that it is made of, each of them a window made by `make`.
+// A filter and its slices, each of them a window made by `make`.
 template <class W>
 struct Sliced {
   template <class Make>
@@ -67,7 +67,7 @@ struct Sliced {
   std::unique_ptr<SlicedFilter> filter;
 };
 
-// A slice for the k1-th root of the error, and for its part of the ids.
+// Makes a slice for the k1-th root of the error, and for its part of the ids.
 window_internal::ForgetfulFilter forgetful(const Placement::Shape& shape, double fpr, double ids) {
   const double share = ids * shape.spread / (shape.slices * shape.parts);
   return *window_internal::ForgetfulFilter::make({.window_ms = kWindow,
@@ -127,7 +127,7 @@ TEST(SlicedFilter, HasTheSameErrorInEveryLayout) {
   }
 }
 
-// Knows a share of all keys that is its rate, exactly, and takes no more.
+// Knows exactly the share of all keys that is its rate, and takes no more.
 class ShareSlice final : public Slice {
  public:
   explicit ShareSlice(double rate) : rate_(rate) {}
@@ -146,7 +146,7 @@ class ShareSlice final : public Slice {
   double rate_;
 };
 
-// The rate that it gives for itself follows the slices that failed, in every policy.
+// The rate that the filter reports follows the slices that failed, under every policy.
 TEST(SlicedFilter, KnowsWhatFailuresDoToItsError) {
   constexpr std::uint64_t kTrials = 50'000;
   for (const Placement::Shape& shape : kShapes) {
@@ -197,7 +197,7 @@ TEST(SlicedFilter, RemembersWhichSlicesFailed) {
   EXPECT_EQ(std::ranges::count(verdicts, Verdict::duplicate), 1000);
 }
 
-// A producer that crashed holds an id until its claim is over, and the pause is what moves time.
+// A crashed producer holds an id until its claim expires, and the pause moves time.
 TEST(SlicedFilter, WaitsForAClaimToBeOver) {
   Sliced<window_internal::ExactWindow> sliced(kShapes[1], {}, [] {
     return *window_internal::ExactWindow::make({.window_ms = kWindow}, kNow);
@@ -298,8 +298,8 @@ TEST(LoadReport, CountsWhatEverySliceWasAsked) {
   EXPECT_EQ(static_cast<double>(sliced.filter->load().slices[5].lookups), expected);
 }
 
-// Windows of any kind are slices: they grow where the load is, and shrink when it has gone, while
-// every id of the window is recognised and the error stays below the goal.
+// Windows of any kind can be slices. They grow under load, and shrink when it has gone, while every
+// id of the window is recognised and the error stays below the goal.
 template <class W, class Make>
 void grow_and_shrink(const Placement::Shape& shape, std::uint64_t peak, Make make) {
   constexpr double kGoal = 0.01;
@@ -314,7 +314,7 @@ void grow_and_shrink(const Placement::Shape& shape, std::uint64_t peak, Make mak
   std::vector<std::uint64_t> at_peak(sliced.slices.size());
   for (int step = 0; step < 360; ++step) {
     now_ms += 1000;
-    // For a window `peak` times as many, most of them for the first two slices.
+    // Hands in `peak` times as many ids for a window, most of them for the first two slices.
     const bool burst = step >= 90 && step < 150;
     std::vector<Digest> ids;
     while (ids.size() < (burst ? peak : 1) * kPerStep) {
@@ -343,7 +343,7 @@ void grow_and_shrink(const Placement::Shape& shape, std::uint64_t peak, Make mak
   }
   EXPECT_LE(false_positives, kGoal * trials + five_deviations(trials, kGoal));
   EXPECT_GT(most_bytes, 2 * first_bytes);
-  // Filters double, so that one that the burst needed may still be there.
+  // Filters double, so a filter that the burst needed may still be there.
   EXPECT_LT(sliced.filter->bytes(), most_bytes * 2 / 3);
   EXPECT_GT(asked, 10'000u);
   EXPECT_TRUE(shape.layout != SliceLayout::horizontal || at_peak[0] > 2 * at_peak[5]);
@@ -355,7 +355,7 @@ TEST(SlicedFilter, GrowsAndShrinksByItsForgetfulSlices) {
   }
 }
 
-// These grow by filters of one size, and do not come to thirty times as many.
+// These slices grow by filters of one size, and do not grow thirtyfold.
 TEST(SlicedFilter, GrowsAndShrinksByItsSlidingSlices) {
   for (const Placement::Shape& shape : kShapes)
     grow_and_shrink<window_internal::SlidingFilter>(shape, 5, sliding);

@@ -2,8 +2,8 @@
 // can itself be spread over slices.
 //
 // Contract  The contract is that of slice.h. start() does all the work. The first slice of each id
-//           serves its claims, under another key than the claims of the sliced filter itself.
-//           A call of claims fails if a slice fails that must serve them. For test, set and
+//           serves its claims, under a key that differs from that of the sliced filter's own
+//           claims. A call of claims fails if a slice that must serve them fails. For test, set and
 //           test_and_set the rules of the sliced filter decide how failed slices count.
 // Threads   A call needs the object to itself. test_and_set is atomic among producers if the sliced
 //           filter says Producers::many, or serves this node alone.
@@ -24,7 +24,7 @@ namespace semel {
 
 class SEMEL_API SlicedNode final : public Slice {
  public:
-  // `slices` are those of the filter, for its claims.
+  // `slices` are those of the filter; they serve the claims.
   SlicedNode(SlicedFilter filter, std::vector<Slice*> slices)
       : filter_(std::move(filter)), slices_(std::move(slices)) {
     SEMEL_ASSERT(slices_.size() == filter_.placement().slices());

@@ -29,7 +29,7 @@ class SEMEL_API ThreadSlice final : public Slice {
   void start(SliceCall& call) override;
   void finish(SliceCall& call) override;
 
-  // Wait for the call that is being served.
+  // These wait for the call that is being served.
   std::uint64_t bytes() const override;
   double false_positive_rate() const override;
 

@@ -81,7 +81,7 @@ TEST(ThreadSlice, HandsOnWhatTheSliceThrows) {
   EXPECT_EQ(good.verdicts.size(), 1u);
 }
 
-// A message that was started must not go before its slice is done with it.
+// A started message must live until its slice is done with it.
 TEST(Exchange, FinishesAllThatWasStartedBeforeItThrows) {
   ThrowingSlice in_this_thread;
   ThreadSlice in_another(std::make_unique<ThrowingSlice>());
@@ -101,7 +101,7 @@ TEST(ExchangeDeathTest, RefusesAMessageToNobody) {
   EXPECT_DEATH(deliver(messages, {}), "slices.size");
 }
 
-// Every id is handed in by several threads at once; one of them hears that it is fresh.
+// Several threads hand in every id at once; one of them hears that it is fresh.
 TEST(ThreadSlice, TellsOneOfManyProducersInThreadsOfTheirOwn) {
   constexpr std::uint64_t kThreads = 4, kIds = 2000, kBatch = 25;
   for (const Placement::Shape& shape :

@@ -1,8 +1,8 @@
-// TreeShape: which node is above which. Nodes are numbers from 0 on; the root is on level 0.
+// TreeShape: the parent of each node. Nodes are numbers from 0 on; the root is on level 0.
 //
-// Contract  One root, from which every node is reached. Nodes are added, never taken away or moved.
-// Producers attach to leaves, the nodes without children. A leaf that gets a child later is no leaf
-//           any more, but keeps its ids: it `has_own`, as leaves do.
+// Contract  One root, from which every node is reached. Nodes are added, never removed or moved.
+//           Producers attach to leaves, which are the nodes without children. A leaf that later
+//           gets a child is a leaf no longer, but keeps its ids: it `has_own`, as leaves do.
 // Threads   const members may run at once; any other call needs the object to itself.
 #pragma once
 
@@ -33,7 +33,7 @@ class SEMEL_API TreeShape {
   std::size_t levels() const { return levels_; }  // of the longest path; 1 for a root alone
   std::size_t root() const { return root_; }
 
-  // REQUIRES, of all: node < nodes().
+  // REQUIRES for all: node < nodes().
   std::size_t parent(std::size_t node) const { return at(node).parent; }  // kNone for the root
   std::size_t level(std::size_t node) const { return at(node).level; }
   std::span<const std::size_t> children(std::size_t node) const { return at(node).children; }

@@ -19,7 +19,7 @@ namespace semel {
 template <class W>
 class WindowSlice final : public Slice {
  public:
-  // Claims of crashed producers are kept for `keep_ms`. It must not be shorter than the window, so
+  // Keeps claims of crashed producers for `keep_ms`. It must not be shorter than the window, so
   // that ids that were committed but not set are recognised as long as all others.
   WindowSlice(W window, TimeMs keep_ms)
       : window_(std::move(window)), claims_(keep_ms, window_.now()) {}

@@ -1,7 +1,7 @@
 // Mailbox: the calls of one round, packed into one message for each slice and action.
 //
-// Contract  Keys keep the order in which they were put. Each has a route, which says whom its
-//           answer is for.
+// Contract  Keys keep the order in which they were put. Each has a route, which names the receiver
+//           of its answer.
 // Cost      One lookup in a hash table for each key. Nothing depends on the number of slices.
 #pragma once
 

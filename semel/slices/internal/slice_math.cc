@@ -23,7 +23,7 @@ double choose(std::uint32_t n, std::uint32_t i) {
   return ways;
 }
 
-// The share of bits that `writes` writes to random bits of `bits` set.
+// Returns the share of bits that is set after `writes` random writes to `bits` bits.
 double set_share(double bits, double writes) { return -std::expm1(writes * std::log1p(-1 / bits)); }
 
 constexpr double kMostWhole = 0x1p53;
@@ -49,7 +49,8 @@ double uneven_horizontal_fpr(double bits, std::uint32_t functions, std::uint64_t
   SEMEL_ASSERT(slices > 0);
   const auto all = static_cast<double>(ids), parts = static_cast<double>(slices);
   if (slices == 1) return vertical_fpr(bits, functions, all);
-  // A slice has a binomial number of ids: what is twelve deviations above the mean has no weight.
+  // A slice has a binomial number of ids. More than twelve deviations above the mean have no
+  // weight.
   const double mean = all / parts;
   const auto last = std::min(ids, static_cast<std::uint64_t>(mean + 12 * std::sqrt(mean) + 12));
   double sum = 0;
@@ -165,7 +166,7 @@ Result<std::uint64_t> slices_for_false_negatives(std::uint64_t failed, std::uint
                                                  std::uint32_t needed, double most) {
   if (needed == 0 || needed > functions) return Error{Errc::invalid, "needed: 1 to all slices"};
   if (!(most > 0 && most < 1)) return Error{Errc::invalid, "a rate is within (0, 1)"};
-  // The rate grows with q, from 0 to 1: halved until the interval is one number.
+  // The rate grows with q, from 0 to 1, so bisection finds q.
   double low = 0, high = 1;
   for (int i = 0; i < 1100 && std::nextafter(low, high) < high; ++i) {
     const double middle = (low + high) / 2;

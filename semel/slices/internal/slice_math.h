@@ -23,12 +23,13 @@ namespace semel::slices_internal::slice_math {
 double vertical_fpr(double bits, std::uint32_t functions, double ids);
 // (1 - (1 - S/m)^(kn/S))^k: equation 4, where every slice has n/S ids.
 double horizontal_fpr(double bits, std::uint32_t functions, double ids, double slices);
-// The mean of the same over the number of ids that hashing brings to a slice: equation 8.
+// Returns the mean of horizontal_fpr() over the number of ids that hashing brings to a slice:
+// equation 8.
 double uneven_horizontal_fpr(double bits, std::uint32_t functions, std::uint64_t ids,
                              std::uint64_t slices);
 
-// These are for failed slices. For horizontal slices use one function, and the rate of a whole
-// slice for s.
+// The formulas below are for failed slices. For horizontal slices use one function, and the rate of
+// a whole slice for s.
 //
 // ProbeRates: how likely a function of a new id meets each kind of slice.
 struct ProbeRates {
@@ -40,30 +41,33 @@ constexpr ProbeRates probe_rates(double rate, double failed_share) {
 }
 
 // Returns the probability that a new id is taken for a duplicate: no live slice says 'new', and x
-// or more say 'known'. Equation 9; with x = 0 failed slices count as known (equations 5 and 6),
-// with x = k as new.
+// or more say 'known'. This is equation 9. With x = 0 failed slices count as known (equations 5 and
+// 6), with x = k as new.
 double false_positives(const ProbeRates& rates, std::uint32_t functions, std::uint32_t needed);
 // Returns the probability that a duplicate is taken for new: fewer than x of its slices are live.
 // Equation 10.
 double false_negatives(double failed_share, std::uint32_t functions, std::uint32_t needed);
 // Returns the mean of equation 9 over the number of failed slices in the group of an id, for h_v.
-// Equation 11. REQUIRES: failed <= groups * parts.
+// This is equation 11. REQUIRES: failed <= groups * parts.
 double h_v_false_positives(double rate, std::uint32_t groups, std::uint32_t parts,
                            std::uint32_t failed, std::uint32_t functions, std::uint32_t needed);
 
-// Returns the rate for v_h. `rates` has one rate for each slice, none for one that failed.
-// Functions of an id that choose one group meet one slice there, and fail together. Equation 12.
-// Takes O(groups * functions^3). REQUIRES: parts > 0, and rates.size() is a multiple of it.
+// Returns the rate for v_h. `rates` has one rate for each slice, nullopt for a failed one. If
+// several functions of an id choose one group, they meet the same slice there and fail together.
+// This is equation 12. Takes O(groups * functions^3). REQUIRES: parts > 0, and rates.size() is a
+// multiple of it.
 double v_h_false_positives(std::span<const std::optional<double>> rates, std::uint32_t parts,
                            std::uint32_t functions, std::uint32_t needed);
 
-// The paper's heuristic: x slices that say 'known' make a duplicate, whatever the others say.
+// The paper's heuristic: x slices that say 'known' make the id a duplicate, whatever the others
+// say.
 double heuristic_false_positives(const ProbeRates& rates, std::uint32_t functions,
                                  std::uint32_t needed);
 double printed_false_positives(const ProbeRates& rates, std::uint32_t needed);
 double printed_false_negatives(double failed_share, std::uint32_t functions, std::uint32_t needed);
 
-// These return S_f: the fewest slices with which `failed` failures keep the error below `most`.
+// These return S_f: the least number of slices that keeps the error below `most` when `failed` of
+// them fail.
 
 // Failed slices count as known. Errc::invalid unless 0 <= rate < 1, functions > 0 and
 // rate^functions < most < 1; Errc::limit beyond 2^53 slices.

@@ -26,7 +26,8 @@ TEST(SliceMath, AgreesWithTheBloomFilterThatIsSliced) {
   EXPECT_GT(uneven_horizontal_fpr(36500, 4, 4300, 40), horizontal_fpr(36500, 4, 4300, 40));
 }
 
-// Slices of 91 bits, so that few ids more or less matter; k independent bits in one of them.
+// Slices have 91 bits, so that a few ids more or less matter, and k independent bits in one of
+// them.
 TEST(SliceMath, TellsWhatUnevenSlicesCost) {
   constexpr std::uint32_t kFunctions = 4;
   constexpr std::uint64_t kSlices = 40, kBits = 91, kIds = 430;
@@ -45,7 +46,8 @@ TEST(SliceMath, TellsWhatUnevenSlicesCost) {
     }
     rates.push_back(rate);
   }
-  // The fill of a slice is taken for its mean, which lowers a fourth power by half a percent here.
+  // The formula takes the mean for the fill of each slice, which lowers a fourth power by half a
+  // percent here.
   const Mean measured = mean_of(rates);
   const double expected = uneven_horizontal_fpr(kBits * kSlices, kFunctions, kIds, kSlices);
   EXPECT_NEAR(measured.value, expected, 5 * measured.error + 0.02 * expected);
@@ -70,8 +72,8 @@ TEST(SliceMath, HasThePaperPoliciesAsSpecialCases) {
   }
 }
 
-// One function: horizontal slices. More: vertical ones. Each id is placed, and its slices fail or
-// not.
+// One function tests horizontal slices, more functions vertical ones. Each id is placed, and its
+// slices fail or not.
 TEST(SliceMath, AgreesWithFailuresDrawnAtRandom) {
   constexpr std::uint64_t kTrials = 200'000;
   constexpr std::uint32_t kSlices = 40, kFailed = 8;
@@ -129,7 +131,8 @@ TEST(SliceMath, AgreesWithFailuresInDicedSlices) {
       }
       return set == alive && set >= needed;
     };
-    // Others fail for every id in h_v, the same in v_h, where slices also differ.
+    // In h_v other slices fail for every id. In v_h the same slices fail, and the slices also
+    // differ.
     std::vector<std::optional<double>> same;
     for (std::uint32_t i = 0; i < kGroups * kParts; ++i) same.emplace_back(0.2 + 0.02 * i);
     for (const std::size_t slice : {0, 1, 2, 5, 13, 19}) same[slice].reset();
@@ -148,7 +151,7 @@ TEST(SliceMath, AgreesWithFailuresInDicedSlices) {
     const double of_v_h = v_h_false_positives(same, kParts, kFunctions, needed);
     EXPECT_NEAR(in_h_v, kTrials * of_h_v, five_deviations(kTrials, of_h_v)) << needed;
     EXPECT_NEAR(in_v_h, kTrials * of_v_h, five_deviations(kTrials, of_v_h)) << needed;
-    // Failures meet in a group: the paper's equation 7 is below.
+    // Failures collide in a group: the paper's equation 7 is below.
     const double q = 1.0 * kFailed / (kGroups * kParts);
     EXPECT_TRUE(needed > 0 || of_h_v > 1.1 * std::pow(q + (1 - q) * kSet, kFunctions));
   }
@@ -210,7 +213,7 @@ TEST(SliceMath, GivesThePaperExample) {
   EXPECT_EQ(*slices_for_false_positives(4, std::pow(0.02, 0.25), 4, 0.15), 11u);
 }
 
-// Without the binomial coefficients the sum misses most of what happens.
+// Without the binomial coefficients the printed sum misses most of the probability.
 TEST(SliceMath, ShowsWhatThePrintedSumsMiss) {
   EXPECT_NEAR(false_negatives(0.2, 8, 8), 0.832, 1e-3);
   EXPECT_NEAR(printed_false_negatives(0.2, 8, 8), 0.056, 1e-3);

@@ -9,8 +9,8 @@
 namespace semel::slices_internal {
 namespace {
 
-// Returns the verdict of all slices on an id that was set. It is refused if one refused it, and
-// fresh if it was new to one.
+// Returns the verdict of all slices on an id that was set. It is a refusal if one slice refused the
+// id, and fresh if the id was new to one.
 Verdict together(Verdict a, Verdict b) {
   for (const Verdict verdict : {Verdict::full, Verdict::stale, Verdict::fresh}) {
     if (a == verdict || b == verdict) return verdict;
@@ -69,7 +69,7 @@ bool SliceRun::claims() const {
          job_.operation == SliceOperation::test_and_set;
 }
 
-// Probes are in the order of the functions, but all probes of a slice stand with its first.
+// Probes are in the order of the functions, except that all probes of a slice come with its first.
 void SliceRun::place() {
   probes_.reserve(known_.size());
   for (const Digest& id : job_.ids) {
@@ -105,7 +105,7 @@ void SliceRun::read(Item& item, Verdict verdict, SliceAction action) {
   item.answered = true;
 }
 
-// Goes on with an item after all questions about it are answered.
+// Continues an item once all questions about it are answered.
 void SliceRun::advance(std::size_t i) {
   Item& item = items_[i];
   switch (item.phase) {
@@ -120,7 +120,7 @@ void SliceRun::advance(std::size_t i) {
       if (!item.answered) return begin(i);
       if (item.claim == ClaimAnswer::fresh) return judge(i);
       if (item.claim == ClaimAnswer::seen) return finish(i, Verdict::duplicate);
-      // Another holds it. An answer from home before the claim is granted means nothing.
+      // Another owner holds it. An answer from home before the claim is granted means nothing.
       std::ranges::fill(known_of(i), Known::unasked);
       return;
     case Phase::test:
@@ -128,7 +128,7 @@ void SliceRun::advance(std::size_t i) {
     case Phase::test_and_set:
       return finish(i, item.answered ? item.answer : verdict_without_slices());
     case Phase::commit:
-      // A commit that is repeated finds the id seen.
+      // A repeated commit finds the id seen.
       if (!item.answered || (item.claim != ClaimAnswer::done && item.claim != ClaimAnswer::seen)) {
         return begin(i);
       }
@@ -173,7 +173,7 @@ void SliceRun::begin(std::size_t i) {
   judge(i);
 }
 
-// Decides if it can. One 'no' is enough; a 'yes' needs the answers of all slices.
+// Decides an item if possible. One 'no' is enough; a 'yes' needs the answers of all slices.
 void SliceRun::judge(std::size_t i) {
   const std::span<const SliceProbe> probes = probes_of(i);
   const std::span<const Known> known = known_of(i);
@@ -219,7 +219,7 @@ void SliceRun::finish(std::size_t i, Verdict verdict) {
   --left_;
 }
 
-// Decides an id for which no slice could be asked, so x = 0 of them know it.
+// Decides an id for which no slice could be asked: x = 0 slices know it.
 Verdict SliceRun::verdict_without_slices() const {
   return rules_.needed == 0 ? Verdict::duplicate : Verdict::fresh;
 }
@@ -233,7 +233,7 @@ void SliceRun::write_messages() {
     const bool asks_again = item.phase == Phase::claim && item.answered;
     waits_ = waits_ && asks_again;
     item.answered = false;
-    // Claims first: a home is tested after it has granted the claim.
+    // Claims are sent first: a home is tested after it has granted the claim.
     if (item.phase == Phase::claim) write_claim(i, SliceAction::claim);
   }
   for (std::size_t i = 0; i < items_.size(); ++i) write(i);

@@ -4,7 +4,7 @@
 //           next messages, until done(). Messages to one slice are answered in their order; others
 //           may be answered in any order.
 //             test          duplicate, if all slices of an id know it
-//             set           what Window::insert answers: the id is remembered, or renewed, by all
+//             set           the answer of Window::insert; all slices remember the id, or renew it
 //             test_and_set  the same verdict as test; a fresh id is remembered. An id that comes
 //                           twice in a batch is a duplicate the second time.
 //           With spread 1, test_and_set is one atomic call to one slice. With a larger spread, all
@@ -35,8 +35,8 @@
 //           a full slice refuses has committed: others that asked meanwhile were told 'duplicate'.
 // Failures  A slice that has failed, or whose call fails, is not asked. One live slice that does
 //           not know the id proves that it is new. If all that were asked know it, it is a
-//           duplicate if at least `needed` of its k1 functions were asked. So with `needed` 0 a
-//           failed slice counts as one that knows every id, and with k1 as one that knows none.
+//           duplicate if at least `needed` of its k1 functions were asked. So if `needed` is 0, a
+//           failed slice counts as one that knows every id; if it is k1, as one that knows none.
 //           A failed slice misses ids. When it comes back it is `returning` for a window: it is
 //           set, but not asked, because an id that it does not know may still be old.
 // Cost      O(spread) for an id and round. Rounds of test_and_set: 1 with spread 1, else 2 in
@@ -65,7 +65,7 @@ struct SliceJob {
   std::vector<Digest> ids;
   std::vector<TimeMs> at_ms = {};  // when each event happened; empty: when it is set
   TimeMs now_ms = 0;
-  std::uint64_t owner = 0;  // with many producers: different for every run of every one
+  std::uint64_t owner = 0;  // with many producers: different for every run of every producer
 };
 
 class SliceRun {
@@ -91,7 +91,7 @@ class SliceRun {
 
  private:
   enum class Phase : std::uint8_t {
-    behind,  // the same id comes before it in the batch
+    behind,  // the same id comes earlier in the batch
     claim,
     test,
     test_and_set,
@@ -104,9 +104,9 @@ class SliceRun {
   enum class Known : std::uint8_t { unasked, yes, no };
   struct Item {
     Phase phase = Phase::behind;
-    bool answered = false;  // the last call about the whole id was, and `answer` is what it said
+    bool answered = false;  // the last call about the id was; see `answer`
     Verdict answer = Verdict::fresh;
-    ClaimAnswer claim = ClaimAnswer::fresh;  // the same of a claim
+    ClaimAnswer claim = ClaimAnswer::fresh;  // the same for a claim
     std::size_t before = kNone;              // the item with the same id before it
     std::size_t home = kNone;
   };
@@ -140,7 +140,7 @@ class SliceRun {
   std::vector<SliceState> states_;
   SliceJob job_;
   std::vector<Item> items_;
-  std::vector<SliceProbe> probes_;  // spread for each item; those of one slice stand together
+  std::vector<SliceProbe> probes_;  // `spread` for each item; probes of one slice are adjacent
   std::vector<Known> known_;        // of each probe
   std::vector<Verdict> verdicts_;
   std::size_t left_;  // items that are not done

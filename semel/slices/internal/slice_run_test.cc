@@ -37,7 +37,7 @@ window_internal::ExactWindow window_at(TimeMs now_ms) {
   return *window_internal::ExactWindow::make({.window_ms = kWindow}, now_ms);
 }
 
-// Slices in this thread, over exact windows: what they know is known for certain.
+// Slices in this thread, over exact windows, whose answers are certain.
 struct World {
   explicit World(const Placement::Shape& shape)
       : placement(*Placement::make(shape)), states(placement.slices(), SliceState::live) {
@@ -51,7 +51,7 @@ struct World {
                     {operation, std::move(ids), std::move(at_ms), now_ms, owner});
   }
 
-  // Answers all messages, round by round; `sent` sees each of them before.
+  // Answers all messages, round by round; `sent` sees each of them first.
   std::vector<Verdict> finish(SliceRun run,
                               const std::function<void(const SliceMessage&)>& sent = {}) {
     while (!run.done()) {
@@ -83,7 +83,7 @@ struct World {
   TimeMs now_ms = kNow;
 };
 
-// An id whose functions choose different slices, the first of them in the order of the functions.
+// Returns the first id whose functions all choose different slices.
 Digest id_with_slices_of_its_own(const Placement& placement) {
   for (std::uint64_t n = 0;; ++n) {
     std::map<std::size_t, bool> slices;
@@ -149,7 +149,7 @@ TEST(SliceRun, KnowsTheFirstOfABatchFromItsRepetitions) {
   }
 }
 
-// The first is refused, so that the second is the first.
+// The first event is refused, so the second counts as the first.
 TEST(SliceRun, TakesARepetitionWhoseFirstWasStale) {
   World world(kShapes[1]);
   EXPECT_EQ(world.finish(world.run(SliceOperation::test_and_set, {key(1), key(1), key(1)}, {},
@@ -157,12 +157,12 @@ TEST(SliceRun, TakesARepetitionWhoseFirstWasStale) {
             (Verdicts{Verdict::stale, kFresh, kDuplicate}));
 }
 
-// The key of one id in one slice was set by nobody but itself here; were it not renewed by the
-// second acceptance, the id would be lost a window after the first.
+// The key of one id was set in one slice by nobody but that id. If its second acceptance did not
+// renew the key, the id would be lost a window after the first.
 TEST(SliceRun, RenewsInAllSlicesWhatIsFresh) {
   World world(kShapes[1]);
   const Digest id = id_with_slices_of_its_own(world.placement);
-  // As if others had set the key of the first function, at the start.
+  // Others, so to speak, have set the key of the first function at the start.
   const SliceProbe probe = world.placement.probe(id, 0);
   SliceCall call;
   call.action = SliceAction::set;
@@ -246,7 +246,7 @@ TEST(SliceRun, PacksABatchIntoOneMessageForEachSlice) {
             3u);
 }
 
-// A failed slice knows all, or nothing, or is made up for by `needed` others.
+// A failed slice knows all ids or none, or `needed` others make up for it.
 TEST(SliceRun, JudgesByTheSlicesThatDidNotFail) {
   for (const Probing probing : {Probing::parallel, Probing::pipelined}) {
     for (const bool at_run_time : {false, true}) {
@@ -266,7 +266,7 @@ TEST(SliceRun, JudgesByTheSlicesThatDidNotFail) {
           const SliceRules rules = {.probing = probing, .needed = needed};
           const std::uint32_t alive = 3 - failed;
           EXPECT_EQ(world.test({id}, rules), Verdicts{alive >= needed ? kDuplicate : kFresh});
-          // Nobody knows it: any that is asked says so.
+          // Nobody knows the id, and any slice that is asked says so.
           EXPECT_EQ(empty.test({id}, rules),
                     Verdicts{alive == 0 && needed == 0 ? kDuplicate : kFresh});
           for (std::uint32_t j = 0; j < failed; ++j) {
@@ -368,8 +368,8 @@ TEST(SliceRun, TakesTimesOfEverySignAndSize) {
   }
 }
 
-// Producers that meet: the messages of several runs are delivered in an order that is chosen from
-// outside, one at a time. A producer may stop for ever at any point.
+// Producers that collide. The caller chooses the order in which the messages of several runs are
+// delivered, one at a time. A producer may stop for ever at any point.
 class Meeting {
  public:
   using Choose = std::function<std::size_t(std::size_t)>;  // one of so many
@@ -379,7 +379,7 @@ class Meeting {
     std::vector<Digest> ids;
     std::vector<bool> delivered;
     bool crashed = false;
-    std::uint64_t asked_at = 0;  // when it last heard that it has to wait, in deliveries
+    std::uint64_t asked_at = 0;  // when it was last told to wait, in deliveries
   };
   struct Decision {
     Digest id;
@@ -397,8 +397,8 @@ class Meeting {
     }
   }
 
-  // Delivers one message. If all who are left wait for one that crashed, time passes instead. False
-  // if nobody is left.
+  // Delivers one message. If all who are left wait for a crashed producer, time passes instead.
+  // Returns false if nobody is left.
   bool go_on(const Choose& choose) {
     struct Option {
       std::size_t producer, message;
@@ -409,7 +409,7 @@ class Meeting {
       Producer& producer = producers_[p];
       if (producer.crashed || producer.run.done()) continue;
       left = true;
-      // To ask again before anything has happened leads nowhere.
+      // Asking again before anything has happened leads nowhere.
       if (producer.run.waits() && producer.asked_at == deliveries_) continue;
       for (const std::size_t m : deliverable(producer)) options.push_back({p, m});
     }
@@ -428,7 +428,7 @@ class Meeting {
   void crash(std::size_t producer) { producers_[producer].crashed = true; }
   std::uint64_t deliveries() const { return deliveries_; }
 
-  // How many heard that the id is fresh.
+  // Returns how many producers heard that the id is fresh.
   std::size_t told_fresh(Digest id) const {
     std::size_t told = 0;
     for (const Producer& producer : producers_) {
@@ -439,12 +439,12 @@ class Meeting {
     }
     return told;
   }
-  // Commits that were accepted, whether or not their producer lived to hear of it.
+  // Returns the accepted commits, even if their producer did not live to hear of them.
   const std::vector<Decision>& decisions() const { return decisions_; }
   const World& world() const { return world_; }
 
  private:
-  // Those to one slice keep their order.
+  // Messages to one slice keep their order.
   static std::vector<std::size_t> deliverable(Producer& producer) {
     std::vector<std::size_t> found;
     std::map<std::size_t, bool> blocked;
@@ -471,7 +471,7 @@ class Meeting {
       producer.run.step(world_.now_ms);
       producer.delivered.assign(producer.run.messages().size(), false);
     }
-    // To wait on is no event for the others.
+    // Waiting longer is no event for the others.
     if (!(waited && (producer.run.waits() || producer.run.done()))) ++deliveries_;
     if (producer.run.waits()) producer.asked_at = deliveries_;
   }
@@ -482,15 +482,15 @@ class Meeting {
   std::uint64_t deliveries_ = 1;
 };
 
-// Goes through all orders of a tiny meeting: the choices of a run are the digits of a number, and
-// the next run takes the next number.
+// Enumerates all orders of a tiny meeting. The choices of a run are the digits of a number, and the
+// next run takes the next number.
 class AllOrders {
  public:
   std::size_t choose(std::size_t of) {
     if (at_ == digits_.size()) digits_.push_back({0, of});
     return digits_[at_++].digit;
   }
-  // False after the last.
+  // Returns false after the last order.
   bool next() {
     at_ = 0;
     while (!digits_.empty() && ++digits_.back().digit == digits_.back().base) digits_.pop_back();
@@ -509,8 +509,8 @@ struct Outcomes {
   std::uint64_t orders = 0, none = 0, one = 0, more = 0;
 };
 
-// Two producers of one id. The first crashes after `crash_after` events, and after `pause_after`
-// more time passes than a claim lasts.
+// Runs two producers of one id. The first crashes after `crash_after` events. After `pause_after`
+// events more time passes than a claim lasts.
 Outcomes all_outcomes(const Placement::Shape& shape, const SliceRules& rules,
                       std::optional<std::uint64_t> crash_after,
                       std::optional<std::uint64_t> pause_after) {
@@ -569,7 +569,8 @@ TEST(SliceRunMeetings, TellOneWhenClaimsRunOutAnywhere) {
   }
 }
 
-// The check is checked: without claims some orders tell both, or the fault of the paper is not met.
+// Checks the check: without claims, some orders must tell both 'fresh', or the paper's fault never
+// arises.
 TEST(SliceRunMeetings, FindTheFaultOfProducersThatDoNotTakeTurns) {
   for (const Probing probing : {Probing::parallel, Probing::pipelined}) {
     const Outcomes outcomes =
@@ -580,8 +581,8 @@ TEST(SliceRunMeetings, FindTheFaultOfProducersThatDoNotTakeTurns) {
   }
 }
 
-// Several producers of several ids, in orders drawn at random; crashes, and time that passes, up to
-// windows that are over.
+// Several producers hand in several ids, in random orders. Producers crash, and time passes, up to
+// whole windows.
 TEST(SliceRunMeetings, TellOneProducerInAWindow) {
   std::uint64_t crashed_runs = 0, renewed = 0;
   const bool ok = rc::check([&] {
@@ -604,7 +605,7 @@ TEST(SliceRunMeetings, TellOneProducerInAWindow) {
       Meeting meeting(shape, rules, ids);
       bool crashed = false;
       for (int step = 0; meeting.go_on([&](std::size_t of) { return random.below(of); }); ++step) {
-        RC_ASSERT(step < 100'000);  // or they wait for each other
+        RC_ASSERT(step < 100'000);  // otherwise they wait for each other
         if (random.below(10) == 0) {
           meeting.pass(static_cast<TimeMs>(random.below(static_cast<std::uint64_t>(most_ms))));
         }

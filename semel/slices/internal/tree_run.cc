@@ -83,7 +83,7 @@ void TreeRun::read_answers() {
 void TreeRun::read(Item& item, std::size_t node, SliceAction action, Verdict verdict) {
   const bool sets = action == SliceAction::set || action == SliceAction::test_and_set;
   if (sets && verdict == Verdict::full && node != path_.back()) {
-    states_[node] = SliceState::returning;  // it does not know what its parent will
+    states_[node] = SliceState::returning;  // the node lacks ids that its parent will know
   }
   if (item.phase == Phase::confirm) {
     const bool hit = verdict == Verdict::duplicate;
@@ -102,7 +102,7 @@ void TreeRun::read(Item& item, std::size_t node, SliceAction action, Verdict ver
   }
 }
 
-// Goes on with an item after all questions about it are answered.
+// Continues an item once all questions about it are answered.
 void TreeRun::advance(std::size_t i) {
   Item& item = items_[i];
   switch (item.phase) {
@@ -119,14 +119,14 @@ void TreeRun::advance(std::size_t i) {
         ++load_at(i).hits;
         return finish(i, Verdict::duplicate);
       }
-      if (item.claim != ClaimAnswer::fresh) return;  // held by another: asks again
+      if (item.claim != ClaimAnswer::fresh) return;  // another holds it: ask again
       item.claimed = true;
       return judge(i, item.test);
     case Phase::confirm:
       return confirm(i);
     case Phase::commit:
       if (!item.answered) return without_root(i);
-      // A commit that is repeated finds the id seen.
+      // A repeated commit finds the id seen.
       if (item.claim != ClaimAnswer::done && item.claim != ClaimAnswer::seen) return begin(i);
       item.committed = true;
       verdicts_[i] = Verdict::fresh;
@@ -200,11 +200,11 @@ void TreeRun::confirm(std::size_t i) {
   item.asked = std::exchange(item.next, {});
   if (!item.asked.empty()) return;
   ++load_at(i).refuted;
-  needs(i, item.place) = 1;  // it knows the bits, but not for how long
+  needs(i, item.place) = 1;  // the node knows the bits, but not for how long
   go_on(i);
 }
 
-// Goes one up after a miss.
+// Goes up one node after a miss.
 void TreeRun::go_on(std::size_t i) {
   Item& item = items_[i];
   if (at_root(item)) return decide_fresh(i);
@@ -240,7 +240,7 @@ void TreeRun::set_root(std::size_t i) {
   items_[i].phase = Phase::set_root;
 }
 
-// Sets the id at the first places of the path, where a set is owed.
+// Sets the id in the first `places` nodes of the path that still need it.
 void TreeRun::set_below(std::size_t i, std::size_t places) {
   bool reached = false;
   for (std::size_t place = 0; place < path_.size(); ++place) {
@@ -272,7 +272,7 @@ void TreeRun::write_messages() {
     const bool asks_again = item.phase == Phase::claim && item.tested;
     waits_ = waits_ && asks_again;
     item.answered = item.tested = false;
-    // Claims first: the root is tested after it has granted the claim.
+    // Claims are sent first: the root is tested after it has granted the claim.
     if (item.phase == Phase::claim) send(path_.back(), SliceAction::claim, i);
   }
   for (std::size_t i = 0; i < items_.size(); ++i) write(i);

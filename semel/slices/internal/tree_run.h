@@ -9,15 +9,14 @@
 //           test_and_set: its answer also sets it. An id that the root refuses (full, stale) gets
 //           that verdict, and is set nowhere below.
 // Kinds     sparse: only fresh ids are set, so an id is in one leaf and the ancestors of that leaf.
-//           dense: a duplicate is also set in the nodes below the one that knew it, so next time it
-//           is found nearer. The paper's tree sets every node as it asks it: papers::AtOnceTree.
-// Windows   All nodes need windows of one length w, which end at most g later. All nodes of a
-//           sparse tree are set at one time, so the tree promises what each of its nodes does. In a
-//           dense tree the copies of a duplicate are younger than the original. The root knows an
-//           id up to w + g after it was fresh. A child gets its last copy no later than that, and
-//           knows it up to w + g longer. So a leaf on level l says 'duplicate' up to
-//           (l + 1)(w + g) after the id was fresh (longest_ms). Both kinds know an id for at least
-//           w.
+//           dense: a duplicate is also set in the nodes below the one that knew it, so it is found
+//           nearer next time. The paper's tree sets every node as it asks it: papers::AtOnceTree.
+// Windows   All nodes need windows of one length w, and forget at most g later. All nodes of a
+//           sparse tree are set at one time, so the tree keeps the promise of its nodes. In a dense
+//           tree the copies of a duplicate are younger than the original. The root knows an id up
+//           to w + g after it was fresh. A child gets its last copy no later than that, and knows
+//           it up to w + g longer. So a leaf on level l says 'duplicate' up to (l + 1)(w + g) after
+//           the id was fresh (longest_ms). Both kinds know an id for at least w.
 // Top-down  With confirm_at = d > 0, a hit on a level j < d stands only if another child than the
 //           one it came from knows the id too, and so on down to level d. A hit that no child
 //           confirms is refuted as a false positive. The run then goes on upwards as after a miss,
@@ -28,18 +27,18 @@
 //           steps are:
 //
 //             claim at the root and test it   granted: go on. pending: ask again. seen: duplicate
-//             confirm a hit by all children   the path may have been set since it was asked
+//             confirm a hit by all children   the path may have been set since it answered
 //             commit at the root              refused: the claim is lost, start over. done: fresh
 //             set the path
 //             forget at the root
 //
 //           At most one run of an id is told 'fresh' within the window, even if producers crash. If
 //           none crashes, exactly one is.
-// Failures  A node that has failed, or whose call fails, counts as a miss: its parent knows all
-//           that it knew. It is not set, and refutes nothing. A node that is `returning`, or was
-//           too full to be set, lacks ids and refutes nothing either. The root has no parent: if it
-//           has failed, an id that no node knows gets `root_failed`, and two producers may both be
-//           told 'fresh'.
+// Failures  A node that has failed, or whose call fails, counts as a miss, because its parent knows
+//           all that it knew. It is not set, and refutes nothing. A node that is `returning`, or
+//           was too full to be set, lacks ids and refutes nothing either. The root has no parent:
+//           if it has failed, an id that no node knows gets `root_failed`, and two producers may
+//           both be told 'fresh'.
 // Cost      One message for each level and node; O(levels) for an id. Confirming a hit on level j
 //           asks at most all nodes below it on levels j + 1 to d.
 // Source    'One is Enough', section 6, algorithms 1 and 2. They stop at a hit that is refuted, and
@@ -66,7 +65,7 @@ struct TreeJob {
   std::vector<Digest> ids;
   std::vector<TimeMs> at_ms = {};  // when each event happened; empty: when it is set
   TimeMs now_ms = 0;
-  std::uint64_t owner = 0;  // with many producers: different for every run of every one
+  std::uint64_t owner = 0;  // with many producers: different for every run of every producer
   bool only_test = false;   // sets nothing
 };
 
@@ -78,8 +77,8 @@ class TreeRun {
           TreeJob job);
 
   bool done() const { return left_ == 0; }
-  // Returns the messages to be answered now. They stay where they are until step(). `slice` is the
-  // node.
+  // Returns the messages to be answered now. They stay where they are until step(). In them `slice`
+  // is the number of the node.
   std::span<SliceMessage> messages() { return mailbox_.messages(); }
   // Returns true if other producers held all remaining ids when they were last asked. The caller
   // may wait.
@@ -96,12 +95,12 @@ class TreeRun {
 
  private:
   enum class Phase : std::uint8_t {
-    behind,   // the same id comes before it in the batch
+    behind,   // the same id comes earlier in the batch
     climb,    // asks path_[place]
-    claim,    // the root, and asks it
+    claim,    // claims at the root, and asks it
     confirm,  // asks `asked`
     commit,
-    set_root,  // before all others: what the root refuses is set nowhere
+    set_root,  // before all others: an id that the root refuses is set nowhere
     set,
     release,
     forget,
@@ -110,11 +109,11 @@ class TreeRun {
   struct Item {
     Phase phase = Phase::behind;
     bool claimed = false, committed = false;
-    bool answered = false;  // the last call about the id was, and `answer` is what it said
+    bool answered = false;  // the last call about the id was; see `answer`
     Verdict answer = Verdict::fresh;
-    ClaimAnswer claim = ClaimAnswer::fresh;  // the same of a claim
-    bool tested = false;                     // the root was, after the claim in the same round,
-    Verdict test = Verdict::fresh;           // and this is what it said
+    ClaimAnswer claim = ClaimAnswer::fresh;  // the same for a claim
+    bool tested = false;                     // the root was, in the round of the claim
+    Verdict test = Verdict::fresh;           // the answer of that test
     bool stands = false;                     // the hit that is being confirmed
     std::size_t place = 0;                   // on the path, from the leaf up
     std::size_t before = kNone;              // the item with the same id before it
@@ -161,7 +160,7 @@ class TreeRun {
   TreeJob job_;
   std::vector<std::size_t> path_;  // from the leaf to the root
   std::vector<Item> items_;
-  std::vector<std::uint8_t> needs_;  // of each item and place: whether a set is owed there
+  std::vector<std::uint8_t> needs_;  // for each item and place: 1 if a set is owed
   std::vector<Verdict> verdicts_;
   std::vector<TreeLoad> load_;
   std::size_t left_;  // items that are not done
