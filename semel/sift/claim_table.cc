@@ -13,10 +13,10 @@ namespace {
 constexpr Format kFormat{"CLM", 1, "claims"};  // docs/formats/claims_v1.md
 constexpr std::size_t kEntrySize = 33;
 
-// The heap keeps the places of entries that have gone while it has fewer places than this.
+// While the heap has fewer places than this, it keeps the places of entries that are gone.
 constexpr std::size_t kFewDue = 64;
 
-// Returns the room above which memory is given back: twice what entries take while they grow.
+// Returns the room above which memory is given back: twice what growing entries take.
 constexpr std::size_t most_room(std::size_t entries) { return 4 * kFewDue + 8 * entries; }
 
 }  // namespace
@@ -32,7 +32,7 @@ ClaimTable::Entry* ClaimTable::claimed_by(Digest id, std::uint64_t owner) {
   return entry.owner == owner && !entry.committed ? &entry : nullptr;
 }
 
-// Makes the heap anew from the entries.
+// Rebuilds the heap from the entries.
 void ClaimTable::list_due() {
   std::vector<Due> due;
   due.reserve(entries_.size() + 1);
@@ -41,15 +41,15 @@ void ClaimTable::list_due() {
   due_ = std::move(due);
 }
 
-// Called before an entry gets this time: if memory runs out, nothing has changed. The heap is made
-// anew when most of its entries have gone, which costs O(1) a call on average.
+// Notes a time before an entry gets it: if memory runs out, nothing has changed. The heap is
+// rebuilt when most of its entries are gone, which costs O(1) a call on average.
 void ClaimTable::look_again(Digest id, TimeMs time_ms) {
   if (due_.size() >= kFewDue + 2 * entries_.size()) list_due();
   due_.push_back({time_ms, id});
   std::push_heap(due_.begin(), due_.end(), later);
 }
 
-// Gives back the memory of a peak after entries have gone. That needs a little memory first; if
+// Gives back the memory of a peak after entries are gone. That needs a little memory first; if
 // there is none, nothing changes.
 void ClaimTable::trim() {
   const std::size_t most = most_room(entries_.size());

@@ -1,18 +1,18 @@
-// ClaimTable: knows exactly who is at work on which id.
+// ClaimTable: an exact table of who is at work on which id.
 //
-// Contract  A claim gives an id to one owner. Until its deadline nobody else gets the id. After it
-//           the next owner who claims the id gets it, and a commit of the first owner is then
-//           refused. If nobody else has claimed it, a late commit still counts, so finished work is
-//           not lost. A commit is accepted once for an id. It stays until forget(), and every later
-//           claim is answered `seen`. An entry that nobody ends is dropped after `keep_ms`: a claim
-//           counts from its deadline, a commit from the time when it was made.
+// Contract  A claim gives an id to one owner. Until its deadline nobody else gets the id. After the
+//           deadline the next owner who claims the id gets it, and a commit of the first owner is
+//           then refused. If nobody else has claimed it, a late commit still counts, so finished
+//           work is not lost. A commit is accepted once for an id. It stays until forget(), and
+//           every later claim is answered `seen`. An entry that nobody ends is dropped after
+//           `keep_ms`: a claim counts from its deadline, a commit from the time when it was made.
 // Owner     An owner is a number that is different for every run of every producer. A producer that
-//           crashed and came back is another owner, and waits for the deadline as all others do.
+//           restarts after a crash is another owner, and waits for the deadline as all others do.
 // Time      Time is handed in, and never runs backwards. A deadline before now() counts as now().
 // Cost      A call is one lookup in a hash table. An entry is dropped in O(log n), once; advance()
 //           looks only at entries that are due.
 // Memory    About 100 bytes for an entry. The memory of a peak is given back as its entries go.
-//           There is no cap: whoever hands out claims limits them.
+//           There is no cap: the caller limits the number of claims.
 // Limits    Digests that were chosen to collide share one bucket: use the keyed hash for untrusted
 //           ids.
 // Threads   const members may run at once; any other call needs the object to itself.
@@ -40,7 +40,7 @@ enum class ClaimAnswer : std::uint8_t {
   done,     // commit: taken, by this commit
   lost,     // commit: not claimed by this owner any more; nothing changed
   stale,    // too old to judge; nothing changed
-  full,     // no room; nothing changed, and a claim that is being committed stays
+  full,     // no room; nothing changed, and a claim whose commit failed stays
 };
 
 // Returns true if a call with this answer changed anything. A refusal does, because it is counted.
@@ -62,13 +62,13 @@ class SEMEL_API ClaimTable {
   // REQUIRES: keep_ms >= 0.
   ClaimTable(TimeMs keep_ms, TimeMs now_ms);
 
-  // An owner that claims again what it holds gets it again, with the later of the two deadlines: a
-  // call that was delayed on its way does not shorten one that came after it.
+  // Grants the id again to an owner that holds it already, with the later of the two deadlines. So
+  // a delayed call does not shorten one that came after it.
   ClaimAnswer claim(Digest id, std::uint64_t owner, TimeMs until_ms);
-  // Returns the answer that a claim of somebody else would get, now or as after advance(now_ms).
+  // Returns the answer that another owner's claim would get, now or as after advance(now_ms).
   ClaimAnswer look(Digest id) const { return look(id, now()); }
   ClaimAnswer look(Digest id, TimeMs now_ms) const;
-  // Returns who claimed the id, even if the deadline is over, or who committed it; now or as after
+  // Returns who claimed the id, even after the deadline, or who committed it; now or as after
   // advance(now_ms).
   std::optional<std::uint64_t> owner(Digest id) const { return owner(id, now()); }
   std::optional<std::uint64_t> owner(Digest id, TimeMs now_ms) const;
@@ -78,11 +78,11 @@ class SEMEL_API ClaimTable {
   // Returns false, and changes nothing, unless `owner` holds a claim on the id, or has committed
   // it.
   bool commit(Digest id, std::uint64_t owner);
-  // Gives the id back. Returns false, and changes nothing, unless `owner` holds a claim on it: not
-  // after a commit.
+  // Gives the id back. Returns false, and changes nothing, unless `owner` holds a claim on it; a
+  // commit cannot be given back.
   bool release(Digest id, std::uint64_t owner);
-  // Drops a commit: the id is remembered elsewhere from now on. Returns false, and changes nothing,
-  // unless `owner` has committed the id.
+  // Drops a commit, because the id is remembered elsewhere from now on. Returns false, and changes
+  // nothing, unless `owner` has committed the id.
   bool forget(Digest id, std::uint64_t owner);
 
   void advance(TimeMs now_ms);
@@ -97,7 +97,7 @@ class SEMEL_API ClaimTable {
   void encode(Sink out) const;
   static Result<ClaimTable> decode(ByteView in);
 
-  // Compares all that decides what happens next, not counts().
+  // Compares everything that decides what happens next, not counts().
   bool operator==(const ClaimTable& other) const;
 
  private:
@@ -107,7 +107,7 @@ class SEMEL_API ClaimTable {
     bool committed;
     bool operator==(const Entry&) const = default;
   };
-  // The time to look at an entry, which may have gone since, or have got another time.
+  // The time to look at an entry. The entry may be gone by then, or have another time.
   struct Due {
     TimeMs time_ms;
     Digest id;

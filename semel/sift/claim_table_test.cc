@@ -24,7 +24,8 @@ constexpr TimeMs kLast = std::numeric_limits<TimeMs>::max();
 constexpr TimeMs kKeep = 1000;
 constexpr std::uint64_t kAnn = 1, kBen = 2;
 
-// Claims that are on, overdue and taken over, and commits; one of the digest that is all zeros.
+// Encodes claims that are current, overdue and taken over, and commits. One is of the digest that
+// is all zeros.
 struct BytesCase {
   using Type = ClaimTable;
   static constexpr std::size_t kHeaderSize = 36;
@@ -125,7 +126,7 @@ TEST(ClaimTable, LengthensADeadlineAndNeverShortensIt) {
     table.advance(kNow + 299);
     EXPECT_EQ(table.claim(key(1), kBen, kNow + 400), ClaimAnswer::pending);
     table.advance(kNow + 300);
-    EXPECT_TRUE(extend(kNow + 400));  // over, but nobody asked
+    EXPECT_TRUE(extend(kNow + 400));  // overdue, but nobody else has claimed
     EXPECT_EQ(table.claim(key(1), kBen, kNow + 400), ClaimAnswer::pending);
   }
 }
@@ -163,7 +164,7 @@ TEST(ClaimTable, TakesTimesOfEverySignAndSize) {
   }
 }
 
-// A difference between the heap and the table shows here.
+// Compares the table with a plain map. A difference between its heap and its entries shows here.
 TEST(ClaimTable, IsWhatAPlainMapIsThroughRandomHistories) {
   struct Entry {
     std::uint64_t owner;
@@ -251,7 +252,7 @@ TEST(ClaimTable, GivesEqualBytesWhateverTheOrder) {
   EXPECT_NE(forwards, backwards);
 }
 
-// Claims that end soon leave nothing behind, however far away their deadlines are.
+// Claims that end soon leave nothing behind, however distant their deadlines are.
 TEST(ClaimTable, TakesMemoryForTheClaimsThatAreOnAlone) {
   ClaimTable table(kKeep, kNow);
   for (std::uint64_t n = 0; n < 100'000; ++n) {

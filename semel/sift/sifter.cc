@@ -70,8 +70,7 @@ ClaimAnswer Sifter::taken(Digest id, Verdict verdict) {
 }
 
 // Within one millisecond there is nothing to advance, and one look at the window is enough. touch()
-// loads all lines of the id at once, where a check would wait for the first before it asks for the
-// others.
+// loads all lines of the id at once; a check would wait for the first before it loads the others.
 ClaimAnswer Sifter::test_and_insert(Digest id, TimeMs now_ms, TimeMs at_ms) {
   window_.touch(id);
   if (now_ms > now()) {
@@ -99,7 +98,7 @@ bool Sifter::test_and_insert(std::span<const Digest> ids, TimeMs now_ms,
   return any_changes(answers);
 }
 
-// Pending ids stay pending throughout the batch, and the window gets the others. REQUIRES: at most
+// Pending ids stay pending throughout the batch; the window judges the others. REQUIRES: at most
 // kBatch ids.
 void Sifter::insert_few(std::span<const Digest> ids, std::span<ClaimAnswer> answers) {
   std::array<Digest, kBatch> open;
@@ -135,7 +134,7 @@ ClaimAnswer Sifter::insert(Digest id, TimeMs now_ms, TimeMs at_ms) {
   if (pending(id, now_ms)) return ClaimAnswer::pending;
   advance(now_ms);
   const Verdict verdict = window_.insert(id, at_ms);
-  if (verdict == Verdict::duplicate) end_overdue(id);  // the filter may have erred on it until now
+  if (verdict == Verdict::duplicate) end_overdue(id);  // the filter may have erred on it before
   return taken(id, verdict);
 }
 
@@ -173,8 +172,8 @@ ClaimAnswer Sifter::claim(Digest id, std::uint64_t owner, TimeMs until_ms, TimeM
   return answer;
 }
 
-// The id is inserted without a test. A false positive of a test would be due to other ids, and
-// would end when those are forgotten.
+// The id is inserted without a test. A test may have a false positive, which comes from other ids
+// and ends when they are forgotten.
 ClaimAnswer Sifter::commit(Digest id, std::uint64_t owner, TimeMs now_ms) {
   const std::optional<std::uint64_t> holder = claims_.owner(id, now_ms);
   if (holder != owner) {
@@ -214,7 +213,7 @@ void Sifter::encode(Sink out) const {
   });
 }
 
-// Behind a sound checksum, a part of another format is as corrupt as any other.
+// The checksum is sound, so a part of another format is as corrupt as any other.
 Result<Sifter> Sifter::decode(ByteView in) {
   Reader r = SEMEL_TRY(open_sealed(in, kFormat));
   const std::uint64_t max_bytes = r.u64();

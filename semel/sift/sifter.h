@@ -36,9 +36,9 @@ namespace semel {
 class SEMEL_API Sifter {
  public:
   static constexpr std::uint64_t kClaimBytes = 128;
-  // As the time of an event: the time of the call.
+  // The value of `at_ms` for events that happen at the time of the call.
   static constexpr TimeMs kAtCall = std::numeric_limits<TimeMs>::max();
-  // The answers of a batch that memory ran out before.
+  // The answer to ids of a batch that were not judged, because memory ran out.
   static constexpr auto kUnjudged = static_cast<ClaimAnswer>(0xff);
 
   struct Goal : Window::Goal {
@@ -56,18 +56,20 @@ class SEMEL_API Sifter {
   // Takes a fresh id. `at_ms` is when the event happened. An overdue claim on the id is lost if the
   // id is taken.
   ClaimAnswer test_and_insert(Digest id, TimeMs now_ms, TimeMs at_ms = kAtCall);
-  // Does the same for many, in order. Returns true if anything changed. If memory runs out at one
-  // of them, those before it have their answers, and that one is kUnjudged.
-  // REQUIRES: the spans are of equal size.
+  // Does the same for many ids, in order. Returns true if anything changed. If memory runs out at
+  // an id, the ids before it have their answers, and that id is kUnjudged. REQUIRES: the spans are
+  // of equal size.
   bool test_and_insert(std::span<const Digest> ids, TimeMs now_ms, std::span<ClaimAnswer> answers);
-  // Remembers the id from `at_ms` on, known or not. Changes something unless the answer is pending.
+  // Remembers the id from `at_ms` on, even if it is known. Changes something unless the answer is
+  // pending.
   ClaimAnswer insert(Digest id, TimeMs now_ms, TimeMs at_ms = kAtCall);
 
   // Returns fresh, pending or seen.
   ClaimAnswer test(Digest id, TimeMs now_ms) const;
   void test(std::span<const Digest> ids, TimeMs now_ms, std::span<ClaimAnswer> answers) const;
 
-  // Returns fresh if the claim is granted; pending, seen, or full if there is no room for another.
+  // Returns fresh if the claim is granted; otherwise pending, seen, or full if there is no room for
+  // another claim.
   ClaimAnswer claim(Digest id, std::uint64_t owner, TimeMs until_ms, TimeMs now_ms);
   // Returns done, seen, lost or full.
   ClaimAnswer commit(Digest id, std::uint64_t owner, TimeMs now_ms);
@@ -77,11 +79,11 @@ class SEMEL_API Sifter {
   void advance(TimeMs now_ms);
 
   const Goal& goal() const { return goal_; }
-  // Returns how many ids are remembered: an estimate for filters.
+  // Returns how many ids are remembered. For filters it is an estimate.
   std::uint64_t ids(TimeMs now_ms) const { return window_.ids(now_ms); }
   std::uint64_t most_claims() const;
 
-  // These are as of the last change.
+  // These hold as of the last change.
   TimeMs now() const { return window_.now(); }
   Promise promise() const { return window_.promise(); }
   WindowCounts counts() const { return window_.counts(); }
@@ -93,7 +95,7 @@ class SEMEL_API Sifter {
   void encode(Sink out) const;
   static Result<Sifter> decode(ByteView in);
 
-  // Compares all that decides what happens next.
+  // Compares everything that decides what happens next.
   bool operator==(const Sifter& other) const = default;
 
  private:
@@ -108,7 +110,7 @@ class SEMEL_API Sifter {
   void insert_few(std::span<const Digest> ids, std::span<ClaimAnswer> answers);
 
   Goal goal_;
-  Window window_;      // of goal_, but for its share of max_bytes
+  Window window_;      // of goal_, except for max_bytes, of which it has a share
   ClaimTable claims_;  // no commits: a committed id is in the window
 };
 

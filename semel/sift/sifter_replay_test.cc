@@ -149,7 +149,7 @@ TEST(SifterReplay, LimitsClaimsToTheirPartOfTheMemory) {
     EXPECT_EQ(n, sifter.most_claims());
     EXPECT_EQ(sifter.claim(key(n), kAnn, kNow + 100, kNow), ClaimAnswer::full);
     EXPECT_LE(sifter.bytes(), goal.max_bytes);
-    // Those that are there can be held longer and taken over.
+    // Existing claims can be prolonged and taken over.
     EXPECT_EQ(sifter.claim(key(0), kAnn, kNow + 200, kNow), ClaimAnswer::fresh);
     EXPECT_EQ(sifter.claim(key(1), kBen, kNow + 200, kNow + 100), ClaimAnswer::fresh);
     EXPECT_TRUE(sifter.release(key(2), kAnn, kNow + 100));
@@ -211,8 +211,8 @@ TEST(SifterReplay, RefusesAnImpossibleGoal) {
   EXPECT_EQ(refusal([](Sifter::Goal& g) { g.ids = ~std::uint64_t{0}; }), Errc::limit);
 }
 
-// A primary takes all calls, a replica those that changed something. Both must hold the same bytes,
-// and so must every copy that begins with the bytes of some moment.
+// A primary takes all calls, a replica only those that changed something. Both must hold the same
+// bytes, and so must every copy that begins with the bytes of any moment.
 class Replicated {
  public:
   explicit Replicated(Sifter sifter) : primary_(std::move(sifter)), replica_(primary_) {}
@@ -266,7 +266,7 @@ class Replicated {
            "not what the test foretold");
   }
 
-  // The replica begins anew, with the bytes of its primary.
+  // Restarts the replica with the bytes of its primary.
   void resync() {
     Result<Sifter> copy = Sifter::decode(encoded(primary_));
     demand(copy.has_value() && *copy == primary_, "its bytes are another sifter");
@@ -355,7 +355,7 @@ std::string run_history(const Sifter::Goal& goal, TimeMs start_ms,
   return "";
 }
 
-// Without a cap, and with one that is soon reached.
+// Runs without a cap, and with one that is soon reached.
 std::string run_everywhere(TimeMs start_ms, const std::vector<Step>& history) {
   std::string complaints;
   for (const Window::Structure structure : kStructures) {
@@ -395,7 +395,7 @@ TEST(SifterReplay, IsTheSameInEveryCopyThroughLongHistories) {
   }
 }
 
-// Lanes of a table this large are cleared in many pieces: how far that has come is not encoded.
+// Lanes of so large a table are cleared in many pieces. The progress is not encoded.
 TEST(SifterReplay, IsTheSameInACopyMadeWhileALaneIsCleared) {
   Sifter::Goal goal = goal_of(Window::Structure::forgetful, 1'000'000);
   goal.fpr = 1e-3;

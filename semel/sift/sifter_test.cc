@@ -1,5 +1,5 @@
 // Sifter: every state of an id, beside an exact twin; full windows; and parts that do not fit.
-// Bytes: sifter_replay_test.cc.
+// sifter_replay_test.cc tests the bytes.
 //
 // The filters here have errors of 1e-9 and some hundred ids. A false positive is so unlikely that
 // the tests take it for a fault.
@@ -43,7 +43,7 @@ Sifter::Goal goal_of(Structure structure, std::uint64_t max_bytes = kNoCap,
           kKeep};
 }
 
-// A sifter whose calls come at the time that it was advanced to last.
+// A sifter that gets all its calls at the time that was last set.
 class Timed {
  public:
   explicit Timed(const Sifter::Goal& goal, TimeMs now_ms = kNow)
@@ -262,7 +262,7 @@ TEST(Sifter, NeverLosesAClaimToAFalsePositive) {
     EXPECT_EQ(sifter.test(id), ClaimAnswer::seen);
   }
   EXPECT_GT(false_positives, 0u);
-  // Remembered from the commit on, not from what it was taken for.
+  // The id is remembered from the commit on, not from the claim.
   sifter.advance(kNow + 1800);
   for (const Digest& id : claimed) EXPECT_EQ(sifter.test(id), ClaimAnswer::seen);
 }
@@ -307,7 +307,7 @@ TEST(Sifter, RefusesPartsThatDoNotGoTogether) {
             "sifter: goal");  // a window without an end
 }
 
-// A sifter beside two maps: when each id was taken, and who has claimed it.
+// A sifter beside two maps: the time when each id was taken, and the owner of each claim.
 class SifterTwin {
  public:
   SifterTwin(const Sifter::Goal& goal, TimeMs now_ms)
