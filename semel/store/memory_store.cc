@@ -30,7 +30,7 @@ struct Record {
   Version newest;
   std::vector<Version> older;  // ascending; only those that open cursors may need
 
-  // Returns the value at that instant, or nullptr if there was no record.
+  // Returns the value at that instant; nullptr if there was no record.
   const std::string* at(std::uint64_t sequence) const {
     const Version* seen = &newest;
     if (newest.sequence > sequence) {
@@ -71,7 +71,7 @@ class MemoryStore::Body {
       return {};
     }
     if (merger_ == nullptr) return Error{Errc::unsupported, "the store has no merger"};
-    std::deque<std::string> merged;  // in their places while it grows
+    std::deque<std::string> merged;  // a deque, because its elements stay in place while it grows
     std::unordered_map<std::string_view, std::optional<std::string_view>> before;  // in this batch
     std::vector<Write> made;
     made.reserve(writes.size());
@@ -96,8 +96,8 @@ class MemoryStore::Body {
 
   // REQUIRES: no merges.
   void put(std::span<const Write> writes) {
-    // The observer hears first, so that it knows all changes even if memory runs out in between.
-    // Nobody can look before the mutex is free.
+    // The observer hears first, so it knows all changes even if memory runs out in between. Nobody
+    // can read before the mutex is free.
     const std::uint64_t sequence = sequence_ + 1;
     for (const Write& write : writes) note(sequence, std::string(write.key));
     sequence_ = sequence;
@@ -181,7 +181,7 @@ class MemoryStore::Body {
     std::variant<std::string, KeyRange> what;
   };
   struct Superseded {
-    std::uint64_t sequence;  // cursors from here on do not see what was before
+    std::uint64_t sequence;  // cursors from here on do not see the older version
     std::string key;
   };
 
@@ -212,7 +212,7 @@ class MemoryStore::Body {
 
   void supersede(Records::value_type& entry, Value value) {
     Record& record = entry.second;
-    if (record.newest.sequence == sequence_) {  // twice in one write: nobody saw the first
+    if (record.newest.sequence == sequence_) {  // written twice in one write: nobody saw the first
       record.newest.value = std::move(value);
       return;
     }
@@ -224,7 +224,7 @@ class MemoryStore::Body {
     if (kept || !record.newest.value) superseded_.push_back({sequence_, entry.first});
   }
 
-  // Keeps the versions that an open cursor sees, and the newest.
+  // Keeps the newest version, and those that an open cursor sees.
   void drop_versions(Record& record) {
     std::vector<Version>& older = record.older;
     std::size_t kept = 0;
@@ -249,7 +249,7 @@ class MemoryStore::Body {
   std::multiset<std::uint64_t> open_;  // the instants of open cursors
   std::deque<Superseded> superseded_;  // ascending
   std::deque<Change> log_;             // ascending
-  std::uint64_t forgotten_ = 0;        // the log is complete beyond this
+  std::uint64_t forgotten_ = 0;        // the log is complete after this
 };
 
 class MemoryStore::BatchCursor final : public Cursor {
@@ -288,7 +288,7 @@ class MemoryStore::BatchCursor final : public Cursor {
   Result<void> status() const override { return {}; }
 
  private:
-  static constexpr std::size_t kFirstBatch = 4;  // small: many seeks want a record or two
+  static constexpr std::size_t kFirstBatch = 4;  // many seeks need only a record or two
   static constexpr std::size_t kLargestBatch = 128;
 
   void take_batch() {

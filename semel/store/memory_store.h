@@ -2,10 +2,9 @@
 //
 // Contract  As in ordered_store.h. Positions are valid only for this object, and as far back as the
 //           log of changed keys goes. The checkpoint is kept in memory. A write merges at once. A
-//           damaged merge is Errc::corrupt, and nothing is written.
-//           A cursor reads the versions of its instant, which writers keep as long as an open
-//           cursor needs them. It takes records in batches, so that a scan delays a writer by at
-//           most some microseconds.
+//           damaged merge is Errc::corrupt, and nothing is written. A cursor reads the versions of
+//           its instant; writers keep them as long as an open cursor needs them. It reads records
+//           in batches, so a scan delays a writer by at most some microseconds.
 // Cost      get, write: O(log n). Closing the oldest cursor: O(changes since it was opened).
 // Memory    About 125 bytes for a record beyond its key and value, and the log.
 // Threads   Readers run at the same time; a writer runs alone.
@@ -23,7 +22,7 @@ class SEMEL_API MemoryStore final : public OrderedStore {
  public:
   static constexpr std::size_t kLogKeys = std::size_t{1} << 16;
 
-  // `log_keys`: how many changes back a position may be. `merger`: nullptr for none.
+  // `log_keys`: the age, in changes, up to which positions are valid. `merger`: nullptr for none.
   // REQUIRES: the merger outlives this.
   explicit MemoryStore(std::size_t log_keys = kLogKeys, const Merger* merger = nullptr);
   ~MemoryStore() override;

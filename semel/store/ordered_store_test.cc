@@ -1,5 +1,5 @@
-// OrderedStore: one contract, the same for every store: a std::map beside it, cursors of one
-// instant, writers at the same time, and an observer that hears of all.
+// OrderedStore: one contract for every store: compared with a std::map, cursors of one instant,
+// concurrent writers, and an observer that hears of everything.
 #include "semel/store/ordered_store.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ class RocksCase {
   std::unique_ptr<RocksStore> store_;
 };
 
-// Answers for the keys before "m"; there are others.
+// Answers for the keys before "m". The store below has other keys too.
 template <class Below>
 class ResponsibleCase {
  public:
@@ -142,7 +142,7 @@ TYPED_TEST(OrderedStoreContract, ASeekFindsTheFirstKeyThatIsNotLess) {
   EXPECT_TRUE((*cursor)->status());
 }
 
-// Cursors of many instants are open at once, and are read while writes go on.
+// Cursors of many instants are open at once, and are read while writers go on.
 TYPED_TEST(OrderedStoreContract, ACursorSeesTheInstantOfItsOpening) {
   Driver driver(this->store(), TypeParam::everything());
   Random random(3);
@@ -228,7 +228,7 @@ TYPED_TEST(OrderedStoreContract, AMergeIsToldAtOnceAndAfterReopening) {
   EXPECT_EQ(later.keys(), (std::set<std::string>{"a"}));
 }
 
-// A store that merges at once refuses the write. One that merges later cannot read the record.
+// A store that merges at once refuses the write. A store that merges later cannot read the record.
 TYPED_TEST(OrderedStoreContract, ADamagedMergeIsCorruptWhereItIsMadeAndHarmsNoOtherRecord) {
   OrderedStore& store = this->store();
   put(store, "b", "1");
@@ -305,7 +305,8 @@ TYPED_TEST(OrderedStoreContract, NoUpdateIsLostAmongThreads) {
   EXPECT_EQ(told.keys().size(), 1u + kThreads);
 }
 
-// Every write sets all its keys to one number: a cursor that sees two numbers saw half a write.
+// Every write sets all its keys to one number. A cursor that sees two numbers has seen half a
+// write.
 TYPED_TEST(OrderedStoreContract, ACursorSeesNoHalfWriteWhileOthersWrite) {
   constexpr int kKeys = 300, kRounds = 60;
   std::atomic<bool> ended = false;
@@ -336,7 +337,8 @@ TYPED_TEST(OrderedStoreContract, ACursorSeesNoHalfWriteWhileOthersWrite) {
   reader.join();
 }
 
-// Records that are not told have not changed since the position. The store is reopened in between.
+// Records that are not reported have not changed since the position. The store is reopened in
+// between.
 TYPED_TEST(OrderedStoreContract, ChangesSinceAPositionAreToldAfterReopening) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     Random random(seed);
@@ -497,7 +499,7 @@ TEST(ResponsibleStore, TellsWhatEntersAndLeavesTheResponsibility) {
   EXPECT_EQ(later.ranges().ranges(), expected);
 }
 
-// Once a responsibility is given up, no write to it comes to light.
+// After a responsibility is given up, no write to it becomes visible.
 TEST(ResponsibleStore, NoWriteOutsideIsUnderWayWhenTheResponsibilityHasChanged) {
   MemoryStore whole;
   ResponsibleStore store(whole, RangeSet::all());

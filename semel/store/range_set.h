@@ -1,6 +1,6 @@
-// RangeSet: a set of keys that consists of few ranges.
+// RangeSet: a set of keys made of a few ranges.
 //
-// Contract  Equal sets are equal objects, whatever their history: ranges() are disjoint, ascending,
+// Contract  Equal sets are equal objects, whatever their history. ranges() are disjoint, ascending,
 //           not empty, and do not touch.
 // Cost      contains, covers, at_or_after: O(log ranges). add, remove: O(ranges).
 #pragma once
@@ -15,7 +15,7 @@ namespace semel {
 
 class SEMEL_API RangeSet {
  public:
-  RangeSet() = default;  // no key
+  RangeSet() = default;  // the empty set
   static RangeSet all() { return RangeSet(KeyRange::all()); }
   explicit RangeSet(const KeyRange& range) { add(range); }
 

@@ -37,7 +37,7 @@ bool is_plain(const rocksdb::WideColumns& columns) {
   return columns.size() == 1 && columns.front().name() == rocksdb::kDefaultWideColumnName;
 }
 
-// Notes the last error, of a call in any thread.
+// Keeps the last error of a call in any thread.
 class LastError {
  public:
   Error note(Error error) {
@@ -54,7 +54,7 @@ class LastError {
     if (!result && result.error().code == Errc::io) note(result.error());
     return result;
   }
-  // A value of RocksDB is that of its default column only.
+  // The value of a RocksDB record is only that of its default column.
   Error wide(std::string_view key) {
     return note({Errc::unsupported,
                  "the record " + shown(key) + " has wide columns, which are not supported"});
@@ -93,14 +93,15 @@ struct RocksStore::Body {
   rocksdb::WriteOptions writing;
   rocksdb::ReadOptions reading;
 
-  // Held shared from before a write until the observer knows of it. Held exclusively where no write
-  // may come between. Threads of RocksDB never take it, so it may be held while waiting for them.
+  // Held shared from before a write until the observer knows of the write. Held exclusively where
+  // no write may come in between. Threads of RocksDB never take it, so it may be held while waiting
+  // for them.
   mutable std::shared_mutex mutex;
   ChangeObserver* observer = nullptr;
   mutable std::atomic<std::uint64_t> rounds_at_position = 0;
   std::atomic<std::uint64_t> rounds_at_checkpoint = 0;
   const std::shared_ptr<LastError> last =
-      std::make_shared<LastError>();  // cursors note theirs, too
+      std::make_shared<LastError>();  // cursors store their errors here, too
 };
 
 Result<std::optional<std::string>> RocksStore::Body::get(std::string_view key) const {
@@ -112,8 +113,8 @@ Result<std::optional<std::string>> RocksStore::Body::get(std::string_view key) c
   return std::optional(std::move(value));
 }
 
-// RocksDB returns one of the values of a record with wide columns. Only an iterator tells that
-// there are more: GetEntity() ends the process if there are merges, and is wrong if there are
+// For a record with wide columns RocksDB returns one of the values. Only an iterator reveals that
+// there are more. GetEntity() ends the process if there are merges, and is wrong if there are
 // blobs.
 Result<std::optional<std::string>> RocksStore::Body::get_checked(std::string_view key) const {
   const std::string end = successor(key);

@@ -6,33 +6,32 @@
 // Contract  As in ordered_store.h. A directory is opened with the options of its OPTIONS file. The
 //           file is not changed, so that the owner finds it as it was. RocksDB's own log is not
 //           written. A new OPTIONS file is made for a new directory, a new column family or a new
-//           merger. raw().SetOptions() lasts until the store is closed.
-//           Places: no file outside of the directory is changed, whatever OPTIONS say, because a
-//           copy has those of its original. Settings::wal_dir and db_paths are the exceptions.
-//           Modes: read_write is for one process at a time. read_only shows the state at opening,
-//           even of a directory in use, as long as its owner does not delete files. secondary
-//           follows a directory in use, a step with each catch_up().
-//           Changes: files that are taken in (by ingest() or without us), and records dropped by a
-//           compaction filter or by FIFO compaction, are reported as the ranges of their files.
-//           Writes to raw() are reported by changes_since() after the next opening, not before.
-//           Positions: position() flushes, and delays writers meanwhile. It is for checkpoints.
-//           changes_since() reports single keys as far as the write-ahead log goes back, of which
-//           `log_archive_bytes` are kept. Before that it reports the ranges of files that came or
-//           went. It answers Errc::gap for another database or column family, or for an older state
-//           of this one.
+//           merger. raw().SetOptions() lasts until the store is closed. Places: no file outside of
+//           the directory is changed, whatever OPTIONS say, because a copy has those of its
+//           original. Settings::wal_dir and db_paths are the exceptions. Modes: read_write is for
+//           one process at a time. read_only shows the state at opening, even of a directory in
+//           use, as long as its owner does not delete files. secondary follows a directory in use,
+//           a step with each catch_up(). Changes: ingested files (by ingest() or by others), and
+//           records dropped by a compaction filter or by FIFO compaction, are reported as the
+//           ranges of their files. Writes to raw() are reported by changes_since() after the next
+//           opening, not before. Positions: position() flushes, and delays writers meanwhile. It is
+//           for checkpoints. changes_since() reports single keys as far as the write-ahead log goes
+//           back, of which `log_archive_bytes` are kept. Before that it reports the ranges of files
+//           that came or went. It answers Errc::gap for another database or column family, or for
+//           an older state of this one.
 // Merge     A column family that was once opened with a merger is opened with one of that name.
-//           Readers make the merges, and RocksDB when it flushes, compacts or opens. Damage shows
-//           then, as Errc::corrupt. After RocksDB has met it, the store takes no more writes, and
-//           the directory may open only in read_only.
+//           Merges are made by readers, and by RocksDB when it flushes, compacts or opens. Damage
+//           shows then, as Errc::corrupt. After RocksDB has found damage, the store takes no more
+//           writes, and the directory may open only in read_only.
 // Damage    A damaged directory is an error, at opening or when the damaged records are read.
 //           RocksDB would open many of them with part of the records (rocksdb_damage.h). One limit:
-//           if a process was killed, records at the end of its log that were cut off later are not
-//           missed.
-// Cost      A write costs what it costs RocksDB, and a shared lock.
+//           if a process was killed, nobody notices when records at the end of its log are cut off
+//           later.
+// Cost      The cost of a RocksDB write, and a shared lock.
 // Threads   As in ordered_store.h. Threads of RocksDB report changes that did not come through us.
 // Format    docs/formats/rocksdb_position_v1.md. The checkpoint is the file SEMEL-INDEX. A writer
 //           leaves docs/formats/rocksdb_seal_v1.md in the directory.
-// Error     Errors have the words of RocksDB, which may name a file, and what to do about it.
+// Error     Errors have the message of RocksDB, which may name a file, and say what to do about it.
 //           At opening:
 //           io           the directory is damaged, or RocksDB failed
 //           busy         another process has the directory open
@@ -64,31 +63,31 @@ class SEMEL_API RocksStore final : public OrderedStore {
   enum class Mode : std::uint8_t { read_write, read_only, secondary };
   struct Path {
     std::string path;
-    std::uint64_t target_bytes = UINT64_MAX;  // how many bytes of tables it takes
+    std::uint64_t target_bytes = UINT64_MAX;  // bytes of tables that fit here
   };
   struct Settings {
     Mode mode = Mode::read_write;
-    // Creates the directory or the column family if there is none. Only in read_write.
+    // Creates the directory or the column family if it does not exist. Only in read_write.
     bool create = false;
-    // Every write is on disk when it returns. Otherwise a power failure may cost the last writes; a
-    // crash of the process costs none.
+    // Makes every write durable before it returns. Otherwise a power failure may lose the last
+    // writes; a crash of the process loses none.
     bool sync = false;
     std::string column_family = "default";
     std::optional<std::uint64_t> write_buffer_bytes = {};  // nullopt: as the directory has it
     std::uint64_t log_archive_bytes = std::uint64_t{64} << 20;
     const Merger* merger = nullptr;  // outlives the store; its name has letters, digits and dots
-    // Places outside of the directory are used only if they are given here. They are locked
-    // meanwhile.
+    // Places outside of the directory are used only if they are given here. They are locked while
+    // the store is open.
     std::optional<std::string> wal_dir = {};  // of the log; may be the directory itself
     std::vector<Path> db_paths = {};          // of the tables, as the owner gives them to RocksDB
   };
 
   static Result<std::unique_ptr<RocksStore>> open(const std::string& directory,
                                                   const Settings& settings);
-  // Returns the names of the column families. Errc::invalid if there is no database.
+  // Returns the names of the column families. Errors: Errc::invalid if there is no database.
   static Result<std::vector<std::string>> column_families(const std::string& directory);
-  // Returns the name of the merge operator that the OPTIONS file has for a column family; empty if
-  // it has none.
+  // Returns the merge operator's name in the OPTIONS file for a column family; empty if it has
+  // none.
   static std::string merge_operator(const std::string& directory, const std::string& column_family);
   ~RocksStore() override;
 
@@ -99,9 +98,9 @@ class SEMEL_API RocksStore final : public OrderedStore {
   Result<std::unique_ptr<Cursor>> cursor() const override;
   Result<void> update(std::span<const std::string_view> keys, const Become& become) override;
   void observe(ChangeObserver* observer) override;
-  // Errc::unsupported but in read_write.
+  // Errors: Errc::unsupported except in read_write.
   Result<Bytes> position() const override;
-  // Errc::gap in secondary.
+  // Errors: Errc::gap in secondary.
   Result<void> changes_since(ByteView position, ChangeObserver& told) const override;
   Result<void> save_checkpoint(ByteView bytes) override;
   Result<std::optional<Bytes>> load_checkpoint() const override;
@@ -113,10 +112,11 @@ class SEMEL_API RocksStore final : public OrderedStore {
   Result<void> health() const;
   // Copies table files that SstFileWriter wrote into the store.
   Result<void> ingest(const std::vector<std::string>& files);
-  // Follows what the owner has written since. Secondary only.
+  // Catches up with the writes of the owner. Secondary only.
   Result<void> catch_up();
-  // Returns true if RocksDB has flushed or compacted since the last checkpoint, or since the
-  // opening. From then on an old checkpoint costs more to follow, and a new one costs little.
+  // Returns true if RocksDB has flushed or compacted since the last checkpoint or, without one,
+  // since the opening. From then on, following an old checkpoint costs more, and a new one costs
+  // little.
   bool flushed_since_checkpoint() const;
 
   rocksdb::DB& raw() const;

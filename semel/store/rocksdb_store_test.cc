@@ -1,4 +1,4 @@
-// RocksStore: directories of others, and changes that go past it.
+// RocksStore: directories of others, and changes that bypass it.
 #include "semel/store/rocksdb_store.h"
 
 #include <gtest/gtest.h>
@@ -27,8 +27,8 @@
 #include "tests/support/eventually.h"
 #include "tests/support/store.h"
 
-// RocksDB makes the compaction filter that an OPTIONS file names without an owner: a process cannot
-// tell whether it may delete it, so 32 bytes stay with every opening.
+// RocksDB creates the compaction filter that an OPTIONS file names without an owner. A process
+// cannot tell whether it may delete it, so 32 bytes leak with every opening.
 // NOLINTBEGIN(bugprone-reserved-identifier)
 extern "C" const char* __lsan_default_suppressions();
 extern "C" const char* __lsan_default_suppressions() {
@@ -47,7 +47,7 @@ using Mode = RocksStore::Mode;
 
 std::string key(int n) { return std::string("k").append(std::to_string(1000 + n)); }
 
-// With the compaction filter that RocksDB itself brings.
+// Returns options with the compaction filter that RocksDB itself has.
 rocksdb::Options without_empty_values() {
   rocksdb::Options options;
   const rocksdb::Status made = rocksdb::CompactionFilter::CreateFromString(
@@ -56,7 +56,7 @@ rocksdb::Options without_empty_values() {
   return options;
 }
 
-// Every file anew, so that a compaction filter sees every record.
+// Rewrites every file, so that a compaction filter sees every record.
 void compact(rocksdb::DB& db) {
   rocksdb::CompactRangeOptions all;
   all.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
@@ -64,7 +64,7 @@ void compact(rocksdb::DB& db) {
   EXPECT_TRUE(compacted.ok()) << compacted.ToString();
 }
 
-// A directory, opened by us or by somebody else.
+// A directory that we or others open.
 class RocksStoreTest : public ::testing::Test {
  protected:
   std::string path() const { return (directory_.path() / "db").string(); }
@@ -78,7 +78,7 @@ class RocksStoreTest : public ::testing::Test {
     const auto store = RocksStore::open(path(), settings);
     return store ? Errc::full : store.error().code;
   }
-  // As another program would open it: no options of ours, no archive, no listener.
+  // Opens the directory as another program would: no options of ours, no archive, no listener.
   std::unique_ptr<rocksdb::DB> foreign(rocksdb::Options options = {}) const {
     options.create_if_missing = true;
     rocksdb::DB* db = nullptr;
@@ -94,13 +94,13 @@ class RocksStoreTest : public ::testing::Test {
     EXPECT_TRUE(writer.Finish().ok());
     return file;
   }
-  // Writes the state that a run of ours would leave: a hundred records, and a position.
+  // Writes the state that an earlier run of ours leaves: a hundred records, and a position.
   Bytes left_behind(int records = 100) const {
     const auto store = open();
     for (int n = 0; n < records; ++n) put(*store, key(n), "before");
     return *store->position();
   }
-  // Opens the directory and checks that all that differs from `before` is told.
+  // Opens the directory and checks that all differences from `before` are reported.
   Told told_since(const Bytes& position, const Model& before,
                   const RocksStore::Settings& settings = {}) const {
     Told told;
@@ -302,7 +302,7 @@ TEST_F(RocksStoreTest, RefusesAnotherOrderOfKeys) {
     for (const Mode mode : {Mode::read_write, Mode::read_only, Mode::secondary}) {
       EXPECT_EQ(refusal({.mode = mode}), Errc::unsupported);
     }
-    for (const auto& file : fs::directory_iterator(path())) {  // as without an OPTIONS file
+    for (const auto& file : fs::directory_iterator(path())) {  // as if there were no OPTIONS file
       if (file.path().filename().string().starts_with("OPTIONS")) fs::remove(file);
     }
     EXPECT_EQ(refusal({}), Errc::unsupported);
@@ -370,7 +370,7 @@ class OtherMerger final : public Merger {
   }
 };
 
-// In the write-ahead log, in one table, in several, and after a compaction.
+// Merges are in the write-ahead log, in one table, in several, and after a compaction.
 TEST_F(RocksStoreTest, MergesOutliveTheProcessWhereverTheyAre) {
   const RocksStore::Settings settings = {.create = true, .merger = &kAppender};
   std::string expected = "0";
@@ -440,7 +440,7 @@ TEST_F(RocksStoreTest, ADirectoryWithAMergeOperatorOfRocksDBTakesNoOther) {
   EXPECT_EQ(merge(*open({}), "n", "1").error().code, Errc::unsupported);
 }
 
-// A column family that nobody asks for is not compacted: nothing in it has to be merged.
+// A column family that is not requested is not compacted, so nothing in it has to be merged.
 TEST_F(RocksStoreTest, TheMergerOfOneColumnFamilyIsKeptByAWriterToAnother) {
   { ASSERT_TRUE(merge(*open({.create = true, .merger = &kAppender}), "a", "1")); }
   { put(*open({.create = true, .column_family = "blue"}), "a", "blue"); }
@@ -482,7 +482,7 @@ TEST_F(RocksStoreTest, WhatIsSyncedIsOnDisk) {
   options.manual_wal_flush = true;
   foreign(options);
   const auto store = open({});
-  const auto killed = [&] {  // what another process would find
+  const auto killed = [&] {  // what another process would see
     const auto copy = directory_.path() / "copy";
     fs::remove_all(copy);
     fs::copy(path(), copy);
@@ -498,7 +498,7 @@ TEST_F(RocksStoreTest, WhatIsSyncedIsOnDisk) {
   EXPECT_EQ(killed(), (Model{{"a", "1"}}));
 }
 
-// RocksDB does not do these by itself any more, because their options are not passed on.
+// RocksDB no longer does these itself, because their options are not passed on.
 TEST_F(RocksStoreTest, NoFileOutsideOfTheDirectoryIsChanged) {
   const std::string victim = directory_.write("beside/000001.sst", "of another database");
   const auto store = open();
@@ -534,8 +534,8 @@ TEST_F(RocksStoreTest, KeepsTheOptionsOfADirectory) {
   EXPECT_EQ(store->raw().GetOptions().num_levels, 3);
 }
 
-// All that may happen to a directory between two runs of ours. Each case writes past us in its own
-// way, and what differs afterwards must be told.
+// Covers everything that may happen to a directory between two runs of ours. Each case writes past
+// us in its own way, and all differences must be reported afterwards.
 
 TEST_F(RocksStoreTest, TellsWritesOfAnotherProgram) {
   const Bytes position = left_behind();
@@ -575,7 +575,7 @@ TEST_F(RocksStoreTest, TellsWritesWhoseLogIsGone) {
   EXPECT_FALSE(told.ranges().contains(key(31)));
 }
 
-// The log begins later than asked for: RocksDB does not say so.
+// The log begins later than the requested sequence, and RocksDB does not say so.
 TEST_F(RocksStoreTest, TellsWritesWhoseLogIsGoneThoughALaterOneIsThere) {
   const Bytes position = left_behind();
   {
@@ -659,7 +659,7 @@ TEST_F(RocksStoreTest, TellsFilesThatAnotherProgramDropped) {
   EXPECT_TRUE(read(*open()).empty());
 }
 
-// A copy of an older state lies in the directory, and others have written to it since.
+// An older copy of the directory was restored, and others have written to it since.
 TEST_F(RocksStoreTest, TellsWhatARestoredCopyChanged) {
   const std::string copy = (directory_.path() / "copy").string();
   for (const int later : {0, 1, 500}) {
@@ -689,7 +689,7 @@ TEST_F(RocksStoreTest, TellsWhatARestoredCopyChanged) {
   }
 }
 
-// The files of this column family did not change meanwhile, so they tell nothing.
+// The files of this column family did not change meanwhile, so they reveal nothing.
 TEST_F(RocksStoreTest, TellsWritesToARestoredCopyThatReuseSequenceNumbers) {
   const std::string copy = (directory_.path() / "copy").string();
   { left_behind(); }
@@ -821,7 +821,7 @@ TEST_F(RocksStoreTest, KeepsNoMoreOfTheLogThanItMay) {
   ASSERT_TRUE(store->position());
   std::uint64_t bytes = 0;
   for (const auto& log : fs::directory_iterator(path() + "/archive")) {
-    std::error_code gone;  // RocksDB removes logs in its own time, between our steps too
+    std::error_code gone;  // RocksDB removes logs at times of its own, also between our steps
     const std::uint64_t size = log.file_size(gone);
     if (!gone) bytes += size;
   }

@@ -15,11 +15,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kMark = ".semel-";
-constexpr std::string_view kRandom = "XXXXXX";  // as mkostemp() wants it
+constexpr std::string_view kRandom = "XXXXXX";  // the pattern that mkostemp() requires
 
 std::error_code last_error() { return {errno, std::generic_category()}; }
 
-// Calls again what a signal has interrupted.
+// Repeats a call that a signal has interrupted.
 template <class Call>
 auto uninterrupted(const Call& call) {
   auto result = call();
@@ -36,7 +36,7 @@ fs::path directory_of(const std::string& path) {
   return directory.empty() ? fs::path(".") : directory;
 }
 
-// The beginning of the names of temporary files: hidden, and of this file alone.
+// Returns the prefix of the names of temporary files: hidden, and unique to this path.
 std::string prefix_of(const std::string& path) {
   return '.' + fs::path(path).filename().string() + std::string(kMark);
 }
@@ -75,11 +75,11 @@ std::error_code NewFile::permit_like(int fd) {
   struct stat ours {};
   if (::fstat(fd, &old) != 0 || ::fstat(fd_, &ours) != 0) return last_error();
   mode_t mode = old.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
-  // Permissions of a group must not come to another group.
+  // Permissions of one group must not go to another.
   const bool same_group =
       old.st_gid == ours.st_gid || ::fchown(fd_, static_cast<uid_t>(-1), old.st_gid) == 0;
   if (!same_group) mode &= ~kOfGroup;
-  // Only root may give a file away; whoever else replaces it owns it.
+  // Only root may change a file's owner; otherwise the file belongs to whoever replaces it.
   if (old.st_uid != ours.st_uid) (void)!::fchown(fd_, old.st_uid, static_cast<gid_t>(-1));
   return ::fchmod(fd_, mode) == 0 ? std::error_code{} : last_error();
 }

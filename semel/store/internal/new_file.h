@@ -1,8 +1,8 @@
 // NewFile: a file that takes the place of another one as a whole, or not at all.
 //
-// Contract  The new bytes go to a temporary file in the same directory, which becomes durable and
-//           then takes the name. A crash leaves the old file or the new one. An error leaves the
-//           old one, and no other file.
+// Contract  The new bytes go to a temporary file in the same directory. It is made durable and then
+//           renamed. A crash leaves the old file or the new one. An error leaves the old one, and
+//           no other file.
 //           The temporary file has a random name and is made by this process, so nobody can plant a
 //           link, a FIFO or another file in its place. Only its owner can read it until
 //           permit_like() says otherwise.
@@ -32,10 +32,10 @@ class NewFile {
 
   int fd() const { return fd_; }
   std::error_code write(ByteView bytes);
-  // Gives the file the permissions of an open file, and if allowed its owner and group.
+  // Gives the file the permissions of an open file and, if allowed, its owner and group.
   std::error_code permit_like(int fd);
-  // Makes the bytes durable and puts the file in its place. After an error of the last step, which
-  // makes the name durable, the new file is in place.
+  // Makes the bytes durable and puts the file in its place. If the last step fails, which makes the
+  // name durable, the new file is in place all the same.
   std::error_code replace();
   // Hands over the open file. REQUIRES: replace() was called.
   int release() { return std::exchange(fd_, -1); }
@@ -48,8 +48,8 @@ class NewFile {
   int fd_ = -1;
 };
 
-// Removes files that killed processes have left beside `path`.
-// REQUIRES: no other process replaces the file at the same time.
+// Removes files that killed processes left beside `path`. REQUIRES: no other process replaces the
+// file at the same time.
 void remove_leftovers(const std::string& path);
 
 // Returns the bytes of a whole file; nullopt if it cannot be read to its end.

@@ -1,4 +1,4 @@
-// NewFile: what it replaces, what it leaves, and what others may plant in its way.
+// NewFile: what it replaces, what it leaves behind, and files that others plant in its way.
 #include "semel/store/internal/new_file.h"
 
 #include <fcntl.h>
@@ -46,7 +46,7 @@ TEST_F(NewFileTest, IsReadAsAWholeOrNotAtAll) {
     EXPECT_EQ(content_of(path()), bytes);
   }
   EXPECT_EQ(content_of(path() + "2"), std::nullopt);
-  EXPECT_EQ(content_of(directory_.path()), std::nullopt);  // opens, and cannot be read
+  EXPECT_EQ(content_of(directory_.path()), std::nullopt);  // it can be opened, but not read
   EXPECT_EQ(content_of("/proc/self/mem"), std::nullopt);
 }
 

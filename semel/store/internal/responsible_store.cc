@@ -11,9 +11,9 @@ namespace {
 
 const Error kOutside = {Errc::outside, "this store does not answer for the key"};
 
-// A position is the number of ranges, the ranges and the position of the store below. A range is
-// its first key, then 1 and its end, or 0. Texts and bytes begin with their length. Numbers are
-// varints.
+// A position consists of the number of ranges, the ranges, and the position of the store below. A
+// range is its first key, then 1 and its end, or 0. Strings and bytes begin with their length.
+// Numbers are varints.
 
 }  // namespace
 
@@ -39,7 +39,7 @@ class ResponsibleStore::InsideCursor final : public Cursor {
   Result<void> status() const override { return below_->status(); }
 
  private:
-  // Moves on to the next record inside.
+  // Moves on to the next record inside the responsibility.
   void settle() {
     while (below_->valid() && !range_->contains(below_->key())) {
       range_ = inside_->at_or_after(below_->key());
@@ -50,8 +50,7 @@ class ResponsibleStore::InsideCursor final : public Cursor {
 
   std::unique_ptr<Cursor> below_;
   std::shared_ptr<const RangeSet> inside_;
-  const KeyRange* range_ =
-      nullptr;  // the one that the cursor is in; nullptr: behind all, or not yet
+  const KeyRange* range_ = nullptr;  // the range of the cursor; nullptr: at the end, or not yet set
 };
 
 ResponsibleStore::ResponsibleStore(OrderedStore& store, RangeSet responsibility)

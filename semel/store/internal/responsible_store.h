@@ -1,12 +1,12 @@
 // ResponsibleStore: the part of another store that a site answers for.
 //
 // Contract  As in ordered_store.h, for the keys of the responsibility only. A call with another
-//           key, or with a range that is not covered, is Errc::outside and changes nothing. Cursors
-//           skip what was outside when they were opened. When the responsibility changes,
-//           everything that enters or leaves it is reported as changed. Changes to records outside
-//           may be reported too. A position holds the responsibility, so changes_since() reports
-//           what has entered or left it since.
-// Cost      What the store below costs, and a shared lock.
+//           key, or with a range that is not covered, returns Errc::outside and changes nothing.
+//           Cursors skip records that were outside when they were opened. When the responsibility
+//           changes, all keys that enter or leave it are reported as changed. Changes to records
+//           outside may be reported too. A position holds the responsibility, so changes_since()
+//           reports what has entered or left it since.
+// Cost      The cost of the store below, and a shared lock.
 #pragma once
 
 #include <memory>
@@ -25,8 +25,8 @@ class ResponsibleStore final : public OrderedStore {
   RangeSet responsibility() const;
   // When this returns, no write outside is running, and none will begin.
   void set_responsibility(RangeSet responsibility);
-  // Returns the store with all records, to copy what is not yet taken over and to remove what was
-  // given up. An observer of this store observes the whole store.
+  // Returns the store with all records, for copying records that are not yet taken over and
+  // removing those that were given up. An observer of this store observes the whole store.
   OrderedStore& whole() const { return store_; }
 
   Result<std::optional<std::string>> get(std::string_view key) const override;

@@ -50,9 +50,9 @@ class Replay final : public rocksdb::WriteBatch::Handler {
   }
   Status MarkRollback(const Slice& /*id*/) override { return two_phases(); }
 
-  // Returns true if the log has two-phase transactions. Their changes stand where they were
-  // prepared, but are numbered when they are committed. So numbers do not tell whether the log is
-  // complete.
+  // Returns true if the log has two-phase transactions. Their changes are in the log where they
+  // were prepared, but get their numbers when they are committed. So the numbers do not show
+  // whether the log is complete.
   bool has_two_phases() const { return has_two_phases_; }
 
  private:
@@ -70,8 +70,8 @@ class Replay final : public rocksdb::WriteBatch::Handler {
   bool has_two_phases_ = false;
 };
 
-// Reports what the write-ahead log holds from this sequence on. Returns false if it does not hold
-// everything. RocksDB silently begins at a later sequence if the requested one is gone.
+// Reports the changes in the write-ahead log from this sequence on. Returns false if the log is not
+// complete. RocksDB silently begins at a later sequence if the requested one is gone.
 bool replay(const RocksDatabase& database, std::uint64_t from, ChangeObserver& told) {
   rocksdb::DB& db = *database.db;
   const std::uint64_t last = db.GetLatestSequenceNumber();
@@ -109,12 +109,12 @@ Result<RocksPosition> position_of(const RocksDatabase& database) {
 }
 
 // Why no change is missed. After a flush the records are a function of the table files alone, then
-// and now; in a store that cannot flush, of these and of the live write-ahead log, all of which is
-// told. Let a key be in no range that is told. Then no file that held it has gone, and the files
-// that are new hold it only if all their writes are later than the position and the log, complete
-// since then, tells each of them: so they do not hold it either. The files that hold it are the
-// same as before, and so is what they say of it. Whoever wrote in between, with or without the log,
-// took files in, restored older ones or dropped some, has changed the list of files.
+// and now. In a store that cannot flush, they also depend on the live write-ahead log, all of which
+// is reported. Take a key in no reported range. Then no file that held it is gone. A new file can
+// hold it only if all the file's writes are later than the position and are reported from a log
+// that is complete since then; so no new file holds it either. The files that hold the key are the
+// same as before, and so are its values in them. Anyone who wrote in between, with or without the
+// log, or who ingested, restored or dropped files, has changed the list of files.
 Result<void> changes_since(const RocksDatabase& database, ByteView position, ChangeObserver& told) {
   rocksdb::DB& db = *database.db;
   const Result<RocksPosition> then = RocksPosition::decode(position);

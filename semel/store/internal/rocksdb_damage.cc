@@ -22,7 +22,7 @@ constexpr std::string_view kOptions = "OPTIONS-";
 constexpr std::string_view kLog = ".log";
 constexpr const char* kRestore = "; restore the directory from a copy or a replica";
 
-// Returns the number in the name of a file, or nullopt if the name is not of this kind.
+// Returns the number in the name of a file; nullopt if the name is not of this kind.
 std::optional<std::uint64_t> number_in(std::string_view name, std::string_view prefix,
                                        std::string_view suffix = "") {
   if (name.size() <= prefix.size() + suffix.size() || !name.starts_with(prefix) ||
@@ -37,7 +37,7 @@ std::optional<std::uint64_t> number_in(std::string_view name, std::string_view p
   return number;
 }
 
-// Returns the files of one kind, by their numbers.
+// Returns the files of one kind by number.
 std::map<std::uint64_t, std::string> files_of_kind(const std::string& directory,
                                                    std::string_view prefix,
                                                    std::string_view suffix = "") {
@@ -51,7 +51,7 @@ std::map<std::uint64_t, std::string> files_of_kind(const std::string& directory,
   return files;
 }
 
-// Returns the name of the MANIFEST that is in use, or an empty name if CURRENT names none.
+// Returns the name of the MANIFEST in use; empty if CURRENT names none.
 std::string manifest_of(const std::string& directory) {
   std::string name = content_of(directory + "/CURRENT").value_or("");
   if (!name.ends_with('\n')) return "";
@@ -63,7 +63,7 @@ std::string damaged(std::string_view name) {
   return "its " + std::string(name) + " is damaged" + kRestore;
 }
 
-// An encrypted file begins with an extra page. Otherwise CURRENT is shorter.
+// An encrypted file begins with an extra page. An unencrypted CURRENT is shorter than that.
 bool encrypted(const std::string& directory) {
   constexpr std::size_t kPageBytes = 4096;
   return content_of(directory + "/CURRENT").value_or("").size() >= kPageBytes;
@@ -71,7 +71,7 @@ bool encrypted(const std::string& directory) {
 constexpr const char* kEncrypted =
     "its files are encrypted, which is not supported, or its CURRENT is damaged";
 
-// Returns the number of the first log that a column family needs, if this record of a MANIFEST has
+// Returns the number of the oldest log that a column family needs, if this record of a MANIFEST has
 // it. It is among the first fields of the record, each of which has a tag.
 std::optional<std::uint64_t> log_number_in(ByteView record) {
   constexpr std::uint64_t kComparator = 1;
@@ -86,7 +86,7 @@ std::optional<std::uint64_t> log_number_in(ByteView record) {
   return r.ok() && tag == kLogNumber ? std::optional(number) : std::nullopt;
 }
 
-// Returns what is wrong with the newest OPTIONS file. An older seal says nothing about it.
+// Returns the damage of the newest OPTIONS file. An older seal cannot judge it.
 std::string check_options(const std::string& directory, const SealedFile& sealed) {
   const auto sealed_number = number_in(sealed.name, kOptions);
   const std::string name = newest_options_file(directory);
@@ -97,7 +97,7 @@ std::string check_options(const std::string& directory, const SealedFile& sealed
 }
 
 // Compares the directory with its seal. The seal was read before CURRENT, because a new MANIFEST is
-// sealed after it is made.
+// made before it is sealed.
 std::string check_seal(const std::string& directory, const std::string& manifest,
                        const RocksSeal& seal, DirectoryCheck& check) {
   std::string wrong = check_options(directory, seal.options);
@@ -144,8 +144,8 @@ DirectoryCheck check_directory(const std::string& directory) {
   if (log.state == LogCheck::State::unreadable) {
     check.damage = "its " + manifest + " cannot be read" + kRestore;
   }
-  // A MANIFEST names a log when the earlier logs are not needed any more. A copy that RocksDB has
-  // made has no seal, and may have no log.
+  // A MANIFEST names a log once the earlier logs are no longer needed. A copy that RocksDB made has
+  // no seal, and may have no log.
   if (sealed_log && !check.closed) check.least_log = std::max(newest_log, *sealed_log);
   return check;
 }

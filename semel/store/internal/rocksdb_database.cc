@@ -31,7 +31,7 @@ RocksDatabase::RocksDatabase(std::string where, const RocksStore::Settings& how)
     : directory(std::move(where)), settings(how), plan(directory, settings) {}
 
 RocksDatabase::~RocksDatabase() {
-  (void)close();  // nobody hears of an error here: call close() to know
+  (void)close();  // the error is lost here: call close() to get it
   std::error_code ignored;
   if (!secondary_directory_.empty()) fs::remove_all(secondary_directory_, ignored);
 }
@@ -79,15 +79,15 @@ Result<void> RocksDatabase::open() {
   return {};
 }
 
-// Leaves the log empty and the directory sealed. So a later loss cannot be mistaken for something
-// that was never written.
+// Leaves the log empty and the directory sealed, so that a later loss cannot be mistaken for
+// records that were never written.
 Result<void> RocksDatabase::close() {
   if (db == nullptr) return {};
   Status status;
   for (rocksdb::ColumnFamilyHandle* const handle : handles_) {
     if (writable() && status.ok()) status = db->Flush({}, handle);
   }
-  rocksdb::CancelAllBackgroundWork(db.get(), true);  // the MANIFEST grows no more
+  rocksdb::CancelAllBackgroundWork(db.get(), true);  // from here on the MANIFEST does not grow
   const bool sealed =
       !writable() || !status.ok() || seal_directory(directory, plan.log_directory(), true);
   for (rocksdb::ColumnFamilyHandle* const handle : handles_) {
@@ -100,8 +100,9 @@ Result<void> RocksDatabase::close() {
   return {};
 }
 
-// Finds damage that a secondary would not report: it shows an older state if a table file cannot be
-// read. It is no damage if the owner deletes files meanwhile. So this looks several times.
+// Finds damage that a secondary would not report: if a table file cannot be read, a secondary shows
+// an older state. A file that the owner deletes meanwhile is no damage, so this looks several
+// times.
 Status RocksDatabase::probe() const {
   constexpr int kLooks = 10;
   Status status;
@@ -137,8 +138,8 @@ Status RocksDatabase::open_as_planned() {
       options.max_open_files = -1;  // files that the owner deletes stay readable
       status = rocksdb::DB::OpenAsSecondary(options, directory, secondary_directory_, plan.families,
                                             &handles_, &opened);
-      // RocksDB wants the directory for its log of messages, and we let it write none. Removed now,
-      // it is not left behind by a process that a signal ends.
+      // RocksDB requires the directory for its log of messages, but we let it write none. If the
+      // directory is removed now, a process that a signal ends does not leave it behind.
       ::rmdir(secondary_directory_.c_str());
       break;
     }

@@ -56,7 +56,7 @@ class RocksFiles::Guard final : public rocksdb::FileSystemWrapper {
     replaced_ = std::move(replaced);
   }
 
-  // RocksDB reads the OPTIONS file that it takes for its own when it makes a checkpoint.
+  // Opens the OPTIONS file that RocksDB believes to be its own when it makes a checkpoint.
   IOStatus NewSequentialFile(const std::string& path, const FileOptions& options,
                              std::unique_ptr<rocksdb::FSSequentialFile>* file,
                              IODebugContext* debug) override {
@@ -128,7 +128,7 @@ class RocksFiles::Guard final : public rocksdb::FileSystemWrapper {
     return target()->NewLogger(path, options, logger, debug);
   }
 
-  // A directory that was not there is ours: a direct user of RocksDB makes a checkpoint.
+  // A directory that did not exist is ours: a direct user of RocksDB makes a checkpoint.
   IOStatus CreateDir(const std::string& path, const IOOptions& options,
                      IODebugContext* debug) override {
     IOStatus status = target()->CreateDir(path, options, debug);
@@ -179,7 +179,8 @@ class RocksFiles::Guard final : public rocksdb::FileSystemWrapper {
     return IOStatus::IOError(place.string(), "it is not a part of this database; not touched");
   }
 
-  // RocksDB has written its options to a temporary file and wants to make it the newest OPTIONS.
+  // Decides on the options that RocksDB wrote to a temporary file and wants to make the newest
+  // OPTIONS.
   IOStatus replace_options(const std::string& from, const std::string& to, const IOOptions& options,
                            IODebugContext* debug) {
     if (own_options_->empty()) {
@@ -198,7 +199,7 @@ class RocksFiles::Guard final : public rocksdb::FileSystemWrapper {
     return status.ok() ? target()->RenameFile(from, to, options, debug) : status;
   }
 
-  // Returns what the newest OPTIONS shall be, given what RocksDB has written.
+  // Returns the text of the next OPTIONS file, given the text that RocksDB has written.
   IOStatus next_options(const std::string& written_to, RocksOptionsText& next) const {
     std::string written;
     IOStatus status = rocksdb::ReadFileToString(target(), written_to, &written);
@@ -208,7 +209,7 @@ class RocksFiles::Guard final : public rocksdb::FileSystemWrapper {
     return status;
   }
 
-  // Returns the file that is read in place of one that was not made.
+  // Returns the file to read in place of one that was not made.
   std::string present(const std::string& path) const {
     if (!own_options_ || !is_options_file(path)) return path;
     const std::lock_guard lock(mutex_);
@@ -220,7 +221,7 @@ class RocksFiles::Guard final : public rocksdb::FileSystemWrapper {
   std::set<std::string> replaced_;
   std::string own_file_;
   mutable std::mutex mutex_;
-  std::set<std::string> not_made_;  // OPTIONS files that RocksDB takes for made
+  std::set<std::string> not_made_;  // OPTIONS files that RocksDB believes it made
 };
 
 RocksFiles::RocksFiles()

@@ -2,12 +2,12 @@
 //
 // Contract  RocksDB deletes files that it does not know, wherever its options point, even in the
 //           log directory of another database. A copied OPTIONS file names paths of the original.
-//           So every change of a file goes through here, and is refused outside of our places.
-//           Reading is not limited. A change outside is an error, which names the file and changes
-//           nothing. Links are followed before a place is judged. A directory that RocksDB makes,
-//           for example for a checkpoint, becomes one of our places. The OPTIONS files of an
-//           existing directory stay as they are (keep_options()).
-// Threads   RocksDB calls from any thread. keep_options() comes before the opening.
+//           So every change of a file goes through here, and a change outside of our places is
+//           refused: it changes nothing, and the error names the file. Reading is not limited.
+//           Links are followed before a place is judged. A directory that RocksDB makes, for
+//           example for a checkpoint, becomes one of our places. The OPTIONS files of an existing
+//           directory stay as they are (keep_options()).
+// Threads   RocksDB calls from any thread. Call keep_options() before the database is opened.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,8 @@ class RocksFiles {
   // Allows changes in this directory and below it.
   void allow(const std::string& place);
   // Keeps all OPTIONS files. A new one is made only if `own` lacks a column family that RocksDB
-  // describes, or for those in `replaced`. It is then `own` with their sections.
+  // describes, or if it is in `replaced`. The new file is `own` with the sections of these
+  // families.
   void keep_options(const std::string& directory, RocksOptionsText own,
                     std::set<std::string> replaced);
 

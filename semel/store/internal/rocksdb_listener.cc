@@ -124,8 +124,8 @@ void RocksListener::tell(const KeyRange& range) {
   if (observer_ != nullptr) observer_->changed(range);
 }
 
-// Trims the archive of the write-ahead log. RocksDB does so every ten minutes, however fast the
-// archive grows.
+// Trims the archive of the write-ahead log. RocksDB does so only every ten minutes, however fast
+// the archive grows.
 void RocksListener::trim_archive(rocksdb::DB& db) const {
   rocksdb::VectorLogPtr logs;
   if (!db.GetSortedWalFiles(logs).ok()) return;

@@ -1,12 +1,12 @@
-// RocksListener: hears of what happens below a store, and reports changes that did not come through
+// RocksListener: listens to RocksDB below a store, and reports changes that did not come through
 // the store.
 //
-// Contract  A file is known if the change that it brought was reported, or brought none: the files
-//           at the opening, those that RocksDB made of others, and those taken in once that was
-//           reported. A position lists only known files. So a file that the listener has not heard
-//           of yet counts as new at the next opening. While a compaction that drops records is
-//           running, its range goes into each position. The opener of the position reads it again,
-//           whether the outcome was reported in time or not.
+// Contract  A file is known if its change was reported, or if it brought none. Known files are
+//           those present at opening, those that RocksDB made from others, and ingested files once
+//           they were reported. A position lists only known files. So a file that the listener has
+//           not yet heard of counts as new at the next opening. While a compaction that drops
+//           records is running, its range is part of every position. Whoever opens the position
+//           reads that range again, even if the outcome was reported in time.
 // Threads   Any number of threads may call at once. RocksDB calls the On... functions.
 #pragma once
 
@@ -32,7 +32,7 @@ namespace semel::store_internal {
 using RocksFilesByNumber = std::map<std::uint64_t, RocksFile>;
 
 RocksFilesByNumber files_of(rocksdb::DB& db, const std::string& column_family);
-// Returns the same with the sessions that wrote the files. It may leave out a file that is deleted
+// Returns these files with the sessions that wrote them. It may leave out a file that is deleted
 // meanwhile.
 Result<RocksFilesByNumber> files_with_sessions(rocksdb::DB& db,
                                                rocksdb::ColumnFamilyHandle* handle);
@@ -45,9 +45,9 @@ class RocksListener final : public rocksdb::EventListener {
 
   void observe(ChangeObserver* observer);
   void know(const RocksFilesByNumber& files);
-  // Adds the known ones of these files to the position, and the ranges in doubt.
+  // Adds to the position those of these files that are known, and the ranges in doubt.
   void finish(const RocksFilesByNumber& files, RocksPosition& position);
-  std::uint64_t rounds() const { return rounds_; }  // of flushing and compacting
+  std::uint64_t rounds() const { return rounds_; }  // the number of flushes and compactions
 
   void OnTableFileCreated(const rocksdb::TableFileCreationInfo& info) override;
   void OnTableFileDeleted(const rocksdb::TableFileDeletionInfo& info) override;

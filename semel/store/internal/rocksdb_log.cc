@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::size_t kBlockBytes = std::size_t{32} << 10;
 constexpr std::size_t kHeaderBytes = 7;
-constexpr std::size_t kTypeAt = 6;          // in a header; the checksum covers all from here on
-constexpr std::size_t kLogNumberBytes = 4;  // which headers of recyclable logs have beside
-constexpr std::size_t kSequenceBytes = 8;   // which a record of a write-ahead log begins with
+constexpr std::size_t kTypeAt = 6;          // in a header; the checksum begins here
+constexpr std::size_t kLogNumberBytes = 4;  // extra bytes in the headers of recyclable logs
+constexpr std::size_t kSequenceBytes = 8;   // at the start of a record of a write-ahead log
 constexpr std::uint8_t kFull = 1;
 constexpr std::uint8_t kFirst = 2;
 constexpr std::uint8_t kMiddle = 3;
@@ -53,7 +53,7 @@ bool sums_up(ByteView record, const Header& header) {
   return header.sum == masked(crc32c(record.subspan(kTypeAt)));
 }
 
-// Returns the header of the record at the beginning of `in`, or nullopt if the record is not sound.
+// Returns the header of the record at the beginning of `in`; nullopt if the record is not sound.
 std::optional<Header> sound_record(ByteView in) {
   if (in.size() < kHeaderBytes) return std::nullopt;
   const Header header = header_at(in);
@@ -67,7 +67,7 @@ bool all_zero(ByteView bytes) {
 }
 
 // Returns true if the rest of a log, which begins with no sound record, may be a record whose end
-// was never written. `room`: the bytes that its block has for it. The part that is there must be as
+// was never written. `room`: the bytes left for it in its block. The existing part must look as
 // RocksDB writes it; otherwise any bytes would pass.
 bool cut_short(ByteView rest, std::size_t room) {
   if (rest.size() < kHeaderBytes) return true;
@@ -76,10 +76,10 @@ bool cut_short(ByteView rest, std::size_t room) {
   // A record goes on in the next block only if it fills this one.
   const bool goes_on = header.type == kFirst || header.type == kMiddle;
   if (header.type > kCompression || (goes_on && header.record_bytes() != room)) return false;
-  if (sums_up(rest, header)) return false;  // all is there: its length is wrong
+  if (sums_up(rest, header)) return false;  // the record is complete, so its length is wrong
   for (std::size_t at = 1; at + kHeaderBytes <= rest.size(); ++at) {
     const std::uint8_t type = rest[at + kTypeAt];
-    if (type < kFull || type > kLast) continue;        // as nearly all bytes: sums take time
+    if (type < kFull || type > kLast) continue;        // true of nearly all bytes; sums take time
     if (sound_record(rest.subspan(at))) return false;  // it hides another one
   }
   return true;
@@ -104,7 +104,7 @@ class Checker {
         const bool cut = last && cut_short(rest, kBlockBytes - at) && may_follow(rest);
         return end(cut ? LogCheck::State::torn : LogCheck::State::damaged, at);
       }
-      // After its end a recycled log holds its former bytes, so damage cannot be told.
+      // A recycled log has its former bytes after its end, so damage cannot be detected.
       if (recyclable(header->type)) {
         told_ = false;
         return end(LogCheck::State::torn, at);
@@ -147,7 +147,8 @@ class Checker {
     return tells ? std::optional(load_u64(rest.data() + header.bytes)) : std::nullopt;
   }
 
-  // Returns true if a record that was cut short may follow the last one, by the numbers of changes.
+  // Returns true if a record that was cut short may follow the last one, judged by the numbers of
+  // the changes.
   bool may_follow(ByteView rest) const {
     constexpr std::uint64_t kMostNumbers = std::uint64_t{1} << 56;
     constexpr std::uint64_t kFarAhead = std::uint64_t{1} << 40;
@@ -162,7 +163,7 @@ class Checker {
 
   void tell(const Header& header, ByteView rest) {
     if (header.type > kLast) {
-      told_ = false;  // what follows is compressed
+      told_ = false;  // the rest is compressed
       return;
     }
     if (!take_piece_ || !told_) return;
@@ -175,9 +176,9 @@ class Checker {
   const std::function<void(const LogPiece&)>& take_piece_;
   std::uint64_t start_ = 0;  // of the block
   std::uint64_t sound_ = 0;
-  bool within_ = false;  // a record that began in an earlier piece
+  bool within_ = false;  // inside a record that began in an earlier piece
   bool told_ = true;
-  std::uint64_t sequence_ = 0;  // of the last record; 0: there was none
+  std::uint64_t sequence_ = 0;  // of the last record; 0: none yet
   std::optional<LogCheck::State> ended_;
 };
 
@@ -188,7 +189,7 @@ LogCheck check_log(const std::string& path, LogKind kind,
   constexpr LogCheck kUnreadable = {LogCheck::State::unreadable, 0, false};
   std::ifstream in(path, std::ios::binary);
   if (!in) return kUnreadable;
-  // The next block tells whether a block is the last.
+  // Only the next block shows whether a block is the last.
   const auto read_block = [&in](Bytes& block) {
     block.resize(kBlockBytes);
     in.read(reinterpret_cast<char*>(block.data()), static_cast<std::streamsize>(block.size()));

@@ -1,11 +1,11 @@
 // Finds damage of a log of RocksDB: a write-ahead log or a MANIFEST.
 //
-// Contract  RocksDB takes much damage for the end of a log: a length that points beyond the file, a
-//           page of zeros, and in one of its modes any damaged record. Later records are gone
-//           without an error. A process that is killed leaves a log that ends within a record.
-//           Everything else is damage: a damaged record that is complete, or is followed by a sound
-//           one, or is not what RocksDB would have begun to write there. A log that was cut at the
-//           end of a record, or within one, looks as after a kill.
+// Contract  RocksDB takes many kinds of damage for the end of a log: a length that points beyond
+//           the file, a page of zeros, and in one of its modes any damaged record. Later records
+//           are lost without an error. A process that is killed leaves a log that ends within a
+//           record. Everything else is damage: a damaged record that is complete, or is followed by
+//           a sound one, or is not what RocksDB would have begun to write there. A log that was cut
+//           at the end of a record, or within one, looks as after a kill.
 // Cost      The log is read once.
 // Memory    Two blocks of 32 KiB.
 // Format    That of RocksDB: blocks of 32 KiB with records of CRC-32C (4 bytes, masked), length
@@ -25,7 +25,7 @@ struct LogCheck {
   enum class State : std::uint8_t { whole, torn, damaged, unreadable };
   State state = State::whole;
   std::uint64_t sound_bytes = 0;  // all records that begin before this offset are sound
-  bool told = true;  // false: there are records that were not told, compressed or in a recycled log
+  bool told = true;  // false: some records were not reported (compressed, or in a recycled log)
 };
 
 enum class LogKind : std::uint8_t { writes, manifest };

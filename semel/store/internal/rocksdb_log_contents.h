@@ -1,7 +1,7 @@
-// LogContents: records in the write-ahead logs of a directory that only its owner can finish.
+// LogContents: the records in the write-ahead logs of a directory that only its owner can apply.
 //
 // Contract  Changes nothing. Some records of the logs may be in tables already. So this may find
-//           more than an opening would replay, but never less.
+//           more records than an opening would replay, but never fewer.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Lets RocksDB merge with a Merger.
 //
-// Contract  A full merge adds the operands of a record in order. A partial merge makes one operand
-//           of two neighbours, or leaves them as they are if one is damaged.
+// Contract  A full merge adds the operands of a record in order. A partial merge combines two
+//           neighbouring operands into one, or leaves them as they are if one is damaged.
 // Threads   RocksDB calls the merger from threads of its own too.
 #pragma once
 

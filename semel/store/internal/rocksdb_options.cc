@@ -18,7 +18,7 @@ struct Section {
   std::string heading;  // "[CFOptions "default"]"; empty before the first
   std::string text;
 
-  // Returns the name of the column family that it describes; empty if it describes none.
+  // Returns the name of the column family that the section describes; empty if it describes none.
   std::string family() const {
     const std::size_t first = heading.find('"');
     const std::size_t last = heading.rfind('"');

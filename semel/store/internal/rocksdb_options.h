@@ -1,7 +1,8 @@
 // The text of a RocksDB OPTIONS file.
 //
-// Contract  RocksDB forgets the names of operators and orders that it cannot make, and writes a new
-//           file whenever it opens a directory. But the owner must find its own options afterwards.
+// Contract  RocksDB forgets the names of operators and orders that it cannot create, and writes a
+//           new file whenever it opens a directory. But the owner must find its own options
+//           afterwards.
 // Format    That of RocksDB: sections `[CFOptions "name"]` with lines `option=value`.
 #pragma once
 
@@ -26,8 +27,8 @@ class RocksOptionsText {
   std::string db_option(std::string_view name) const;
   std::string family_option(std::string_view family, std::string_view name) const;
 
-  // Returns this text with the sections of column families that only `other` has. For those in
-  // `replaced` the sections of `other` take the place of its own.
+  // Returns this text with the sections of column families that only `other` has. For families in
+  // `replaced` it takes the sections of `other`.
   RocksOptionsText with_families_of(const RocksOptionsText& other,
                                     const std::set<std::string>& replaced) const;
   bool operator==(const RocksOptionsText&) const = default;

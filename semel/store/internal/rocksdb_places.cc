@@ -23,12 +23,13 @@ fs::path canonical(const std::string& path) {
   return place.has_filename() ? place : place.parent_path();  // without the slash at its end
 }
 
-// A lease is refused if the file is open. We give it back at once, so that nobody waits for it.
+// The kernel refuses a lease if the file is open. We give a lease back at once, so that nobody
+// waits for it.
 bool is_open(const std::string& file, OpenFor use) {
   const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return false;
-  // If another process opens the file meanwhile, we get a signal. The default one would end the
-  // process. This one is ignored.
+  // If another process opens the file meanwhile, we get a signal, whose default action would end
+  // the process. Our handler ignores it.
   bool used = false;
   if (::fcntl(fd, F_SETSIG, SIGURG) == 0) {
     used = ::fcntl(fd, F_SETLEASE, use == OpenFor::writing ? F_RDLCK : F_WRLCK) != 0 &&
@@ -39,7 +40,7 @@ bool is_open(const std::string& file, OpenFor use) {
   return used;
 }
 
-// A forked process has all files of its parent open until it becomes another program. So only a
+// Until it executes another program, a forked process has all files of its parent open. So only a
 // file that stays open is in use.
 bool in_use(const std::string& file, OpenFor use) {
   constexpr int kLooks = 25;
@@ -98,7 +99,7 @@ std::optional<PlaceLock> PlaceLock::locked(int fd, short kind) {
   if (fd < 0) return std::nullopt;
   PlaceLock lock(fd);
   struct flock range {
-  };  // of the open file, not of the process: two stores of one exclude each other
+  };  // of the open file, not of the process: two stores in one process exclude each other
   range.l_type = kind;
   if (::fcntl(fd, F_OFD_SETLK, &range) != 0) return std::nullopt;
   return lock;

@@ -1,9 +1,9 @@
-// Finds out who else uses places of a RocksDB database outside of its directory.
+// Finds out who else uses directories of a RocksDB database outside of its own.
 //
 // Contract  RocksDB locks only the directory of a database. A log directory or a path of table
 //           files may belong to the running original of our copy. Nothing here changes a file,
-//           except that PlaceLock::take() makes the file SEMEL-LOCK. A file system without leases
-//           (NFS, FUSE) does not tell whether a file is open. Then the file counts as closed.
+//           except that PlaceLock::take() makes the file SEMEL-LOCK. On a file system without
+//           leases (NFS, FUSE) nobody can know whether a file is open, so it counts as closed.
 #pragma once
 
 #include <optional>
@@ -13,15 +13,14 @@
 
 namespace semel::store_internal {
 
-// Returns true if both paths lead to one directory. A path that does not exist is compared by its
-// name.
+// Returns true if both paths lead to one directory. Paths that do not exist are compared by name.
 bool same_place(const std::string& a, const std::string& b);
 // Returns true if `path` is `directory` or below it, after all links are followed.
 bool within(const std::string& directory, const std::string& path);
 // Returns the name of a file that a database has in its own directory; empty if there is none.
 std::string database_file_in(const std::string& path);
-// Returns the name of a file with one of these endings that another program has open (for writing,
-// if so asked). Returns an empty name if there is none.
+// Returns the name of a file with one of these endings that another program has open, for writing
+// if so asked; empty if there is none.
 enum class OpenFor { writing, anything };
 std::string file_in_use(const std::string& path, const std::vector<std::string>& endings,
                         OpenFor use);
@@ -31,10 +30,10 @@ class PlaceLock {
  public:
   static constexpr const char* kName = "SEMEL-LOCK";
 
-  // Takes the place for one writer. nullopt if somebody has it, or it cannot be written.
+  // Takes the place for one writer. Returns nullopt if it is taken, or cannot be written.
   static std::optional<PlaceLock> take(const std::string& place);
-  // Shares the place with other readers. nullopt if a writer has it. A place without a lock file
-  // gets none, because readers write nothing.
+  // Shares the place with other readers. Returns nullopt if a writer has it. Readers write nothing,
+  // so a place without a lock file gets none.
   static std::optional<PlaceLock> share(const std::string& place);
 
   PlaceLock(PlaceLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}

@@ -28,7 +28,7 @@ using rocksdb::ColumnFamilyHandle;
 using rocksdb::Status;
 
 // Without this, RocksDB moves its log of messages aside before it checks whether the directory is
-// in use. The owner's log would be gone.
+// in use. The owner would lose its log.
 class NoLog final : public rocksdb::Logger {
  public:
   using Logger::Logv;
@@ -58,7 +58,7 @@ bool has_log(const std::string& directory) {
                      [&](const std::string& log) { return fs::file_size(log, ignored) > 0; });
 }
 
-// Returns whether tables hold merges, or may do so.
+// Returns true if tables hold merges, or may do so.
 Result<bool> has_merged_tables(rocksdb::DB& db, ColumnFamilyHandle* handle) {
   rocksdb::TablePropertiesCollection tables;
   const Status status = db.GetPropertiesOfAllTables(handle, &tables);
@@ -137,7 +137,7 @@ Status RocksPlan::read_options() {
   status = rocksdb::LoadLatestOptions(lenient, directory_, &db, &described);
   if (!status.ok() && !status.IsNotFound()) return status;
   for (const ColumnFamilyDescriptor& one : described) {
-    // RocksDB skips options that it does not know, and would follow pointers that it has not set.
+    // RocksDB skips unknown options, and would then follow pointers that it has not set.
     if (one.options.table_factory == nullptr || one.options.memtable_factory == nullptr ||
         one.options.comparator == nullptr) {
       return Status::Corruption("the OPTIONS file lacks parts of the column family " + one.name +
@@ -154,13 +154,13 @@ Status RocksPlan::read_options() {
 
 Result<void> RocksPlan::settle_places() {
   if (writable()) files.allow(directory_);
-  db.db_log_dir.clear();  // we write no messages, and RocksDB would remove old ones of the owner
+  db.db_log_dir.clear();  // we write no messages, and RocksDB would remove the owner's old ones
   SEMEL_TRY(settle_log());
   return settle_tables();
 }
 
-// An OPTIONS file goes with a copy of its directory, and names the log of the original then. Until
-// RocksDB 6.23 it named the log's directory always.
+// A copy of a directory has the OPTIONS file too, which then names the log of the original. Until
+// RocksDB 6.23 it always named the directory of the log.
 Result<void> RocksPlan::settle_log() {
   const std::string named = std::exchange(db.wal_dir, {});
   const std::string chosen = settings_.wal_dir ? *settings_.wal_dir : named;
@@ -181,7 +181,7 @@ Result<void> RocksPlan::settle_log() {
                        shown(chosen) + " cannot be its own",
                    Errc::outside);
   }
-  if (settings_.mode != RocksStore::Mode::secondary &&  // whose owner writes it
+  if (settings_.mode != RocksStore::Mode::secondary &&  // its owner writes the log
       !file_in_use(chosen, {".log"}, OpenFor::writing).empty()) {
     return refusal("another process writes to the write-ahead log in " + shown(chosen),
                    Errc::outside);
@@ -226,7 +226,7 @@ Result<void> RocksPlan::use_place(const std::string& path, const std::string& wh
         shown(path) + " has the file " + file + ", so it is the directory of another database",
         Errc::outside);
   }
-  if (settings_.mode == RocksStore::Mode::secondary) return {};  // its owner has the lock
+  if (settings_.mode == RocksStore::Mode::secondary) return {};  // its owner holds the lock
   std::optional<PlaceLock> lock = writable() ? PlaceLock::take(path) : PlaceLock::share(path);
   if (!lock) {
     return refusal(shown(path) + " is in use, or its " + PlaceLock::kName + " cannot be opened",
@@ -240,7 +240,7 @@ Result<void> RocksPlan::use_place(const std::string& path, const std::string& wh
 Result<void> RocksPlan::check_logs_of(const DirectoryCheck& checked) {
   if (db.allow_mmap_writes) return {};  // zeros follow the end of the log
   const LogsCheck logs = check_logs(log_directory_, checked);
-  // The log is sound up to its end. A reader of a growing log may find another end.
+  // The log is sound up to its end. A reader of a growing log may see another end.
   db.wal_recovery_mode = writable() && !logs.torn ? rocksdb::WALRecoveryMode::kAbsoluteConsistency
                                                   : rocksdb::WALRecoveryMode::kPointInTimeRecovery;
   return sound_unless(logs.damage);
@@ -296,8 +296,7 @@ Result<void> RocksPlan::settle_order(ColumnFamilyDescriptor& one) {
   return {};
 }
 
-// A column family keeps its merge operator. If the family that was asked for has none, it gets the
-// merger.
+// A column family keeps its merge operator. If the requested family has none, it gets the merger.
 Result<void> RocksPlan::settle_merger(ColumnFamilyDescriptor& one) {
   constexpr std::string_view kOurs = "semel.";
   std::shared_ptr<rocksdb::MergeOperator>& present = one.options.merge_operator;
@@ -315,7 +314,7 @@ Result<void> RocksPlan::settle_merger(ColumnFamilyDescriptor& one) {
     return refusal("its merge operator is " + shown(name));
   }
   if (present != nullptr || name.empty()) return {};
-  // Records of our own mergers mean more than their bytes, even if nothing is left to merge.
+  // Records of our own mergers mean more than their bytes, even if there is nothing left to merge.
   if (asked && name.starts_with(kOurs)) {
     return refusal("its records are of " + shown(name));
   }
@@ -324,7 +323,7 @@ Result<void> RocksPlan::settle_merger(ColumnFamilyDescriptor& one) {
   return {};
 }
 
-// Memory tables are only ours. Keys are found there without prefixes.
+// Sets the memory tables, which are ours alone. Keys are found in them without prefixes.
 void RocksPlan::settle_memory(ColumnFamilyDescriptor& one) {
   auto& options = one.options;
   const bool hashed = options.memtable_factory->IsInstanceOf("HashSkipListRepFactory") ||
@@ -358,7 +357,7 @@ void RocksPlan::settle_the_rest() {
   db.skip_checking_sst_file_sizes_on_db_open = false;
   db.track_and_verify_wals_in_manifest = settings_.mode != RocksStore::Mode::secondary;
   db.persist_stats_to_disk = false;
-  db.recycle_log_file_num = 0;  // a log may be a hard link to that of another directory
+  db.recycle_log_file_num = 0;  // a log may be a hard link to the log of another directory
   if (writable() && db.WAL_ttl_seconds == 0 && db.WAL_size_limit_MB == 0) {
     db.WAL_size_limit_MB = (settings_.log_archive_bytes + (1U << 20) - 1) >> 20;
   }
@@ -412,7 +411,7 @@ Result<void> RocksPlan::judge_stand_ins(rocksdb::DB& opened,
 Result<void> RocksPlan::judge(const StandIn& one, rocksdb::DB& opened,
                               ColumnFamilyHandle* handle) const {
   const bool asked = is_asked(one.family);
-  if (!asked && !writable()) return {};  // nobody looks at it
+  if (!asked && !writable()) return {};  // nobody reads it
   bool waits = has_unflushed_records(opened, handle);
   if (waits && !one.order) {
     const LogContents contents = LogContents::of(logs_of(log_directory_));

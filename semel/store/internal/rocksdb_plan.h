@@ -1,10 +1,10 @@
-// RocksPlan: decides how to open a directory, and holds what must live as long as it is open.
+// RocksPlan: decides how to open a directory, and owns everything that must live while it is open.
 //
 // Contract  A directory is opened with the options of its OPTIONS file, with these exceptions.
-//           Paths outside of the directory count only if they are given. Nothing is written that
-//           the owner would have to look for (messages, statistics). Other column families are
-//           neither compacted nor reordered. Records that need an order or a merge operator of the
-//           owner are refused before anything is opened for writing.
+//           Paths outside of the directory are used only if the caller gives them. No messages or
+//           statistics of the owner are written. Other column families are neither compacted nor
+//           reordered. Records that need an order or a merge operator of the owner are refused
+//           before anything is opened for writing.
 #pragma once
 
 #include <rocksdb/db.h>
@@ -31,16 +31,16 @@ class RocksPlan {
 
   // Reads the directory and decides.
   Result<void> make();
-  // Refuses waiting records of the log and merges that only the owner can finish. Call it with a
+  // Refuses records waiting in the log, and merges, that only the owner can apply. Call it with a
   // database that is open for reading. For writing, make() does it.
   Result<void> judge_stand_ins(rocksdb::DB& opened,
                                const std::vector<rocksdb::ColumnFamilyHandle*>& handles) const;
 
   const std::string& log_directory() const;
-  // Returns how to find the prefix that every key must have, or nullptr if keys need none. The
-  // owner's process would end at a key without a prefix.
+  // Returns the rule for the prefix that every key must have; nullptr if keys need none. A key
+  // without a prefix would end the owner's process.
   const rocksdb::SliceTransform* prefix() const { return prefix_.get(); }
-  // Returns the column family that was asked for. REQUIRES: make() has succeeded.
+  // Returns the requested column family. REQUIRES: make() has succeeded.
   rocksdb::ColumnFamilyDescriptor& asked();
 
   rocksdb::DBOptions db;
@@ -80,7 +80,7 @@ class RocksPlan {
   const RocksStore::Settings& settings_;
   RocksOptionsText own_;
   bool existed_ = false;
-  bool asked_is_new_ = false;  // the column family is to be made
+  bool asked_is_new_ = false;  // the column family will be created
   bool merger_is_new_ = false;
   std::string log_directory_;
   std::vector<PlaceLock> locks_;

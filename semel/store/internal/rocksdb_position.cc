@@ -61,7 +61,7 @@ Result<RocksPosition> RocksPosition::decode(ByteView in) {
   }
   position.column_family = static_cast<std::uint32_t>(column_family);
   position.sequence = r.varint();
-  // The counts are claims. Each turn of the loops takes at least one byte, or fails.
+  // The counts are untrusted. Each turn of the loops takes at least one byte, or fails.
   for (std::uint64_t left = r.varint(); left > 0; --left) {
     RocksFile file = take_file(r);
     const bool in_order = position.files.empty() || file.number > position.files.back().number;

@@ -1,4 +1,4 @@
-// RocksPosition: the files of a RocksDB directory at one instant. A later look can tell from it
+// RocksPosition: the files of a RocksDB directory at one instant, from which one can later tell
 // what may have changed.
 //
 // Contract  Equal positions give equal bytes.
@@ -36,7 +36,7 @@ struct RocksPosition {
   std::uint32_t column_family = 0;
   std::uint64_t sequence = 0;      // of the last write
   std::vector<RocksFile> files;    // ascending numbers
-  std::vector<KeyRange> doubtful;  // may have lost records without a trace in the files
+  std::vector<KeyRange> doubtful;  // may have lost records and left no trace in the files
 
   void encode(Sink out) const;
   static Result<RocksPosition> decode(ByteView in);

@@ -1,9 +1,9 @@
-// RocksSeal: the state in which we left a RocksDB directory, in the file SEMEL-SEAL. With it the
-// next opening finds damage of the files that RocksDB does not check.
+// RocksSeal: the state in which we left a RocksDB directory, in the file SEMEL-SEAL. The next
+// opening uses it to find damage of files that RocksDB does not check.
 //
 // Contract  The OPTIONS file is sealed at opening. The MANIFEST grows, and is sealed at closing. If
 //           another program opens the directory for writing, it makes new files with higher
-//           numbers, and the seal says nothing any more.
+//           numbers, and the seal no longer applies.
 // Format    docs/formats/rocksdb_seal_v1.md.
 #pragma once
 

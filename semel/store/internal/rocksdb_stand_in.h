@@ -1,9 +1,9 @@
 // Stand-ins for orders and merge operators that only the owner of a directory has.
 //
-// Contract  RocksDB opens all column families for writing or none, and only with the names that
-//           they were made with. Other column families must not prevent the opening. A stand-in has
-//           only the name. It must never order or merge a record: a merge fails, and the order of
-//           bytes is enough to search for nothing.
+// Contract  RocksDB opens all column families for writing or none, and only with the names of their
+//           original orders and operators. Other column families must not prevent the opening. A
+//           stand-in has only the name. It must never order or merge a record: merges fail, and it
+//           orders by bytes, which is enough for a search that finds nothing.
 #pragma once
 
 #include <memory>

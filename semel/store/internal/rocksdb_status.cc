@@ -31,7 +31,7 @@ Error error_of(const Status& status) { return {code_of(status), words_of(status)
 
 Error open_error(const Status& status) {
   const std::string text = words_of(status);
-  // These words are missing if the file to lock could not even be opened.
+  // These words are missing if the lock file could not even be opened.
   if (status.IsIOError() && (text.find("While lock file") != std::string::npos ||
                              text.find("lock hold by current process") != std::string::npos)) {
     return {Errc::busy, text};
