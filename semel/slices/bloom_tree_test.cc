@@ -415,8 +415,7 @@ TEST(BloomTree, DenseCopiesLiveLongerByAWindowForEveryLevel) {
     EXPECT_EQ(forest.sift(6, key(1), kWindow), Verdict::duplicate);
     EXPECT_EQ(forest.sift(5, key(1), 2 * kWindow), late);
     EXPECT_EQ(forest.sift(5, key(1), 3 * kWindow), Verdict::duplicate);
-    EXPECT_EQ(forest.sift(3, key(1), 3 * kWindow + 250),
-              Verdict::fresh);  // over elsewhere
+    EXPECT_EQ(forest.sift(3, key(1), 3 * kWindow + 250), Verdict::fresh);  // over elsewhere
   }
 }
 
