@@ -12,7 +12,7 @@
 
 namespace semel {
 
-// Error::what of a sync that the peer refused. The detail is what the peer said: untrusted words.
+// Error::what of a sync that the peer refused. The detail is the peer's message: untrusted words.
 inline constexpr const char* kPeerRefuses = "the peer refuses";
 
 class SEMEL_API SyncPeer {

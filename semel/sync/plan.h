@@ -1,8 +1,8 @@
 // SyncPlan: what each way to find a difference will cost, predicted before anything is sent.
 //
-// Contract  The plan picks the way that takes the least time on the given link. Bytes are those of
-//           both directions without the records; the payload is the bytes of the records. The
-//           standard errors come from the estimate of the difference.
+// Contract  The plan picks the way that takes the least time on the given link. `bytes` counts both
+//           directions without the records; `payload` counts the records. The standard errors come
+//           from the estimate of the difference.
 // Source    The measurements of docs/benchmarks.md; Trutna, sections 4 and 7.
 #pragma once
 
@@ -26,8 +26,8 @@ enum class SyncWay : std::uint8_t {
 inline constexpr std::array<std::string_view, 5> kSyncWayNames = {"nothing", "walk", "sketch",
                                                                   "list", "copy"};
 
-// The link between the two ends. The default is a link between two sites on which bytes are
-// expensive: one byte costs as much time as reading eight records.
+// The link between the two ends. By default it is a link on which bytes are expensive: one byte
+// costs as much time as reading eight records.
 struct SyncLink {
   double round_trip_seconds = 0.02;
   double bytes_per_second = 250e3;
@@ -41,7 +41,7 @@ struct SEMEL_API SyncPrediction {
   Estimated seconds;
   double round_trips = 0;
 
-  // Adds a prediction of something that happens afterwards.
+  // Adds the prediction of a later step.
   SyncPrediction& operator+=(const SyncPrediction& other);
 };
 

@@ -64,7 +64,7 @@ struct Replica::Body {
   std::unique_ptr<IndexedStore> index;
   Settings settings;
   Responder responder;
-  std::mutex policy;  // held to change the responsibility, and to remove what is outside
+  std::mutex policy;  // held to change the responsibility and to remove records outside
   std::mutex seed_mutex;
 };
 
@@ -150,14 +150,15 @@ Result<void> Replica::Body::hand_over(SyncPeer& destination, const KeyRange& ran
                                       const Resolver& resolver) {
   const SyncReport synced = SEMEL_TRY(sync_set(destination, range, resolver));
   if (synced.proved) return {};
-  // The other end is written to. In a part there are fewer writes, and a sync of it is shorter.
+  // The other end is written to meanwhile. A part of the range has fewer writes, and its sync is
+  // shorter.
   const std::optional<std::string> middle = SEMEL_TRY(middle_of(range));
   if (!middle) return send_all(destination, range, resolver.rule);
   SEMEL_TRY(hand_over(destination, {range.first, *middle}, resolver));
   return hand_over(destination, {*middle, range.end}, resolver);
 }
 
-// The key that halves the containers of the range; nullopt if there is but one.
+// Returns the key that halves the containers of the range; nullopt if there is only one container.
 Result<std::optional<std::string>> Replica::Body::middle_of(const KeyRange& range) {
   const IndexedStore::View view = SEMEL_TRY(index->view());
   const std::vector<NyeTrie::Container> containers = view.trie().containers(range);
@@ -165,7 +166,7 @@ Result<std::optional<std::string>> Replica::Body::middle_of(const KeyRange& rang
   return std::optional(containers[containers.size() / 2].path.range().first);
 }
 
-// Sends records to be stored, and waits until they are.
+// Sends records to be stored, and waits until they are stored.
 Result<void> Replica::Body::send(SyncPeer& destination, const KeyRange& range, frame::Manner manner,
                                  const Bytes& records) {
   Bytes body;
@@ -190,7 +191,7 @@ Result<void> Replica::Body::send(SyncPeer& destination, const KeyRange& range, f
 Result<void> Replica::Body::send_all(SyncPeer& destination, const KeyRange& range, SyncRule rule) {
   const auto manner = rule == SyncRule::join ? frame::Manner::join : frame::Manner::newest;
   const std::unique_ptr<Cursor> cursor = SEMEL_TRY(store.cursor());
-  // Beside the records: the bounds of the range, and some bytes of the frame.
+  // Besides the records: the bounds of the range, and some bytes of the frame.
   const std::size_t others = range.first.size() + (range.end ? range.end->size() : 0) + 128;
   Bytes records;
   std::optional<frame::RecordWriter> writer;

@@ -2,24 +2,21 @@
 // clients write.
 //
 // Contract  get(), write() and update() are for clients. A key that the replica does not answer for
-//           is Errc::outside, and nothing changes. Records may lie outside the responsibility:
-//           those of a range that is being taken over, or was given up and is not yet removed.
-//           copy_set(), sync_set() and the answers to frames see all records. While migrate() runs,
-//           and if it fails at any step:
-//           - At every moment one of the two answers for each key. From step 3 on only the
-//             destination does. A client that asks the source first, then the destination, is
-//             never refused by both.
-//           - No acknowledged write is lost. The source removes its last records only after each
-//             was proved to be at the destination, or was stored there by itself.
-//           - Between steps 2 and 3 both take writes. The resolver decides between two values of
-//             one key; only join keeps both.
-//           - Between steps 2 and 4 the destination may answer with an older value than the source
-//             has acknowledged. Clients that cannot accept this read from both and join.
-//           - A record that a client removes meanwhile may come back, because joins know no removal
-//             (resolver.h).
-//           After an error the same call goes on where it stopped.
-// Cost      A migration sends the range once, and then what differs. Containers that take writes
-//           without pause cannot be proved, and are sent a second time.
+//           is Errc::outside, and nothing changes. Records may lie outside the responsibility, if
+//           their range is being taken over, or was given up and is not yet removed. copy_set(),
+//           sync_set() and the answers to frames see all records. While migrate() runs, and if it
+//           fails at any step: - At every moment one of the two answers for each key. From step 3
+//           on only the destination does. A client that asks the source first, then the
+//           destination, is never refused by both. - No acknowledged write is lost. The source
+//           removes its last records only after each was proved to be at the destination, or was
+//           stored there by itself. - Between steps 2 and 3 both take writes. The resolver decides
+//           between two values of one key; only join keeps both. - Between steps 2 and 4 the
+//           destination may answer with an older value than the source has acknowledged. Clients
+//           that cannot accept this read from both and join. - A record that a client removes
+//           meanwhile may come back, because joins know no removal (resolver.h). After an error the
+//           same call goes on where it stopped.
+// Cost      A migration sends the range once, and then the differences. Containers that are written
+//           without pause cannot be proved equal, and are sent a second time.
 // Threads   Any number of threads may call at once. When give_up() returns, no write to the range
 //           is running.
 // Source    Trutna, sections 1.2 and 1.3 (docs/design.md).
@@ -51,11 +48,11 @@ class SEMEL_API Replica {
     Resolver resolver;  // its functions for join and newest, the same at all replicas
     SyncLink link;
     SyncLimits limits;
-    std::uint64_t seed = 0;  // of all syncs; another for each replica
+    std::uint64_t seed = 0;  // of all syncs; choose another one for each replica
   };
 
-  // Errc::invalid if the settings describe no index. REQUIRES: the store outlives the replica, and
-  // has no observer.
+  // Errors: Errc::invalid if the settings describe no index. REQUIRES: the store outlives the
+  // replica, and has no observer.
   static Result<std::unique_ptr<Replica>> open(OrderedStore& store, const Secret& secret,
                                                Settings settings);
 
@@ -68,12 +65,12 @@ class SEMEL_API Replica {
   RangeSet responsibility() const;
   void set_responsibility(RangeSet responsibility);
   void take_over(const KeyRange& range);  // adds it to the responsibility
-  void give_up(const KeyRange& range);    // takes it out
+  void give_up(const KeyRange& range);    // removes it from the responsibility
 
   // Copies the records of the range that the destination lacks. It overwrites nothing that clients
   // wrote there, even if it runs twice or late.
   Result<SyncReport> copy_set(SyncPeer& destination, const KeyRange& range);
-  // Syncs once. Records that clients write at either end meanwhile may be left for the next time;
+  // Syncs once. Records that clients write at either end meanwhile may be left for the next sync;
   // then the report is not `proved`. The functions for join and newest are those of the settings.
   Result<SyncReport> sync_set(SyncPeer& destination, const KeyRange& range,
                               const Resolver& resolver);

@@ -1,4 +1,5 @@
-// Replica: who answers for what, and that no acknowledged write is lost while ranges move.
+// Replica: which replica answers for which keys, and no acknowledged write is lost while ranges
+// move.
 #include "semel/sync/replica.h"
 
 #include <gtest/gtest.h>
@@ -29,8 +30,8 @@ namespace {
 const KeyRange kLower{"a", "m"};
 const KeyRange kUpper{"m", std::nullopt};
 
-// A value is a set of marks, one bit each; the join is the union. So every write is seen on its
-// own: no later one hides that it was lost.
+// A value is a set of marks, one bit each, and the join is the union. So every lost write is seen:
+// no later one hides it.
 constexpr std::size_t kMarks = 256;
 
 std::string with_mark(std::optional<std::string_view> now, std::size_t mark) {
@@ -99,7 +100,7 @@ class Side {
   std::unique_ptr<Replica> replica_;
 };
 
-// Writes that were acknowledged: key and mark.
+// The acknowledged writes: key and mark.
 using Acknowledged = std::set<std::pair<std::string, std::size_t>>;
 
 void expect_holds(Side& side, const Acknowledged& writes) {
@@ -111,7 +112,7 @@ void expect_holds(Side& side, const Acknowledged& writes) {
   }
 }
 
-// Writes as a client of a moving range does: it asks the old place, then the new one.
+// Writes like a client of a moving range: asks the old place, then the new one.
 bool write_somewhere(Side& source, Side& destination, const std::string& key, std::size_t mark) {
   const Result<void> there = source.add(key, mark);
   if (there) return true;
@@ -120,7 +121,7 @@ bool write_somewhere(Side& source, Side& destination, const std::string& key, st
   return here.has_value();
 }
 
-// Does something before each question is answered.
+// A peer that does something before each question is answered.
 class MeddlingPeer final : public SyncPeer {
  public:
   MeddlingPeer(Replica& replica, std::function<void(int question)> meddle)
@@ -137,7 +138,7 @@ class MeddlingPeer final : public SyncPeer {
   int questions_ = 0;
 };
 
-// Fails from a certain question on.
+// A peer that fails from a certain question on.
 class BrokenPeer final : public SyncPeer {
  public:
   BrokenPeer(Replica& replica, int good) : local_(replica.responder()), good_(good) {}
@@ -280,7 +281,7 @@ TEST(Migration, RefusesResolversThatLoseWrites) {
   EXPECT_EQ(source->responsibility(), RangeSet::all());
 }
 
-// A write before every frame, wherever it is taken: in each of the five steps.
+// A write comes before every frame, in each of the five steps.
 TEST(Migration, LosesNoWriteThatComesBetweenTwoFrames) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(seed);
@@ -305,7 +306,7 @@ TEST(Migration, LosesNoWriteThatComesBetweenTwoFrames) {
   }
 }
 
-// Every record of the destination changes before every frame: nothing of it can ever be proved.
+// Every record of the destination changes before every frame, so nothing there can ever be proved.
 TEST(Migration, EndsHoweverFastTheDestinationIsWrittenTo) {
   Side source{RangeSet::all()};
   Side destination{RangeSet(), 2};
@@ -319,7 +320,7 @@ TEST(Migration, EndsHoweverFastTheDestinationIsWrittenTo) {
     const std::size_t mark = 1 + static_cast<std::size_t>(question) % (kMarks - 1);
     for (std::uint64_t n = 0; n < kKeys; ++n) {
       const std::string key = key_of(2 * n + 1);
-      // The last chance for the source, and a mark that the destination lacks when it takes over.
+      // This is the last chance for the source. The destination lacks the mark when it takes over.
       ASSERT_TRUE(write_somewhere(source, destination, key, mark));
       writes.emplace(key, mark);
     }
@@ -330,8 +331,8 @@ TEST(Migration, EndsHoweverFastTheDestinationIsWrittenTo) {
   expect_holds(destination, writes);
 }
 
-// Answers what a sync asks from another replica, which has all that the source has, and besides it
-// changes all the time: nothing is proved, and nothing of the source's is found missing.
+// Answers a sync from another replica, which has everything that the source has, and also changes
+// all the time. So nothing is proved, and no record of the source is found missing.
 class Decoy final : public SyncPeer {
  public:
   Decoy(Replica& destination, Side& decoy) : destination_(destination), decoy_(decoy) {}
@@ -411,7 +412,7 @@ TEST(Migration, GoesOnAfterTheLineWasDownAtAnyQuestion) {
   }
 }
 
-// There and back again, twice, while threads write: at least once between any two frames.
+// Moves the range there and back, twice, while threads write at least once between any two frames.
 TEST(Migration, LosesNoWriteOfOtherThreads) {
   Side a{RangeSet::all()};
   Side b{RangeSet(), 2};
@@ -427,7 +428,7 @@ TEST(Migration, LosesNoWriteOfOtherThreads) {
     initial.emplace(key_of(2 * n + 1), kMarks - 1);
   }
   std::array<Acknowledged, kThreads> writes;
-  // Which side to ask first: that which the range moves away from.
+  // The side to ask first: the one that the range moves away from.
   std::atomic<int> source = 0;
   std::vector<std::thread> threads;
   threads.reserve(kThreads);
@@ -437,7 +438,7 @@ TEST(Migration, LosesNoWriteOfOtherThreads) {
       while (!stop) {
         const std::string key = key_of(2 * random.below(kKeys) + 1);
         const std::size_t mark = random.below(kMarks);
-        // A migration may end, and the next begin, between the two tries.
+        // Between the two tries, a migration may end and the next one begin.
         bool done = false;
         for (int attempt = 0; attempt < 3 && !done; ++attempt) {
           const int first = source;

@@ -7,9 +7,9 @@
 //                        records that the source does not have
 //           destination  the destination gets the records that it lacks, and keeps its own values
 //           callback     both stores get what the function returns; nullopt removes the record
-//           Both ends decide join and newest, each by itself. So their functions must be the same
-//           at both ends, and commutative, associative and idempotent. Then the order in which
-//           records arrive, repetitions, and writes meanwhile do not matter.
+//           Under join and newest both ends decide, each by itself. So the functions must be the
+//           same at both ends, and commutative, associative and idempotent. Then the order in which
+//           records arrive, repetitions and concurrent writes do not matter.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ enum class SyncRule : std::uint8_t {
   callback = 4
 };
 
-// Which end is the source. It does not matter for join and newest.
+// The end that is the source. It does not matter for join and newest.
 enum class SyncRole : std::uint8_t { initiator_is_source = 0, responder_is_source = 1 };
 
 struct SEMEL_API Resolver {
@@ -48,13 +48,13 @@ struct SEMEL_API Resolver {
   TimeOf time_of = leading_time;
   Callback callback = nullptr;
 
-  // A join for any values: returns the greater one in the order of their bytes.
+  // A join for any values: returns the one that is greater in the order of its bytes.
   static std::string greater(std::string_view key, std::string_view a, std::string_view b);
   // Returns the time in milliseconds from the first eight bytes, the highest byte first, or 0 if
   // there are fewer.
   static std::uint64_t leading_time(std::string_view key, std::string_view value);
 
-  // Returns what becomes of two values of one key under join or newest.
+  // Returns the outcome for two values of one key under join or newest.
   std::string merged(std::string_view key, std::string_view a, std::string_view b) const;
 };
 

@@ -37,7 +37,7 @@ class Answer {
   Result<Bytes> make();
 
  private:
-  // Each answers one part of the question.
+  // These each answer one part of the question.
   Result<Bytes> answer_to(const frame::Part& part);
   Result<Bytes> hello(Reader in);
   Result<Bytes> compare(Reader in);
@@ -64,7 +64,7 @@ Result<Bytes> Answer::make() {
   if (!terms_.range.covers(scope_.range)) return kOutside;
   const std::vector<frame::Part> parts = SEMEL_TRY(frame::decode_parts(in));
   frame::Builder builder({frame::Kind::answer, question_.header.number, question_.header.key});
-  // Later parts need some bytes to say that they found no room, or what became of records.
+  // Later parts need some bytes to say that they found no room, or what happened to records.
   const auto least = [](const frame::Part& part) {
     const bool stores = part.topic == frame::Topic::store;
     return frame::kPartBytes + frame::most_store_reply(stores ? part.body.size() : 0);
@@ -156,7 +156,7 @@ Result<Bytes> Answer::compare(Reader in) {
 
   const std::uint32_t capacity =
       compare.list ? 0 : budget::slot_capacity(compare.expected, differing);
-  // The kinds, and the other bytes of a frame.
+  // The kinds of the slots, and the other bytes of a frame.
   std::size_t size = 32 + answers.size() / 2;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (answers[i].kind != SlotAnswer::Kind::big || records[i] > compare.detail) continue;

@@ -3,12 +3,12 @@
 //   Responder responder(*index, {});
 //   Bytes answer = responder.respond(question);
 //
-// Contract  A responder keeps nothing between frames: a frame carries what its answer needs. A
-//           frame that comes twice is answered twice; its second write has no effect. Every frame
-//           gets an answer. A frame with another key, version or range than this end has, or
-//           without sense, gets a refusal with words, and changes nothing. Answers are no larger
-//           than the frame says and `limits` allow.
-// Memory    That of one request and its answer, whatever the frame claims.
+// Contract  A responder keeps nothing between frames: a frame carries everything that its answer
+//           needs. A frame that comes twice is answered twice; its second write has no effect.
+//           Every frame gets an answer. A frame that makes no sense, or whose key, version or range
+//           differs from this end's, gets a refusal with words, and changes nothing. Answers are no
+//           larger than the frame says and `limits` allow.
+// Memory    The memory of one request and its answer, whatever the frame claims.
 // Threads   Any number of threads may call at once.
 // Format    docs/formats/sync_frames_v1.md.
 #pragma once
@@ -43,7 +43,7 @@ class SEMEL_API Responder {
   Terms terms_;
 };
 
-// The way to a responder in this process.
+// Leads to a responder in this process.
 class SEMEL_API LocalPeer final : public SyncPeer {
  public:
   // REQUIRES: the responder outlives the peer.

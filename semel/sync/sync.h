@@ -35,7 +35,7 @@ enum class SyncPurpose : std::uint8_t {
   repair,  // finds them and makes both ends agree
 };
 
-// Which end has a key that differs.
+// The end that has a key that differs.
 enum class DifferenceSide : std::uint8_t {
   initiator,
   responder,
@@ -55,7 +55,7 @@ struct SyncProgress {
   std::uint64_t found = 0;         // of these differences
   std::uint64_t repaired = 0;      // of these differences
   double seconds_left = 0;         // predicted for the present stretch
-  std::string resume_from;         // a sync of the range from here on does what is left
+  std::string resume_from;         // a sync of the range from here on does the rest
 };
 
 struct SyncSettings {
@@ -64,7 +64,7 @@ struct SyncSettings {
   Resolver resolver = {};
   SyncLink link = {};
   std::optional<SyncWay> way = {};  // overrides the plan
-  // Overrides the estimate of the number of records that differ, at both ends together. A wrong
+  // Overrides the estimate of how many records differ, counted at both ends together. A wrong
   // number only costs bytes and round trips.
   std::optional<double> assumed_difference = {};
   SyncLimits limits = {};
@@ -88,8 +88,8 @@ struct SyncReport {
   Aggregate initiator;  // at the first exchange
   Aggregate responder;  // likewise
   DifferenceEstimate estimate;
-  // Keys that differed when the sync met them, each counted once. If an answer is lost and asked
-  // for again, a changed key may count as one of each end.
+  // Keys that differed when the sync met them, each counted once. If a lost answer is requested
+  // again, a changed key may count once for each end.
   std::uint64_t only_initiator = 0;
   std::uint64_t only_responder = 0;
   std::uint64_t changed = 0;  // keys with different values
@@ -97,11 +97,11 @@ struct SyncReport {
   std::uint64_t written_there = 0;
   std::uint64_t removed_here = 0;
   std::uint64_t removed_there = 0;
-  // The findings explain the difference of the full digests to the last bit. False if records were
-  // written meanwhile; then only these may be left.
+  // True if the findings explain the difference of the full digests to the last bit. False if
+  // records were written meanwhile; then only these may be left.
   bool proved = false;
-  bool stopped = false;     // before the end, by on_progress or by the peer
-  std::string resume_from;  // a sync of the range from here on does what is left
+  bool stopped = false;     // before the end, by on_progress or the peer
+  std::string resume_from;  // a sync of the range from here on does the rest
 
   std::uint64_t overhead() const {
     return bytes_sent + bytes_received - first_bytes - payload_bytes;

@@ -9,7 +9,7 @@
 namespace semel::sync_internal {
 namespace {
 
-// Records in one step. Other writers wait meanwhile.
+// The number of records in one step. Other writers wait meanwhile.
 constexpr std::size_t kStep = 256;
 
 std::optional<std::string> taken(std::string_view key, const frame::Exact& exact,

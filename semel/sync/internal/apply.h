@@ -12,8 +12,8 @@
 
 namespace semel::sync_internal {
 
-// Writes the records in this manner, each against what is there at that moment, some hundred in one
-// step. Adds what happened to `done`. Errc::corrupt if a record makes no sense; then nothing is
+// Writes the records in this manner, each against the record there at that moment, a few hundred in
+// one step. Adds the outcome to `done`. Errc::corrupt if a record makes no sense; then nothing is
 // written. REQUIRES: the keys are in increasing order.
 Result<void> apply_records(OrderedStore& store, frame::Manner manner, const Resolver& resolver,
                            EntryDigest digest, std::span<const frame::Record> records,

@@ -96,7 +96,7 @@ SEMEL_PCLMUL Product product_pclmul(Element a, Element b) {
       _mm_cvtsi128_si64(_mm_clmulepi64_si128(_mm_cvtsi64_si128(a), _mm_cvtsi64_si128(b), 0x00)));
 }
 
-// Works column by column, so that the sums stay in registers.
+// Works column by column, so the sums stay in registers.
 SEMEL_PCLMUL void add_rows_pclmul(std::span<Product> sums, const Element* rows,
                                   std::span<const Element> factors) {
   const std::size_t size = sums.size();
@@ -144,7 +144,7 @@ template <std::size_t kPowers>
   }
 }
 
-// Takes eight numbers at a time in four registers, so that a multiplication need not wait for the
+// Takes eight numbers at a time in four registers, so that a multiplication does not wait for the
 // one before. Two powers share 64 bits, and four are stored at once for each number.
 SEMEL_PCLMUL void toggle_pclmul(const Toggles& toggles) {
   constexpr std::size_t kNumbers = 8, kRegisters = 4, kPowers = 4;
@@ -251,8 +251,8 @@ SEMEL_VPCLMUL void toggle_vpclmul(const Toggles& toggles) {
           power[r] = reduced(products(next, step[r]));
         }
       }
-      // These are the pairs of numbers 0 and 2, 4 and 6, then 1 and 3, 5 and 7 of a register: all
-      // four pairs of one number, then all of the other.
+      // Each step stores two numbers of a register: 0 and 2, 4 and 6, then 1 and 3, 5 and 7. All
+      // four pairs of powers of the first number come before those of the second.
       alignas(64) std::array<std::array<Element, kPowers>, kNumbers> rows;
       const __m512i halves_of_first = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
       const __m512i halves_of_last = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
@@ -299,7 +299,8 @@ std::size_t count_kernels() { return 1; }
 
 }  // namespace
 
-// Computes a^(2^32 - 2) from a^(2^n - 1) for n = 1, 2, 4, 8, 16, 24, 28, 30, 31, and squares that.
+// Computes a^(2^32 - 2): finds a^(2^n - 1) for n = 1, 2, 4, 8, 16, 24, 28, 30, 31, and squares the
+// last.
 Element Kernel::inverse(Element a) const {
   const auto raised = [](Element base, int squarings) {
     for (int i = 0; i < squarings; ++i) base = square(base);

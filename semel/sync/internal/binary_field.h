@@ -16,15 +16,15 @@ namespace semel::sync_internal::binary_field {
 using Element = std::uint32_t;
 using Product = std::uint64_t;
 
-// Folds the upper half onto the lower by z^32 = z^7 + z^3 + z^2 + 1. Up to seven bits stand out
-// again and are folded with it.
+// Folds the upper half onto the lower by z^32 = z^7 + z^3 + z^2 + 1. Up to seven bits overflow
+// again and are folded too.
 constexpr Element reduce(Product product) {
   const std::uint64_t upper = product >> 32;
   const std::uint64_t folded = upper ^ upper >> 25 ^ upper >> 29 ^ upper >> 30;
   return static_cast<Element>(product ^ folded ^ folded << 2 ^ folded << 3 ^ folded << 7);
 }
 
-// Puts a zero before every bit, which is what squaring does to a polynomial over GF(2).
+// Puts a zero before every bit, because that squares a polynomial over GF(2).
 constexpr Element square(Element a) {
   std::uint64_t spread = a;
   spread = (spread | spread << 16) & 0x0000ffff0000ffff;
@@ -36,7 +36,7 @@ constexpr Element square(Element a) {
 }
 
 // Toggles many numbers in sketches that lie one after another: sketch places[i] gets numbers[i].
-// Without places the first sketch gets all.
+// Without places the first sketch gets all numbers.
 struct Toggles {
   Element* sketches;
   std::size_t capacity;
@@ -66,7 +66,7 @@ struct Kernel {
   Element inverse(Element a) const;  // REQUIRES: a != 0
 };
 
-std::span<const Kernel> kernels();  // those of this processor, the best one last
+std::span<const Kernel> kernels();  // those that this processor can run, the best one last
 const Kernel& best_kernel();
 
 }  // namespace semel::sync_internal::binary_field

@@ -11,7 +11,7 @@
 namespace semel::sync_internal::binary_field {
 namespace {
 
-// By long division, bit by bit.
+// Reduces by long division, bit by bit.
 Element reduce_by_definition(Product product) {
   for (int bit = 63; bit >= 32; --bit) {
     if ((product >> bit & 1) != 0) product ^= Product{0x1'0000'008d} << (bit - 32);
@@ -27,7 +27,7 @@ Product product_by_definition(Element a, Element b) {
 
 std::vector<Element> random_elements(Random& random, std::size_t size) {
   std::vector<Element> elements(size);
-  // Zeros and ones among them.
+  // Some of the elements are zeros and ones.
   for (Element& element : elements) {
     element = static_cast<Element>(random() >> random.below(33)) >> random.below(8);
   }
@@ -64,8 +64,8 @@ TEST(BinaryField, SquareIsTheProductWithItself) {
   }
 }
 
-// Rabin's test: z^(2^32) = z, and z^(2^16) - z has no factor in common with the modulus, which is
-// to say that it has an inverse.
+// Rabin's test: z^(2^32) = z, and z^(2^16) - z has no common factor with the modulus, which means
+// that it has an inverse.
 TEST(BinaryField, IsAField) {
   const auto z_to_two_to_the = [](int squarings) {
     Element power = 2;
@@ -119,8 +119,8 @@ TEST_P(AllKernels, InnerProductsOfEveryLength) {
   }
 }
 
-// Every number of numbers around the widths of the kernels, every capacity around theirs; into one
-// sketch, and into several.
+// Tests all sizes around the widths of the kernels, all capacities around theirs, one sketch and
+// several.
 TEST_P(AllKernels, TogglesOddPowers) {
   constexpr std::size_t kSketches = 5;
   for (std::size_t count = 0; count <= 70; ++count) {

@@ -8,7 +8,8 @@
 namespace semel::sync_internal::budget {
 namespace {
 
-// Records in one sketch of a partition. More would take fewer bytes, but more time to decode.
+// The number of records in one sketch of a partition. More would take fewer bytes, but more time to
+// decode.
 constexpr double kPerSketch = 48;
 constexpr double kSketchFailures = 0.003;  // expected, in one partition
 constexpr double kMostExpected = 1e10;     // estimates are untrusted
@@ -44,7 +45,7 @@ std::uint32_t slot_capacity(std::uint64_t expected, std::uint64_t differing) {
   if (differing == 0) return 0;
   const double mean = std::max(1.0, static_cast<double>(expected) / static_cast<double>(differing));
   // Scattered differences follow the Poisson distribution. More than a few in a slot mean clusters,
-  // which the borders of slots cut anywhere.
+  // which a border between slots may cut anywhere.
   const double spread = mean < 3 ? mean + 4 * std::sqrt(mean) : 3 * mean + 2;
   const double capacity = std::ceil(spread);
   return capacity > SetSketch::kMostCapacity ? 0 : static_cast<std::uint32_t>(capacity);

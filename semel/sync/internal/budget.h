@@ -1,8 +1,8 @@
 // How much each end sends at a time. Both the engines and the plan use these numbers.
 //
 // Source    With these numbers, d differences among a million records are found in one round trip
-//           after the first exchange. Bytes for each: about 200 (d = 1) down to 15 (d = 100,000).
-//           Measured in docs/benchmarks.md.
+//           after the first exchange. Bytes for each difference: from about 200 (d = 1) down to 15
+//           (d = 100,000), as measured in docs/benchmarks.md.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace semel::sync_internal::budget {
 
-// The frontier in the first answer. With a floret of 1 KiB the first exchange stays below 1.5 KB.
+// The number of slots of the frontier in the first answer. With a floret of 1 KiB the first
+// exchange stays below 1.5 KB.
 inline constexpr std::size_t kFirstSlots = 88;
 inline constexpr std::uint64_t kFirstEnough = 8;  // records of a slot that is not split further
 
@@ -23,10 +24,11 @@ inline constexpr std::size_t kDeeperSlots = 16;
 // Returns the number of slots of a walk that looks for `expected` records.
 std::size_t walk_slots(double expected);
 
-// Returns the capacity of the sketches of `differing` slots with `expected` differences together,
-// or 0 if lists are better.
+// Returns the capacity of the sketches of `differing` slots that have `expected` differences in
+// total, or 0 if lists are better.
 std::uint32_t slot_capacity(std::uint64_t expected, std::uint64_t differing);
-// Returns how many differences in each slot lead to this capacity. REQUIRES: capacity >= 11.
+// Returns the mean number of differences in a slot for which this capacity is chosen. REQUIRES:
+// capacity >= 11.
 double mean_of_capacity(double capacity);
 
 // A partition by hash. All its sketches decode with a probability of about 99.7 %.

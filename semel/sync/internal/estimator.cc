@@ -42,7 +42,7 @@ Result<Estimator::Answer> Estimator::hello_answered(Reader in) {
   s_.there = reply.sum;
   s_.findings.begin(s_.here, s_.there);
   question_ = {};
-  if (s_.here == s_.there) {  // even if the florets miss changes
+  if (s_.here == s_.there) {  // even if the florets miss some changes
     if (in.rest() != 0) return kNotAsked;
     return Answer(Estimated());
   }
@@ -77,7 +77,7 @@ Result<void> Estimator::compare_first(Reader in) {
       question_.records += sum.count;
     }
   }
-  // The larger store has more records in question, in proportion.
+  // The larger store has proportionally more records in question.
   if (s_.here.count > 0 && s_.there.count > s_.here.count) {
     known.records_in_question = static_cast<std::uint64_t>(
         static_cast<double>(known.records_in_question) * static_cast<double>(s_.there.count) /
@@ -91,7 +91,7 @@ Result<Estimator::Answer> Estimator::estimate_difference(const frame::HelloReply
     return Answer(Estimated{*s_.settings.assumed_difference, 0});
   const double unknown = static_cast<double>(unknown_) + static_cast<double>(reply.unknown);
   if (!probe::is_doubtful(reply.total, reply.reliable, unknown)) {
-    // Changes that a floret misses may differ too.
+    // Changes that the florets miss may differ too.
     return Answer(Estimated{reply.total + unknown, std::hypot(reply.error, unknown)});
   }
   return probe();
@@ -107,14 +107,14 @@ Result<Estimator::Answer> Estimator::probe() {
   return Answer();
 }
 
-// Returns nodes that differ or lie below nodes that differ, in order and none below another. Each
-// is a container or has at most `records` records.
+// Returns nodes that differ, or lie below nodes that differ. They are in order, and none is below
+// another. Each is a container or has at most `records` records.
 Result<std::vector<BitPath>> Estimator::sample(const RangeView& view, std::size_t nodes,
                                                std::uint64_t records) {
   std::vector<BitPath> chosen;
   for (std::size_t i = 0; i < nodes; ++i) {
     const std::size_t many = question_.tops.size();
-    // Nodes come from all tops, so that no part is left out.
+    // The nodes are taken from all tops, so that no part is left out.
     BitPath node = question_.tops[(i * many + s_.salts.below(many)) / nodes % many];
     for (;;) {
       const Aggregate sum = SEMEL_TRY(view.sum(node));
@@ -165,7 +165,7 @@ Result<Estimator::Answer> Estimator::probe_answered(const ProbeAsk& ask, Reader 
     if (differs) ++seen.differing;
   }
   if (seen.saturated()) {
-    // Slots are no smaller than containers.
+    // Slots are never smaller than containers.
     const std::uint64_t finer = ask.width / probe::kFiner;
     const std::uint64_t mean = seen.records / std::max<std::uint64_t>(seen.slots, 1);
     SEMEL_TRY(ask_probe(finer > 0 && mean < 4 * ask.width ? finer : 0));

@@ -16,7 +16,7 @@
 
 namespace semel::sync_internal {
 
-// The difference of the two ends, as the first exchange shows it.
+// The difference of the two ends, as far as the first exchange shows it.
 struct Question {
   PlanInputs known;
   std::vector<BitPath> tops;              // both ends have records there
@@ -38,7 +38,7 @@ class Estimator {
   Result<Answer> hello_answered(Reader in);
   Result<Answer> probe_answered(const ProbeAsk& ask, Reader in);
 
-  // REQUIRES: the difference is estimated. Leaves an empty question.
+  // Returns the question, and leaves an empty one. REQUIRES: the difference is estimated.
   Question take_question() { return std::exchange(question_, {}); }
 
  private:
@@ -52,7 +52,7 @@ class Estimator {
 
   Session& s_;
   Question question_;
-  std::uint64_t unknown_ = 0;  // changes that this end's floret does not know of
+  std::uint64_t unknown_ = 0;  // changes that this end's floret misses
 };
 
 }  // namespace semel::sync_internal

@@ -1,8 +1,8 @@
 // Exchange: the questions of a round trip, and which of them still wait for their answers.
 //
-// Contract  Parts that are asked for travel together in the next round, small ones in one frame. An
-//           answer is taken once, even if it comes twice, late or out of order. A frame that
-//           answers no open question changes nothing.
+// Contract  All parts travel together in the next round, small ones in one frame. An answer is
+//           taken once, even if it comes twice, late or out of order. A frame that answers no open
+//           question changes nothing.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ struct HelloAsk {};
 struct CompareAsk {
   std::vector<Frontier::Slot> slots;
   bool list;
-  int repeats;  // how often these slots were asked for before, without being split
+  int repeats;  // how often these slots were asked about before, without being split
 };
 struct ProbeAsk {
   std::vector<Frontier::Slot> slots;
@@ -40,14 +40,15 @@ struct ScanAsk {
 };
 struct FetchAsk {
   frame::Fetch fetch;
-  // All bits of the numbers of each item.
+  // All bits of the numbers of each item; the question may send only half of them.
   std::vector<std::vector<std::uint32_t>> numbers;
   std::unordered_set<std::uint64_t> placed;  // for a partition by hash: all of them, by placed()
   bool copy = false;                         // the answer is compared with what is here
   int barren = 0;                            // answers in a row that brought no record
 };
 struct StoreAsk {
-  // Which of Findings::ours() are sent. None under Manner::exact.
+  // The records of Findings::ours() that are sent: `count` from `first` on. None under
+  // Manner::exact.
   std::size_t first = 0;
   std::size_t count = 0;
 };
@@ -73,8 +74,8 @@ class Exchange {
   std::vector<ByteView> outstanding() const;
 
   struct Answer {
-    // The error if the other end refuses, or does not answer the question. Otherwise there are
-    // parts.
+    // The error if the other end refuses, or does not answer the question. Without an error there
+    // are parts.
     std::optional<Error> fatal;
     std::vector<std::pair<std::unique_ptr<AskContext>, ByteView>> parts;
   };

@@ -1,10 +1,8 @@
-// Findings: the records that only one end has, as one pass finds them, and the proof that they are
-// all.
-//
-// Contract  explained() if the XOR of all findings is the XOR of the two digests, and the counts
-//           agree too. Then nothing is missing and nothing is too much, except with probability
-//           2^-128.
-// Memory    The keys of this end's records. For each record of the other end 64 bits, or the key if
+// Findings: the records that one pass finds at only one end, and the proof that they are complete.
+// Contract  explained() is true if the XOR of all findings equals the XOR of the two digests, and
+//the counts agree too. Then nothing is missing and nothing is extra, except with probability
+//2^-128.
+// Memory    The keys of this end's records. 64 bits for each record of the other end, or its key if
 //           keys are kept.
 #pragma once
 
@@ -40,7 +38,7 @@ class Findings {
 
   explicit Findings(Keep keep) : keep_(keep) {}
 
-  // Begins anew. The findings shall explain the difference between `here` and `there`.
+  // Starts over. The findings should explain the difference between `here` and `there`.
   void begin(const Aggregate& here, const Aggregate& there);
 
   void add_ours(std::string_view key, const Digest& digest);

@@ -30,7 +30,7 @@ Digest take_digest(Reader& in) {
   return {lo, in.u64()};
 }
 
-// Writes increasing numbers, each as its distance from the one before.
+// Writes increasing numbers, each as its distance from the previous one.
 void put_increasing(std::span<const std::uint32_t> numbers, Writer& out) {
   out.varint(numbers.size());
   std::uint64_t before = 0;
@@ -95,8 +95,7 @@ Result<Opened> open(ByteView frame) {
   const ByteView sealed = frame.first(frame.size() - kChecksumBytes);
   Reader tail(frame.last(kChecksumBytes));
   if (tail.u32() != static_cast<std::uint32_t>(checksum(sealed))) return kNoFrame;
-  // Header and checksum are the same in every version, so damage does not look like another
-  // version.
+  // Header and checksum are the same in every version, so damage cannot look like another version.
   if (frame[2] != kVersion) return kOtherVersion;
   Opened opened;
   opened.header = header_of(frame);
@@ -426,14 +425,14 @@ Result<FetchReply> decode_fetch_reply(Reader& in, Content content) {
 }
 
 namespace {
-constexpr std::uint8_t kUnlike = 3;  // not all records have met the same
+constexpr std::uint8_t kUnlike = 3;  // set if not all records met the same
 }  // namespace
 
 void encode(const StoreReply& reply, Writer& out) {
   out.varint(reply.written);
   out.varint(reply.removed);
   if (reply.met.empty()) return;
-  // Usually all have met the same.
+  // Usually all records met the same.
   const Met first = reply.met.front();
   const bool alike = std::ranges::all_of(reply.met, [&](Met one) { return one == first; });
   out.u8(alike ? static_cast<std::uint8_t>(first) : kUnlike);

@@ -30,7 +30,7 @@ inline constexpr std::size_t kChecksumBytes = 4;
 
 struct Header {
   Kind kind = Kind::refusal;
-  std::uint32_t number = 0;  // an answer has that of its question
+  std::uint32_t number = 0;  // an answer has the number of its question
   std::uint32_t key = 0;     // names the secret
 };
 
@@ -46,7 +46,7 @@ class Builder {
   Bytes seal() &&;
 
  private:
-  std::unique_ptr<Bytes> bytes_;  // so that the writer goes on writing to them after a move
+  std::unique_ptr<Bytes> bytes_;  // on the heap, so that the writer stays valid after a move
   Writer writer_;
 };
 
@@ -82,7 +82,7 @@ Result<std::vector<Part>> decode_parts(Reader& in);
 void encode(const Aggregate& sum, Writer& out);
 Aggregate decode_aggregate(Reader& in);
 
-// Asks for the sum of the range, and tells this end's.
+// Asks for the sum of the range, and sends this end's sum.
 struct Hello {
   Aggregate sum;
   std::uint64_t unknown = 0;  // changes that the floret misses
@@ -102,10 +102,10 @@ struct HelloReply {
 void encode(const HelloReply& reply, Writer& out);
 Result<HelloReply> decode_hello_reply(Reader& in);
 
-// Asks where the two ends differ, and by what. A frontier follows.
+// Asks where the two ends differ, and in which records. A frontier follows.
 struct Compare {
   std::uint64_t expected = 0;  // estimated records in question that the two do not share
-  std::uint64_t detail = 0;    // slots with more records are not read
+  std::uint64_t detail = 0;    // slots with more records than this are not read
   bool list = false;           // no sketches
 };
 void encode(const Compare& compare, Writer& out);
@@ -150,11 +150,11 @@ struct Fetch {
     std::vector<std::uint32_t> numbers;  // in increasing order
   };
   Content content = Content::records;
-  bool wide = false;           // numbers have 32 bits; otherwise 16, which some other records share
-  std::size_t first_item = 0;  // go on in this item
-  std::string from;            // from this key
+  bool wide = false;           // numbers have 32 bits; otherwise 16, which other records may share
+  std::size_t first_item = 0;  // continue in this item
+  std::string from;            // continue at this key
   std::vector<Item> items;
-  // For a partition by hash the items are its tops, and the numbers are listed by partition.
+  // For a partition by hash the items are its tops, and the numbers are grouped by partition.
   std::uint32_t partitions = 0;
   std::vector<Part> parts;
 
@@ -167,7 +167,7 @@ Result<Fetch> decode_fetch(Reader& in);
 // The answer. Records follow, up to the end of the part.
 struct FetchReply {
   bool complete = true;
-  std::size_t next_item = 0;  // if not complete: go on there
+  std::size_t next_item = 0;  // if not complete: continue there
   std::string from;
   // Only for Content::digest: how many records were found, and the XOR of their digests.
   std::uint64_t count = 0;
@@ -184,14 +184,14 @@ enum class Manner : std::uint8_t {
   if_absent = 3,
   exact = 4,  // each only if the record there is still the one that its writer saw
 };
-// Says what was there under the key of a stored record. other: another value.
+// What was there under the key of a stored record. other: another value.
 enum class Met : std::uint8_t { nothing = 0, other = 1, same = 2 };
 struct StoreReply {
   std::uint64_t written = 0;
   std::uint64_t removed = 0;
   std::vector<Met> met;  // for each record, in order; empty under Manner::exact
 };
-// Returns the most bytes of a reply to a question of so many bytes.
+// Returns the most bytes of a reply to a question of this many bytes.
 constexpr std::size_t most_store_reply(std::size_t question) { return 32 + question / 4; }
 void encode(const StoreReply& reply, Writer& out);
 // `records`: how many were sent; 0 under Manner::exact.

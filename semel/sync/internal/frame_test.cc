@@ -26,7 +26,7 @@ BitPath path_of(std::string_view bits) {
   return path;
 }
 
-// Bits that some key begins with.
+// Returns bits with which some key begins.
 BitPath random_path(Random& random, std::size_t most) {
   BitPath path = BitPath::of_key(std::string(8, static_cast<char>(random.below(4) * 64)));
   path.truncate(random.below(most));
@@ -63,7 +63,7 @@ TEST(FrameTest, AnotherVersionIsNamed) {
   frame::Builder builder({frame::Kind::question, 9, 2});
   Bytes bytes = std::move(builder).seal();
   bytes[2] = 2;
-  EXPECT_EQ(frame::open(bytes).error().code, Errc::corrupt);  // it is damaged, for all we know
+  EXPECT_EQ(frame::open(bytes).error().code, Errc::corrupt);  // it looks damaged
   bytes.resize(bytes.size() - frame::kChecksumBytes);
   Writer(bytes).u32(static_cast<std::uint32_t>(checksum(bytes)));
   EXPECT_EQ(frame::open(bytes).error().code, Errc::unsupported);

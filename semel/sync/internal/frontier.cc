@@ -62,8 +62,8 @@ Result<void> Frontier::split(const RangeView& view, std::size_t node) {
   BitPath left = child(*at, false);
   const Aggregate sum = SEMEL_TRY(view.sum(left));
   Aggregate rest = nodes_[node].sum;
-  // Writes while the cut containers are read can make a part larger than the whole. Then the node
-  // stays as it is.
+  // Writes that come while the cut containers are read can make a part larger than the whole. Then
+  // the node stays as it is.
   if (sum.count > rest.count || sum.volume > rest.volume) return {};
   rest -= sum;
   nodes_[node].at = *at;

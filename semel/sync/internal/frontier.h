@@ -1,8 +1,7 @@
 // Frontier: nodes that partition the records below some tops, with the first bits of their digests.
-// One end sends it, so that the other can say where they differ.
-//
-// Contract  Every key below a top is in exactly one slot. A slot is a node, or what lies beside a
-//           compressed edge, where the end that made the frontier has no records.
+// One end sends it, and the other can tell where they differ.
+// Contract  Every key below a top is in exactly one slot. A slot is a node, or the space beside a
+//compressed edge, where the end that made the frontier has no records.
 // Cost      About 26.5 bits for each node, and some bytes for each top.
 // Format    docs/formats/sync_frames_v1.md.
 #pragma once
@@ -47,7 +46,7 @@ class Frontier {
 
   std::size_t tops_ = 0;
   std::vector<Node> nodes_;  // the tops first
-  std::vector<Slot> slots_;  // in the order in which they are sent
+  std::vector<Slot> slots_;  // in the order of sending
 
   Result<void> split(const RangeView& view, std::size_t node);
   template <class Visit>
@@ -57,7 +56,7 @@ class Frontier {
 // A frontier that came from the other end.
 struct PeerSlot {
   Region region;
-  std::uint32_t digest = 0;  // kDigestBits of it; 0 where the other end has nothing
+  std::uint32_t digest = 0;  // kDigestBits of it; 0 if the other end has nothing
   bool empty = false;        // beside an edge: the other end has nothing there
 };
 Result<std::vector<PeerSlot>> decode_frontier(Reader& in);

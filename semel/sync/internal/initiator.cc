@@ -83,8 +83,8 @@ Result<void> Initiator::Body::begin_stretch() {
   return begin_pass();
 }
 
-// Makes the stretch shorter if more differs than memory should hold. Its new share of the records
-// is its share of the difference, as far as containers allow. Returns true if it did so.
+// Shortens the stretch if more differs than memory should hold. Its new share of the records is its
+// share of the difference, as far as containers allow. Returns true if it did.
 Result<bool> Initiator::Body::cut_stretch() {
   const auto most = static_cast<double>(s_.settings.limits.stretch_records);
   if (search_.looked_for() <= most) return false;
@@ -124,7 +124,7 @@ Result<void> Initiator::Body::end_round() {
   repair_.flush_ours();
   if (!s_.exchange.asks() && !settled_) {
     settled_ = true;
-    // Decisions from the absence of a record wait for the proof that nothing was missed.
+    // A decision from the absence of a record waits for the proof that nothing was missed.
     if (s_.findings.explained() || is_last_pass()) {
       SEMEL_TRY(repair_.settle());
     }
@@ -160,7 +160,7 @@ void Initiator::Body::count_stretch() {
   if (s_.settings.purpose == SyncPurpose::diff && s_.settings.on_difference) tell_differences();
 }
 
-// Counts records of the other end that are known only by their digests, without those that met a
+// Counts records of the other end that are known only by their digests, except those that met a
 // record of ours under their key.
 std::uint64_t Initiator::Body::only_theirs_without_keys() {
   const std::uint64_t keyless = s_.findings.theirs_count() - s_.findings.their_keys().size();
@@ -232,8 +232,8 @@ Result<void> Initiator::Body::answered(AskContext& context, Reader in) {
   return repair_.store_answered(std::get<StoreAsk>(context), in);
 }
 
-// Cuts the stretch if too much differs, or begins the search. Does nothing as long as it is not
-// known how much differs.
+// Shortens the stretch if too much differs, or begins the search. Does nothing until the difference
+// is estimated.
 Result<void> Initiator::Body::estimated(const Estimator::Answer& total) {
   if (!total) return {};
   s_.estimate = estimate_of_total(*total, s_.here.count, s_.there.count);

@@ -1,16 +1,16 @@
-// Initiator: the end of a sync that asks, and decides when all is done.
+// Initiator: the end of a sync that asks, and decides when the sync is done.
 //
 // Use       while (!sync.done()) { send each of sync.outstanding(); sync.receive(what comes back) }
-//           A frame whose answer does not come is sent again: outstanding() gives it until it is
-//           answered. Answers that come twice, late or out of order are known by their number.
-// Contract  When done() without an error, and `proved` in the report, both ends agreed on the range
-//           at the instant of their first exchange. Under join or newest they hold the same records
-//           afterwards, but for what was written meanwhile, which the next sync finds.
-//           Nothing outside the range is read or written. cancel() at any time leaves both ends
-//           sound, with a part of the repairs done.
+//           A frame without an answer is sent again: outstanding() returns it until it is answered.
+//           Answers that come twice, late or out of order are known by their number.
+// Contract  If the sync is done() without an error, and the report says `proved`, both ends agreed
+//           on the range at the instant of their first exchange. Under join or newest they hold the
+//           same records afterwards, except for records written meanwhile, which the next sync
+//           finds. Nothing outside the range is read or written. cancel() at any time leaves both
+//           ends sound, with a part of the repairs done.
 // Memory    Grows with the difference of one stretch, not with the store.
-// Error     receive() fails for good if the peer refuses or lies; error() says why. Frames that are
-//           no frames at all are refused without harm to the sync.
+// Error     receive() fails for good if the peer refuses or lies; error() says why. Bytes that are
+//           not a frame are refused without harm to the sync.
 // Threads   Every call needs the object to itself.
 #pragma once
 
@@ -31,17 +31,17 @@ class Initiator {
   ~Initiator();
   Initiator(Initiator&&) noexcept;
 
-  // The frames of this round trip that are not answered. Empty when done() or failed().
+  // Returns the frames of this round trip that are not answered. Empty when done() or failed().
   std::vector<ByteView> outstanding() const;
-  // An error if the frame is refused; the sync goes on unless failed().
+  // Returns an error if the frame is refused; the sync continues unless failed().
   Result<void> receive(ByteView frame);
 
   bool done() const;
   bool failed() const;
-  // If the peer refused, the detail of the error is what it said: untrusted words.
-  // REQUIRES: failed().
+  // If the peer refused, the detail of the error is its message: untrusted words. REQUIRES:
+  // failed().
   const Error& error() const;
-  void cancel();  // done() from now on
+  void cancel();  // makes done() true from now on
 
   SyncReport report() const;
   SyncProgress progress() const;

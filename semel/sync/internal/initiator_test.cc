@@ -1,5 +1,5 @@
-// Initiator: what a report says. How syncs end, whatever the network does, is in
-// tests/simulation/sync_simulation_test.cc.
+// Initiator: the contents of a report. tests/simulation/sync_simulation_test.cc tests how syncs
+// end, whatever the network does.
 #include "semel/sync/internal/initiator.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ class InitiatorTest : public testing::Test {
       for (int n = 0; n < 5000; ++n) put(*store, key(n), "value");
     }
     open({}, {});
-    // Read, so that what is written from now on is not known to the florets.
+    // The view is read, so that later writes are not known to the florets.
     ASSERT_TRUE(here_index_->view());
     ASSERT_TRUE(there_index_->view());
   }
@@ -65,7 +65,7 @@ TEST_F(InitiatorTest, EqualStoresTakeOneRoundTripWhateverTheFloretsDoNotKnow) {
   EXPECT_EQ(report.estimate.jaccard.value, 1);
 }
 
-// At either end alone, and at both.
+// The measures differ at either end alone, and at both.
 TEST_F(InitiatorTest, MeasuresAreNoDifference) {
   const IndexedStore::Settings measured{
       .measure = [](std::string_view, std::string_view value) -> int128 { return value.size(); }};
@@ -122,7 +122,7 @@ class LargeStores : public InitiatorTest {
   }
   static std::string scattered(int n) { return std::to_string(mix(static_cast<std::uint64_t>(n))); }
 
-  // Undone by the sync.
+  // The sync undoes the change.
   void change(int first, int count) {
     for (int n = first; n < first + count; ++n) {
       put(there_, scattered(n % kRecords), "value " + std::to_string(first));
@@ -143,13 +143,13 @@ TEST_F(LargeStores, ASyncCostsTheThirtiethTimeWhatItCostTheFirst) {
     if (round == 0) first = overhead(report);
     EXPECT_LT(overhead(report), 2.5 * first) << round;
     EXPECT_LE(report.round_trips, 6U) << round;
-    // The estimate is one of this difference, not of all that the florets have not seen.
+    // The estimate is of this difference, not of everything that the florets have not seen.
     EXPECT_NEAR(report.estimate.total.value, 200, 150) << round;
   }
 }
 
-// Nothing is known: one slab at each end, as a whole range was told. Few and many differences, and
-// whole clusters of them.
+// Nothing is known: there is one slab at each end, because a whole range was reported as changed.
+// Tests few and many differences, and whole clusters of them.
 TEST_F(LargeStores, WithoutAnEstimateTheWayIsNearlyAsGoodAsWithOne) {
   for (const int count : {1, 30, 300, 3'000, 20'000}) {
     for (const bool cluster : {false, true}) {
@@ -219,7 +219,7 @@ TEST_F(InitiatorTest, APlanPredictsTheRepair) {
   EXPECT_EQ(plan.predicted.payload.value, repair.predicted.payload.value);
 }
 
-// It fetches keys with their digests, and stores nothing.
+// A diff fetches keys with their digests, and stores nothing.
 TEST_F(InitiatorTest, ADiffIsPredictedAsADiff) {
   for (int n = 0; n < 200; ++n) put(there_, key(n), "changed");
   for (const SyncWay way : {SyncWay::walk, SyncWay::sketch, SyncWay::list, SyncWay::copy}) {

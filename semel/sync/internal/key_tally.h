@@ -1,4 +1,4 @@
-// KeyTally: counts the keys that differ, each once, however often it was met.
+// KeyTally: counts the keys that differ, each once, however often it is met.
 //
 // Contract  A key counts for the end that had it. It counts as changed if both ends had it with
 //           different values, even if two passes saw one side each.
@@ -28,7 +28,8 @@ class KeyTally {
   static std::uint64_t hash(std::string_view key) { return digest(key, 0).lo; }
 
   void note(std::uint64_t hash, Side side) { noted_.push_back({hash, side}); }
-  // Notes a record of one side by what it met on the other side. An equal record is no difference.
+  // Notes a record of one side, and what it met on the other side. An equal record is no
+  // difference.
   void note_met(std::uint64_t hash, Side side, frame::Met met) {
     if (met != frame::Met::same) note(hash, met == frame::Met::other ? both : side);
   }

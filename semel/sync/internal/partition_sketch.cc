@@ -16,7 +16,7 @@ std::int64_t sketch_of(const frame::Scan& scan, std::uint32_t partition) {
 Result<std::vector<std::uint32_t>> sketch_partitions(const RangeView& view, const frame::Scan& scan,
                                                      const ShortDigest& shorten) {
   std::vector<std::uint32_t> syndromes(scan.sketches() * scan.capacity);
-  // Many numbers at once take a fraction of the time.
+  // Processing many numbers at once takes a fraction of the time.
   constexpr std::size_t kTogether = 4096;
   std::vector<std::uint32_t> places;
   std::vector<std::uint32_t> numbers;

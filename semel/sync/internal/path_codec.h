@@ -1,6 +1,6 @@
-// PathWriter and PathReader: nodes of a trie, each written as its difference to the one before.
+// PathWriter and PathReader: nodes of a trie, each written as its difference from the previous one.
 //
-// Cost      About 14 bits for each of some thousand nodes in order.
+// Cost      About 14 bits for each node, in a list of several thousand in order.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace semel::sync_internal {
 
 // The most bits of a path: those of a key of 64 KiB.
 inline constexpr std::size_t kMostPathBits = std::size_t{9} * 65536;
-// A few bytes can name long paths. This bounds the bytes of the paths that a reader makes of them.
+// A few bytes can name long paths. This bounds the bytes of the paths that a reader builds.
 inline constexpr std::size_t kMostPathBytes = std::size_t{64} << 20;
 
 class PathWriter {
@@ -25,7 +25,8 @@ class PathWriter {
   explicit PathWriter(Bytes& out) : bits_(out) {}
 
   void add(const BitPath& path);
-  // Adds a node below the last one. The next node is still written as its difference to that one.
+  // Adds a node below the last one. The next node is still written as its difference from the last
+  // one.
   void add_below(const BitPath& path);
   BitWriter& bits() { return bits_; }
 
@@ -40,7 +41,7 @@ class PathReader {
  public:
   explicit PathReader(ByteView in) : bits_(in) {}
 
-  // Returns nullopt if the bits are no node, or a node that is too long.
+  // Returns nullopt if the bits are not a node, or the node is too long.
   std::optional<BitPath> take();
   std::optional<BitPath> take_below();
   BitReader& bits() { return bits_; }

@@ -15,9 +15,9 @@ constexpr double kFrame = frame::kHeaderBytes + frame::kChecksumBytes + 7;  // w
 constexpr double kFirst = 1100;  // the first exchange, without its frontier
 constexpr double kSlot = 3.32;   // of a frontier
 constexpr double kPath = 1.8;    // of a node by itself
-constexpr double kNumber = 2;    // of a record that is asked for
+constexpr double kNumber = 2;    // of a record that is requested
 constexpr double kDigest = sizeof(Digest);
-// Seconds, measured in addition to the scan of records.
+// Seconds that were measured in addition to the scan of records.
 constexpr double kSeek = 8e-6;  // to a slot's records
 constexpr double kSum = 3e-6;   // of a slot
 
@@ -45,13 +45,14 @@ double mean_volume(const Aggregate& sum) {
   return sum.count == 0 ? 0 : static_cast<double>(sum.volume) / static_cast<double>(sum.count);
 }
 
-// The slots that a finer frontier will show.
+// The slots that a finer frontier would show.
 struct Finer {
   double differing;  // slots that differ
   double whole = 0;  // of these, slots of which all records differ
 };
 
-// If fewer slots of the first frontier differ than by chance, the differences lie in clusters.
+// If fewer slots of the first frontier differ than chance predicts, the differences lie in
+// clusters.
 Finer finer(const Numbers& n, double slots) {
   const double expected = n.slots * (1 - std::exp(-n.keys / n.slots));
   if (n.differing > 0.8 * expected || n.differing >= n.slots) {
@@ -76,8 +77,8 @@ SyncPrediction walk(const PlanInputs& known, const SyncLink& link, const Numbers
   double differing = fine.differing;
   double leaf = n.question / slots;
   bytes += slots * (kSlot + 0.125);
-  // For a slot in which the other end has nothing, its answer has no details. A cluster that it
-  // lacks ends in the middle of a slot.
+  // A slot in which the other end has nothing needs no details in its answer. A cluster that the
+  // other end lacks ends in the middle of a slot.
   double missing = 0;
   if (n.only_b < 0.1 * n.total && fine.whole > 0) {
     differing = std::max(1.0, differing - fine.whole);

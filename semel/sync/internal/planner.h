@@ -9,10 +9,10 @@
 
 namespace semel::sync_internal {
 
-// How much of a record is sent to an end that wants to know of it.
+// How much of a record is sent to an end that needs to know about it.
 enum class Travels : std::uint8_t {
   nothing,  // only that it exists
-  keys,     // each with its digest; the prediction takes a key for as large as its record
+  keys,     // each with its digest; the prediction assumes that a key is as large as its record
   records,
 };
 
@@ -21,8 +21,8 @@ struct PlanInputs {
   Aggregate initiator;
   Aggregate responder;
   DifferenceEstimate difference;  // A is the initiator
-  // The first frontier: its slots, how many of them differ, and the records of the larger store in
-  // these. Without a frontier there is a single slot that differs and holds everything.
+  // The first frontier: its slots, how many of them differ, and how many records the larger store
+  // has in those. Without a frontier there is a single slot that differs and holds everything.
   std::uint64_t slots = 1;
   std::uint64_t slots_differing = 1;
   std::uint64_t records_in_question = 0;
@@ -31,7 +31,7 @@ struct PlanInputs {
   bool stores = true;  // records travel to the responder
 };
 
-// Weighs every way by the time it will take on the link.
+// Compares the ways by the time that each will take on the link.
 SyncPlan make_plan(const PlanInputs& known, const SyncLink& link);
 
 // Returns how many records the walk and the scan look for: somewhat more than the estimate, so that

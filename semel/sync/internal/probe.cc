@@ -8,7 +8,7 @@ namespace semel::sync_internal::probe {
 double Sample::keys_among(std::uint64_t all) const {
   if (slots == 0 || records == 0) return 0;
   const auto count = static_cast<double>(slots);
-  // If all slots differ, the number of keys is unknown. Assume that half a slot does not differ.
+  // If all slots differ, the number of keys is unknown. Assume that half a slot is equal.
   const double share = std::min(static_cast<double>(differing), count - 0.5) / count;
   const double keys = -count * std::log1p(-share);
   return keys / static_cast<double>(records) * static_cast<double>(all);

@@ -1,11 +1,11 @@
-// Probe: estimates how much differs from a sample of the tries, if the florets cannot tell.
+// Probe: estimates from a sample of the tries how much differs, if the florets cannot tell.
 //
 // Contract  One end sends the digests of some slots below nodes that differ, and hears which of
-//           them differ. Their share gives the share of the records, unless nearly all differ. In
-//           that case it sends slots with fewer records, and finally asks for lists of some
-//           containers. A probe takes a round trip and about 0.5 KB; lists take some KB. The
-//           estimate is right for scattered differences. For clusters it may be wrong by any
-//           factor; the walk finds that out by itself.
+//           them differ. The share of slots that differ gives the share of the records, unless
+//           nearly all slots differ. In that case it sends slots with fewer records, and finally
+//           asks for lists of some containers. A probe takes a round trip and about 0.5 KB; lists
+//           take a few KB. The estimate is right for scattered differences. For clusters it may be
+//           wrong by any factor; the walk finds that out by itself.
 // Source    Whang et al., linear counting: d keys leave a share of exp(-d / slots) of the slots
 //           untouched.
 #pragma once
@@ -21,9 +21,9 @@ inline constexpr std::size_t kNodes = 16;       // in a sample
 inline constexpr std::size_t kSlots = 128;      // in all these nodes together
 inline constexpr std::uint64_t kFiner = 32;     // how many times fewer records the next one has
 inline constexpr std::size_t kLists = 6;        // containers of the last sample
-inline constexpr std::uint64_t kTooFew = 1024;  // records in question that are not worth a probe
+inline constexpr std::uint64_t kTooFew = 1024;  // with fewer records, no probe is worth it
 
-// Slots that were compared.
+// The slots that were compared.
 struct Sample {
   std::uint64_t slots = 0;
   std::uint64_t differing = 0;
@@ -38,8 +38,8 @@ struct Sample {
 // changes since are missing.
 bool is_doubtful(double total, bool reliable, double unknown);
 
-// Returns the records of both ends that so many keys stand for, in stores of these counts: two for
-// each key that both have.
+// Returns how many records at both ends belong to this many keys, in stores of these counts: two
+// for each key that both have.
 double records_of(double keys, std::uint64_t here, std::uint64_t there);
 
 // Adds the standard error to an estimate that is based on `seen` slots or records that differ.

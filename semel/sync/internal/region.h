@@ -40,7 +40,7 @@ class RangeView {
   std::optional<BitPath> branch(BitPath node) const;
 
   // Calls visit(key, value) for each record of the region whose key is not less than `from`, in
-  // order, until it says false.
+  // order, until visit returns false.
   template <class Visit>
   Result<void> read(const Region& region, std::string_view from, Visit&& visit) const {
     const KeyRange keys = intersection(region.top.range(), range_);

@@ -16,8 +16,7 @@ using frame::Manner;
 const Error kNoProgress{Errc::corrupt, "sync: the other end makes no progress"};
 const Error kTooMany{Errc::corrupt, "sync: the other end has more records than it said"};
 
-// An answer may have no room for a record beside other parts, but not more often than this in a
-// row.
+// A record may not fit into an answer beside other parts, but at most this many times in a row.
 constexpr int kMostBarren = 8;
 
 Manner manner_of(SyncRule rule) {
@@ -36,7 +35,7 @@ Manner manner_of(SyncRule rule) {
   return Manner::if_absent;
 }
 
-// Returns the digest of a record as it came. If only keys travel, the digest is in place of the
+// Returns the digest of a record as it came. If only keys travel, the digest is in the place of the
 // value.
 std::optional<Digest> digest_of(const frame::Record& record, Content content, EntryDigest& digest) {
   if (content == Content::records) return digest(record.key, record.value);
@@ -63,7 +62,7 @@ void Repair::take_ours(std::string_view key, std::string_view value, const Diges
   const std::size_t number = s_.findings.ours().size();
   s_.findings.add_ours(key, digest);
   if (!s_.writes_there()) return;
-  // One frame takes records in the order of their keys, as many as fit.
+  // One frame holds as many records as fit, in the order of their keys.
   const bool fits = our_writer_ && our_writer_->size() + key.size() + value.size() <= s_.room() &&
                     our_last_ < key;
   if (!fits) flush_ours();
@@ -178,7 +177,7 @@ Result<void> Repair::fetch_answered(FetchAsk ask, Reader in) {
     SEMEL_TRY(ask.copy ? compare_copy(ask, end_item, reply.from, records)
                        : take_fetched(ask, end_item, reply.from, records));
   }
-  // Records may have been added since the other end counted them, but not without limit.
+  // Records may have been added since the other end counted them, but only so many.
   if (s_.findings.theirs_count() > s_.there.count + s_.there.count / 4 + 1'000'000) return kTooMany;
   if (reply.complete) return {};
   if (ask.barren > kMostBarren) return kNoProgress;
@@ -188,7 +187,7 @@ Result<void> Repair::fetch_answered(FetchAsk ask, Reader in) {
   return {};
 }
 
-// Takes records, which come in the order of the items, and within an item in the order of the keys.
+// Takes records. They come in the order of the items, and within an item in the order of the keys.
 Result<void> Repair::take_fetched(const FetchAsk& ask, std::size_t end_item,
                                   std::string_view end_key,
                                   std::span<const frame::Record> records) {
@@ -211,7 +210,7 @@ Result<void> Repair::take_fetched(const FetchAsk& ask, std::size_t end_item,
     last = record.key;
     const std::optional<Digest> found = digest_of(record, ask.fetch.content, digest);
     if (!found) return kNotAsked;
-    // The answer may have a record that shares only half of its number with a wanted one.
+    // The answer may have a record that shares only half of its number with a requested one.
     const RecordId id = RecordId::of(shorten_record, *found);
     if (ask.fetch.partitions > 0) {
       if (!ask.placed.contains(placed(id.partition(ask.fetch.partitions), id.number))) continue;
@@ -305,12 +304,12 @@ Result<void> Repair::apply_here(std::span<const frame::Record> records) {
   return {};
 }
 
-// Makes changes only where the record is still what this end saw.
+// Changes a record only if it is still the one that this end saw.
 class Repair::ExactChanges {
  public:
   explicit ExactChanges(Repair& repair) : repair_(repair), there_writer_(there_) {}
 
-  // Keys come in increasing order. nullopt: no record is expected, or none shall be there.
+  // Keys come in increasing order. nullopt: no record is expected, or no record should be there.
   void here(const std::string& key, std::optional<Digest> expected,
             std::optional<std::string_view> value) {
     here_.emplace_back(key, coded(expected, value));
@@ -354,7 +353,7 @@ class Repair::ExactChanges {
   frame::RecordWriter there_writer_;
 };
 
-// Decides what can be decided only when both sides of every difference are known.
+// Makes the decisions that need both sides of every difference.
 Result<void> Repair::settle() {
   if (!s_.repairs()) return {};
   if (s_.removes()) return settle_removals();

@@ -1,4 +1,4 @@
-// Repair: takes what is found to differ, and makes both ends agree.
+// Repair: takes the differences that were found, and makes both ends agree.
 //
 // Contract  Records of this end are collected and sent in frames. Records of the other end are
 //           fetched and stored here. The resolver decides. settle() makes the decisions that need
@@ -25,10 +25,10 @@ class Repair {
   void begin_pass();
   // Takes a record of this end that the other end does not have.
   void take_ours(std::string_view key, std::string_view value, const Digest& digest);
-  // Sends the records that wait. Call it at the end of a round.
+  // Sends the waiting records. Call it at the end of a round.
   void flush_ours();
 
-  // Ask for records of the other end.
+  // These ask for records of the other end.
   void ask_copy(std::span<const BitPath> tops);  // all below these nodes
   void ask_fetch(FetchAsk fetch);
   void ask_items(std::vector<frame::Fetch::Item> items);

@@ -19,18 +19,19 @@ using frame::Fetch;
 using frame::Scan;
 using frame::SlotAnswer;
 
-// Records per slot of a list. The digests of so large slots cost little beside the list.
+// Records per slot of a list. The digests of such large slots cost little beside the list.
 constexpr std::uint64_t kListSlot = 1024;
 // Slots of a walk with fewer records are not split.
 constexpr std::uint64_t kWalkSlot = 4;
-// A slot whose sketches do not suffice for the second time is split, if it has more than this many
-// records for each number that the last sketch had room for. Then the parts and their sketches take
-// at most half of the bytes of a list.
+// If the sketches of a slot do not suffice twice, the slot is split, provided that it has more than
+// this many records for each number that the last sketch had room for. Then the parts and their
+// sketches take at most half of the bytes of a list.
 constexpr std::size_t kCrowded = 40;
-// A sketch that does not suffice is followed by one with this many times the room, if that is less
-// than half of a list.
+// If a sketch does not suffice, the next one has this many times the room, unless that takes half
+// of a list or more.
 constexpr std::size_t kRoomier = 4;
-// How often sketches that did not decode are asked for again, with more capacity each time.
+// The number of times that sketches which did not decode are asked for again, with more capacity
+// each time.
 constexpr int kMostScans = 5;
 
 // Numbers of records that only one end has, in increasing order.
@@ -144,7 +145,7 @@ Result<void> Search::ask_compare(const RangeView& view, std::span<const BitPath>
   frame::encode(
       frame::Compare{static_cast<std::uint64_t>(std::ceil(walk.expected)), walk.detail, list}, out);
   frontier.encode(s_.shorten(ShortDigest::Of::node), out);
-  // The answer takes about as many bytes for each slot that differs.
+  // The answer takes about the same number of bytes for each slot that differs.
   std::uint64_t listed = 0;
   for (const Frontier::Slot& slot : frontier.slots()) listed += slot.sum.count;
   const bool large = body.size() > s_.room() || (list && listed * 4 > s_.room() / 2);
@@ -153,7 +154,7 @@ Result<void> Search::ask_compare(const RangeView& view, std::span<const BitPath>
                     CompareAsk{frontier.slots(), list, walk.repeats});
     return {};
   }
-  // Ask in two halves.
+  // Asks in two halves.
   std::vector<BitPath> split(tops.begin(), tops.end());
   if (split.size() == 1) {
     const std::optional<BitPath> at = view.branch(split[0]);
@@ -183,8 +184,8 @@ Result<void> Search::compare_answered(const CompareAsk& ask, Reader in) {
 
   std::vector<Fetch::Item> items;
   std::vector<BitPath> deeper;
-  std::vector<BitPath> crowded;  // have more differences than expected, and are split
-  std::vector<BitPath> dense;    // have more differences than expected, and are not split
+  std::vector<BitPath> crowded;  // have more differences than expected, and will be split
+  std::vector<BitPath> dense;    // have more differences than expected, and will not be split
   std::uint32_t capacity = 0;    // of all sketches of the answer
   std::vector<BitPath> listed;
   std::vector<BitPath> copied;
@@ -294,7 +295,7 @@ Result<void> Search::scan_answered(const ScanAsk& ask, Reader in) {
     }
     for (const std::uint32_t number : *numbers) differing.insert(placed(partition, number));
   }
-  // There is far more than expected. Ask again with enough partitions for everything.
+  // Far more differs than expected. Asks again with enough partitions for everything.
   if (scan.only.empty() && failed.size() * 2 > sketches && ask.attempt < kMostScans) {
     looked_for_ *= 4;
     const budget::Partition more = budget::partition(looked_for_);
@@ -304,7 +305,7 @@ Result<void> Search::scan_answered(const ScanAsk& ask, Reader in) {
     }
     return ask_lists(view, scan.tops);
   }
-  // Records that are found here are taken out. The rest are at the other end.
+  // Toggling removes the records that are found here. The rest are at the other end.
   EntryDigest digest(s_.index.secret());
   for (const BitPath& top : scan.tops) {
     const Result<void> read =

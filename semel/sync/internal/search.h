@@ -1,4 +1,4 @@
-// Search: finds which records differ, in the way that the plan or the user has chosen.
+// Search: finds which records differ, by the way that the plan or the user has chosen.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class Search {
   void expect(double records) { looked_for_ = records; }
   // Makes the plan, and notes what it predicts.
   void predict(const Question& question);
-  // Predicts, and unless only a plan is wanted begins to search. REQUIRES: the difference is
+  // Predicts, and begins to search unless only a plan is wanted. REQUIRES: the difference is
   // estimated.
   Result<void> find(Question question);
 
@@ -33,7 +33,7 @@ class Search {
   const SyncPrediction& predicted() const { return predicted_; }  // of this pass
 
  private:
-  // How much to say about the slots of a walk.
+  // The limits for the slots of a walk.
   struct Walk {
     std::size_t slots;
     std::uint64_t detail;  // the most records of a slot that is read

@@ -32,7 +32,7 @@ struct Session {
                  settings.limits.frame_bytes),
         findings(keep()) {}
 
-  // The settings in other words.
+  // These derive from the settings.
   bool repairs() const { return settings.purpose == SyncPurpose::repair; }
   bool two_way() const {
     return settings.resolver.rule == SyncRule::join || settings.resolver.rule == SyncRule::newest;
@@ -46,7 +46,8 @@ struct Session {
   bool takes() const { return two_way() || (!here_is_source() && !calls_back()); }
   bool writes_there() const { return repairs() && gives(); }
   bool writes_here() const { return repairs() && takes(); }
-  // Returns what must be known of a record that only the other end has. A plan is that of a repair.
+  // Returns how much must be known of a record that only the other end has. A plan predicts a
+  // repair.
   frame::Content content() const;
   Travels travels() const;
   Findings::Keep keep() const;
@@ -61,7 +62,7 @@ struct Session {
   SyncReport report;
 
   KeyRange stretch;
-  KeyTally tally;  // keys of the stretch that differed, as storing their records has shown
+  KeyTally tally;  // keys of the stretch that differed, as noted when their records were stored
 
   // The present pass.
   std::uint32_t pass = 0;  // from 1 in each stretch

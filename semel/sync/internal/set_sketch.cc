@@ -32,9 +32,8 @@ void reduce_into(Polynomial& p, std::span<const Product> sums) {
   std::transform(sums.begin(), sums.end(), p.begin(), reduce);
 }
 
-// Solves y^2 + y = c for every c whose trace is 0. The solution is a linear function of c, which is
-// given here by its values for each bit. The trace of `one` is 1: docs/math/set_sketch.md,
-// 'Quadratics'.
+// Solves y^2 + y = c for every c whose trace is 0. The solution is a linear function of c; these
+// are its values for each bit. The trace of `one` is 1: docs/math/set_sketch.md, 'Quadratics'.
 constexpr std::array<Element, kFieldBits> kHalfTraces = [] {
   const auto multiply = [](Element a, Element b) {
     Product product = 0;
@@ -54,7 +53,7 @@ constexpr std::array<Element, kFieldBits> kHalfTraces = [] {
   for (std::size_t bit = 0; bit < kFieldBits; ++bit) {
     Element power = Element{1} << bit;
     Element conjugate = one;
-    Element conjugates_left = 1;  // the sum of those after the present one: all together are 1
+    Element conjugates_left = 1;  // sum of those after the present one; all sum to 1
     for (std::size_t i = 0; i + 1 < kFieldBits; ++i) {
       conjugates_left ^= conjugate;
       table[bit] ^= multiply(conjugates_left, power);
@@ -109,8 +108,8 @@ class Decoder {
   std::vector<Element> powers_;     // x^(2^i) modulo p, for i = 0, 1, 2, ...
 };
 
-// Runs the algorithm of Berlekamp and Massey without divisions. Every even power sum is a square of
-// another. So the discrepancy of every second step is 0, and these steps are left out.
+// Runs the Berlekamp-Massey algorithm without divisions. Every even power sum is the square of
+// another, so the discrepancy of every second step is 0. These steps are skipped.
 Polynomial Decoder::locator(std::span<const Element> syndromes) {
   const std::size_t capacity = syndromes.size();
   const std::size_t sums = 2 * capacity;
@@ -154,7 +153,7 @@ void Decoder::make_monic(Polynomial& p) const {
   for (Element& coefficient : p) coefficient = kernel_.multiply(coefficient, factor);
 }
 
-// Squares: the square of a polynomial has the squares of its coefficients at the even powers.
+// Squares a row: the square of a polynomial has the squares of its coefficients at the even powers.
 // Powers from n on are replaced by their remainders.
 void Decoder::fill_powers(const Polynomial& p, std::size_t count) {
   const std::size_t n = degree(p);
@@ -192,8 +191,8 @@ bool Decoder::powers_return_to_x(std::size_t n) const {
   return std::ranges::equal(all.first(n), all.subspan(kFieldBits * n));
 }
 
-// Returns the trace of factor * x modulo p, from powers_. It is 0 at half of the roots, 1 at the
-// others.
+// Returns the trace of factor * x modulo p, from powers_. It is 0 at half of the roots, and 1 at
+// the others.
 Polynomial Decoder::trace(const Polynomial& p, Element factor) {
   const std::size_t n = degree(p);
   sums_.assign(n, 0);
@@ -209,7 +208,7 @@ Polynomial Decoder::trace(const Polynomial& p, Element factor) {
   return result;
 }
 
-// The result is right up to a factor. REQUIRES: b is not 0.
+// The remainder is correct up to a factor. REQUIRES: b is not 0.
 void Decoder::take_remainder(Polynomial& a, const Polynomial& b) {
   while (a.size() >= b.size()) {
     sums_.assign(a.size() - 1, 0);
@@ -220,7 +219,7 @@ void Decoder::take_remainder(Polynomial& a, const Polynomial& b) {
   }
 }
 
-// The result is right up to a factor.
+// The divisor is correct up to a factor.
 Polynomial Decoder::common_divisor(Polynomial a, Polynomial b) {
   while (!b.empty()) {
     take_remainder(a, b);

@@ -1,20 +1,20 @@
-// SetSketch: finds the difference of two sets of 32-bit numbers, from as many bytes as the
-// difference has.
+// SetSketch: finds the difference of two sets of 32-bit numbers, in a number of bytes proportional
+// to the difference.
 //
 // Contract  The sketch of a set is the XOR of the sketches of its members. The XOR of two sketches
 //           of equal capacity is the sketch of the difference. decode() gives the only set of at
 //           most capacity() members that has this sketch, or an error if there is none. A
 //           difference with more members gives the error or, with probability of about 1 /
-//           capacity!, wrong numbers. To be sure, check a digest. Syndromes may be untrusted: any
-//           cost no more than a set's.
+//           capacity!, wrong numbers. Check a digest to be sure. Syndromes may be untrusted: no
+//           syndromes cost more than those of a set.
 // Cost      Time for each unit of capacity:
 //           toggle_many()  0.8 ns with AVX-512, 1.5 ns with PCLMUL, 9 ns without either
 //           toggle()       12 ns
 //           decode() of 1, 8, 16, 32, 64 members: 0.4, 12, 28, 71, 184 us; up to twice that if few
 //           numbers are close together; a fifth if there are too many (bench/micro/set_sketch.cc).
-// Memory    4 bytes for each unit of capacity, which is the limit of information within
-//           log2(capacity!) bits. decode(): somewhat more than 2 n^2 bytes for n members, at most
-//           2 MB.
+// Memory    4 bytes for each unit of capacity, which is within log2(capacity!) bits of the
+//           information-theoretic limit. decode(): slightly more than 2 n^2 bytes for n members, at
+//           most 2 MB.
 // Source    Dodis, Ostrovsky, Reyzin & Smith, 'Fuzzy extractors', SIAM J. Comput. 38, 2008, section
 //           6.3 (PinSketch): syndromes of a BCH code over GF(2^32).
 #pragma once
@@ -40,13 +40,13 @@ class SetSketch {
 
   // Adds the number, or removes it if it is there. REQUIRES: number != 0.
   void toggle(std::uint32_t number) { toggle(syndromes_, number); }
-  // Does this for a sketch in a larger array.
+  // Does the same for a sketch in a larger array.
   static void toggle(std::span<std::uint32_t> syndromes, std::uint32_t number);
-  // Does this for many numbers, in a fraction of the time.
+  // Does the same for many numbers, in a fraction of the time.
   static void toggle_many(std::span<std::uint32_t> syndromes,
                           std::span<const std::uint32_t> numbers);
-  // Does this for many sketches, one after another: numbers[i] goes to sketch places[i].
-  // REQUIRES: as many places as numbers, all within `sketches`.
+  // Does the same for many sketches that lie one after another: numbers[i] goes to sketch
+  // places[i]. REQUIRES: as many places as numbers, all within `sketches`.
   static void toggle_many(std::span<std::uint32_t> sketches, std::uint32_t capacity,
                           std::span<const std::uint32_t> places,
                           std::span<const std::uint32_t> numbers);

@@ -1,4 +1,4 @@
-// SetSketch: exact recovery up to the capacity, and what becomes of more than fits.
+// SetSketch: exact recovery up to the capacity, and the answers beyond it.
 #include "semel/sync/internal/set_sketch.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST(SetSketch, RecoversLargeSets) {
   }
 }
 
-// Numbers that span few bits are the hardest to part: most traces are equal for all of them.
+// Numbers that span few bits are the hardest to separate: most traces are equal for all of them.
 TEST(SetSketch, RecoversNumbersThatLieClose) {
   for (const std::uint32_t size : {2, 3, 31, 255, 1023}) {
     for (const std::uint32_t stride : {1u, 1u << 22}) {
@@ -152,7 +152,7 @@ TEST(SetSketch, RefusesMoreThanFitsButForOneInTheFactorial) {
   }
 }
 
-// From 16 on that share is below 1e-13.
+// From capacity 16 on that share is below 1e-13.
 TEST(SetSketch, RefusesMoreThanFitsInLargeSketches) {
   Random random(5);
   for (const std::uint32_t capacity : {16, 24, 32, 64}) {
@@ -169,7 +169,7 @@ TEST(SetSketch, AnswersSoundlyToAnySyndromes) {
   for (std::uint32_t capacity = 1; capacity <= 12; ++capacity) {
     for (int i = 0; i < 300; ++i) {
       Bytes bytes(4 * capacity);
-      // Few bits and few syndromes among them: short recurrences, roots at 0, multiple roots.
+      // Uses few bits and few syndromes: short recurrences, roots at 0, multiple roots.
       for (std::uint8_t& byte : bytes) {
         byte = random.below(3) == 0 ? static_cast<std::uint8_t>(random() >> random.below(60)) : 0;
       }
@@ -186,8 +186,8 @@ TEST(SetSketch, AnswersSoundlyToAnySyndromes) {
   }
 }
 
-// FROZEN: sites of different releases meet. Powers of z alone, which can be checked by hand: z^32
-// is z^7 + z^3 + z^2 + 1.
+// FROZEN, because sites of different releases meet. Uses only powers of z, which can be checked by
+// hand: z^32 is z^7 + z^3 + z^2 + 1.
 TEST(SetSketch, HasTheSyndromesThatTheFormatSays) {
   const SetSketch of_z = sketch_of(4, Numbers{2});
   EXPECT_TRUE(std::ranges::equal(of_z.syndromes(), Numbers{2, 8, 32, 128}));

@@ -16,7 +16,7 @@ namespace semel::sync_internal {
 
 class ShortDigest {
  public:
-  // One key for each use.
+  // What a short digest identifies. Each use has its own key.
   enum class Of : std::uint8_t { node = 1, record = 2 };
 
   ShortDigest(const Secret& secret, Of of, std::uint32_t salt) {
@@ -34,8 +34,8 @@ class ShortDigest {
   Digest key_;
 };
 
-// Identifies a record in a sketch or a list: a number that is not 0, and a place among the
-// partitions that is independent of it.
+// Identifies a record in a sketch or a list by a number that is not 0. Its place among the
+// partitions is independent of the number.
 struct RecordId {
   std::uint32_t number;
   std::uint32_t place;
