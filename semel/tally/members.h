@@ -1,7 +1,7 @@
 // Members: the sites that count together.
 //
-// A site is admitted once and retired once, and its id is never used again. So the members that two
-// sites know merge by union.
+// A site is admitted once and retired once, and its id is never used again. So the members known to
+// two sites merge by union.
 #pragma once
 
 #include <algorithm>
@@ -39,10 +39,10 @@ class SEMEL_API Members {
 
   // These return true if they change anything.
   bool admit(SiteId site);
-  bool retire(SiteId site);  // and admits it
+  bool retire(SiteId site);  // admits it first if need be
   bool merge(const Members& other);
 
-  // Returns whether all that are retired in `other` are retired here.
+  // Returns true if all sites that are retired in `other` are retired here.
   bool retired_all_of(const Members& other) const;
 
   void encode(Sink out) const;

@@ -25,7 +25,7 @@ Members members(int state) {
   return made;
 }
 
-// So that a merge of two of them takes something of both.
+// Returns a view such that a merge of two of them takes something from both.
 SiteView view(int state) {
   SiteView made;
   made.members = members(state);
@@ -34,7 +34,7 @@ SiteView view(int state) {
     if (state % 3 == 1) continue;
     made.held.advance({site, static_cast<std::uint64_t>(1 + state / 2)});
     made.heads.set(site,
-                   static_cast<std::uint64_t>(state % 2));  // of equal numbers others, or none
+                   static_cast<std::uint64_t>(state % 2));  // other heads for equal numbers
   }
   return made;
 }
@@ -78,7 +78,7 @@ TEST(Members, AreAdmittedOnceAndRetiredOnce) {
   EXPECT_FALSE(some.retire(2));
   EXPECT_FALSE(some.admit(2));
   EXPECT_TRUE(some.contains(2) && some.retired(2) && !some.active(2));
-  EXPECT_TRUE(some.retire(1));  // one that was never heard of
+  EXPECT_TRUE(some.retire(1));  // a site that was never heard of
   EXPECT_TRUE(some.admit(3));
   EXPECT_EQ(some.active(), 1U);
   EXPECT_EQ(some.all().front(), (Members::Member{1, true}));

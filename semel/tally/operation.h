@@ -1,8 +1,8 @@
 // Addition: one change to a counter, with the id by which its retries are recognised.
 //
 // An id is opaque (a text that the client chose) or numbered (a client, and a number that it counts
-// up). Both are digests by the time they are here: the text of an id is never kept. An operation
-// without an id counts each time it comes.
+// up). Here both are digests already: the text of an id is never kept. An operation without an id
+// counts each time it comes.
 //
 //   const OperationId id = *opaque_id(hasher, "order 17");
 //   const Result<Answer> answer = table.add({"sold", 5, id}, now_ms);
@@ -40,7 +40,7 @@ struct SEMEL_API OperationId {
   static Result<OperationId> decode(Reader& in);
 };
 
-// These make an id of the text that a client sends. Errc::limit beyond limits::kOperationIdBytes.
+// These make an id from the text that a client sends. Errc::limit beyond limits::kOperationIdBytes.
 SEMEL_API Result<OperationId> opaque_id(const Hasher& hasher, std::string_view id);
 SEMEL_API Result<OperationId> numbered_id(const Hasher& hasher, std::string_view client,
                                           std::uint64_t sequence);
@@ -65,7 +65,7 @@ inline constexpr auto kUnanswered = static_cast<Outcome>(0xff);
 
 struct Answer {
   Outcome outcome = Outcome::applied;
-  // The value of the counter after the operation. nullopt if it was not asked for, if there is no
+  // The value of the counter after the operation. nullopt if it was not requested, if there is no
   // such counter, or if the value is beyond 64 bits.
   std::optional<std::int64_t> value = {};
   bool operator==(const Answer&) const = default;

@@ -20,8 +20,8 @@ struct Recognition {
   enum class Kind : std::uint8_t { clients = 0, filter = 1, exact = 2 };
 
   Kind kind = Kind::clients;
-  TimeMs window_ms = 600'000;        // for so long retries are recognised
-  double fpr = 1e-6;                 // of new opaque ids that are taken for retries; exact: none
+  TimeMs window_ms = 600'000;        // retries are recognised for this long
+  double fpr = 1e-6;                 // of new opaque ids taken for retries; exact: none
   std::uint64_t ids = 1 << 16;       // expected in a window; more may come
   std::uint64_t max_bytes = kNoCap;  // kLeastBytes or more
   OnFull on_full = OnFull::refuse;

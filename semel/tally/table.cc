@@ -18,7 +18,8 @@ namespace {
 
 constexpr Format kFormat{"STT", 1, "table"};
 
-// Counters in memory as the base of a ledger. The log holds what is not folded: nothing to do.
+// Counters in memory as the base of a ledger. The log holds the unfolded operations, so some calls
+// do nothing.
 class MemoryBase final : public Ledger::Base {
  public:
   explicit MemoryBase(Counters& counters) : counters_(counters) {}
@@ -127,7 +128,7 @@ void Table::scan(const NameRange& range, const VisitCounter& visit) const {
 RangeSum Table::sum(const NameRange& range) const {
   Result<RangeSum> sum =
       body_->ledger.with_overlays(body_->counters.sum(range), range, body_->base);
-  SEMEL_ASSERT(sum.has_value());  // memory does not fail to read
+  SEMEL_ASSERT(sum.has_value());  // reading memory never fails
   return *sum;
 }
 

@@ -5,8 +5,8 @@
 //
 // Contract  An operation counts once, however often it is sent with its id; a retry is answered
 //           with the value of the counter and the word duplicate. The id and its effect go
-//           together: an operation that is refused leaves its id free. Values, sums and counts are
-//           of the present, of all operations that are here. Time is handed in with each call, and
+//           together: an operation that is refused leaves its id free. Values, sums and counts
+//           include all operations that are here at present. Time is handed in with each call, and
 //           never runs backwards inside.
 // Order     Counters are in the order of the bytes of their names.
 // Sites     Each site has a Table. publish() gives the entries that the other sites need, receive()
@@ -48,11 +48,11 @@ class SEMEL_API Table {
   struct Settings {
     Recognition recognition = {};
     SiteId site = 1;
-    // While more operations than this are not known to all members, further ones are refused.
+    // While more operations than this are not known to all members, new ones are refused.
     std::uint64_t max_unfolded = 1 << 20;
   };
 
-  // Errc::invalid or Errc::limit for a recognition that cannot be.
+  // Errors: Errc::invalid or Errc::limit for an impossible recognition.
   static Result<Table> make(const Settings& settings, TimeMs now_ms);
   Table(Table&&) noexcept;
   Table& operator=(Table&&) noexcept;
@@ -60,19 +60,19 @@ class SEMEL_API Table {
 
   // Answers each addition for itself, in order. If none of them changes anything, the time of the
   // table stays too; Outcome::full is a change. An error refuses all: Errc::limit for a name that
-  // is too long; Errc::outside, Errc::forked and Errc::gap where this site may not count. If memory
-  // runs out, the additions before are in and have their answers; the others are kUnanswered.
-  // REQUIRES: the spans are of equal size.
+  // is too long; Errc::outside, Errc::forked and Errc::gap if this site may not count. If memory
+  // runs out, the additions before that point have taken effect and have their answers; the others
+  // are kUnanswered. REQUIRES: the spans are of equal size.
   Result<void> add(std::span<const Addition> additions, std::span<Answer> answers, TimeMs now_ms);
   Result<Answer> add(const Addition& addition, TimeMs now_ms);
-  // Begins to load what add() will need of a counter, for a caller that knows its name before the
-  // id.
+  // Begins to load a counter for add(), if the caller knows its name before the id.
   void prefetch(std::string_view counter) const;
-  // Sets a counter to zero, or removes it, for all sites: undoes all that this site has seen of it.
+  // Sets a counter to zero, or removes it, for all sites. Both undo everything that this site has
+  // seen of it.
   Result<Answer> reset(std::string_view counter, const OperationId& id, TimeMs now_ms);
   Result<Answer> remove(std::string_view counter, const OperationId& id, TimeMs now_ms);
 
-  // Return nullopt where there is no such counter. Errc::limit for a value beyond 64 bits.
+  // These return nullopt if there is no such counter. Errc::limit for a value beyond 64 bits.
   Result<std::optional<std::int64_t>> get(std::string_view counter) const;
   Result<std::vector<std::optional<std::int64_t>>> get(
       std::span<const std::string_view> counters) const;
@@ -81,17 +81,17 @@ class SEMEL_API Table {
 
   // Errc::invalid for a site that is or was a member.
   Result<void> admit(SiteId site);
-  // Errc::invalid for a site that is not a member, and for this one.
+  // Errc::invalid for a site that is not a member, and for this site.
   Result<void> retire(SiteId site);
   using VisitEntry = std::function<void(std::string_view key, ByteView value)>;
-  // Visits all entries that the other sites need, and notes that they were published. Visits none
-  // if this site is superseded.
+  // Visits all entries that the other sites need, and notes that they were published. Visits
+  // nothing if this site is superseded.
   void publish(const VisitEntry& visit);
-  // Takes in an entry of another site. Returns false if there was no room for it, or if something
-  // before it is missing: it must come again. Errc::corrupt if it is damaged or no entry at all;
-  // Errc::mismatch if it is of another table. Nothing changes then.
+  // Takes in an entry of another site. Returns false if there was no room for it, or if an earlier
+  // operation is missing; then the entry must come again. Errc::corrupt if it is damaged or not an
+  // entry; Errc::mismatch if it is of another table. Errors change nothing.
   Result<bool> receive(std::string_view key, ByteView value, TimeMs now_ms);
-  // Turns a copy of a member into this site, which that member has admitted. REQUIRES: nothing has
+  // Turns a copy of a member into this site, which the member has admitted. REQUIRES: nothing has
   // been called since it was decoded.
   Result<void> become(SiteId site, TimeMs now_ms);
 
@@ -105,7 +105,7 @@ class SEMEL_API Table {
 
   void encode(Sink out) const;
   static Result<Table> decode(ByteView in);
-  bool operator==(const Table& other) const;  // whether both would go on in the same way
+  bool operator==(const Table& other) const;  // compares everything that decides what happens next
 
   // For tests.
   const internal::Recogniser& recogniser() const;

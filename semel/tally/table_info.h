@@ -1,4 +1,4 @@
-// TableInfo: how a table stands: what it promises, what it holds, and whom it waits for.
+// TableInfo: the status of a table: its promise, its contents, and the member that it waits for.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace semel::tally {
 
 struct TableInfo {
-  // How it recognises retries.
+  // How the table recognises retries.
   Recognition recognition;
   TimeMs now_ms = 0;  // the time of the last change
   Promise promise = {};
@@ -28,16 +28,16 @@ struct TableInfo {
   SiteId site = 1;
   Members members = {};
   VersionVector held = {};     // of the log of each site: all operations up to a number
-  VersionVector folded = {};   // and those of them that are in the counters for good
+  VersionVector folded = {};   // those of them that are in the counters for good
   std::uint64_t unfolded = 0;  // operations that not all members are known to hold
-  bool ready = true;           // false: it is new, and does not yet hold what the others held
-  // Others hold operations of this site that it does not hold: it was restored from an old backup,
-  // or another site has its id. It must go on under another id.
+  bool ready = true;           // false: the site is new, and does not yet hold what the others held
+  // True if others hold operations of this site that it does not hold: it was restored from an old
+  // backup, or another site has its id. It must go on under another id.
   bool superseded = false;
-  // Sites of whose log another member holds other operations than this one, as far as is known
+  // Sites of whose log another member holds different operations than this one, as far as is known
   // since the table was opened.
   std::vector<SiteId> forked = {};
-  std::optional<SiteId> waiting_for = {};  // the member because of which nothing is folded
+  std::optional<SiteId> waiting_for = {};  // the member that prevents folding
 };
 
 }  // namespace semel::tally

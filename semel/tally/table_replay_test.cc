@@ -1,5 +1,5 @@
-// Table and its copies: one that was decoded goes on as the first; one that is told only of what
-// changed the first ends in the same bytes. That is what the replicas of a server are.
+// Table and its copies: a decoded copy goes on like the original, and a copy that gets only the
+// changing calls ends with the same bytes. The replicas of a server are such copies.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -23,8 +23,8 @@ namespace {
 constexpr TimeMs kNow = 1'700'000'000'000;
 constexpr TimeMs kWindowMs = 700;
 
-// One call. Few counters and ids, so that they come again; `burst` calls with ids that follow each
-// other, so that windows grow.
+// One call. There are few counters and ids, so that they come again. `burst` calls follow each
+// other with consecutive ids, so that windows grow.
 struct Call {
   enum class Kind { opaque, numbered, none, batch, reset, remove, large };
   Kind kind;
@@ -83,7 +83,7 @@ Table copied(const Table& table) {
 }
 
 Addition addition_of(const Call& call, std::uint64_t n, std::string_view name) {
-  // A delta that follows from the id: or an exact table would call most retries a conflict.
+  // The delta follows from the id; otherwise an exact table would call most retries a conflict.
   const std::int64_t delta = call.kind == Call::Kind::large
                                  ? std::numeric_limits<std::int64_t>::max() / 2
                                  : static_cast<std::int64_t>(call.id + n) - 100;
@@ -95,7 +95,7 @@ Addition addition_of(const Call& call, std::uint64_t n, std::string_view name) {
   return {name, delta, id};
 }
 
-// The answers, one for each of the burst.
+// Returns the answers, one for each call of the burst.
 std::vector<Answer> answered(Table& table, const Call& call, TimeMs now_ms, bool at_once) {
   const std::string name = "counter " + std::to_string(call.counter);
   const OperationId id = call.id % 2 == 0 ? OperationId() : OperationId::opaque(key(call.id));
@@ -117,7 +117,7 @@ std::vector<Answer> answered(Table& table, const Call& call, TimeMs now_ms) {
   return answered(table, call, now_ms, call.kind == Call::Kind::batch);
 }
 
-// Returns true if a call left a trace. A call without room leaves its time, and counts in the
+// Returns true if a call left a trace. A call that finds no room leaves its time, and counts in the
 // expected under-count.
 bool left_something(std::span<const Answer> answers) {
   return std::any_of(answers.begin(), answers.end(), [](const Answer& answer) {
@@ -149,7 +149,7 @@ RC_GTEST_PROP(TableReplay, ADecodedOneGoesOnAsTheFirst, ()) {
   RC_CLASSIFY(first.recogniser().counts().forgotten_early > 0, "forgets early");
 }
 
-// A burst is sent on one by one, as a server does; a batch as a whole.
+// A burst is forwarded one by one, as a server does; a batch as a whole.
 RC_GTEST_PROP(TableReplay, WhatChangedNothingLeavesNoTrace, ()) {
   const Recognition goal = *rc::gen::elementOf(goals());
   const std::vector<Call> calls = some_calls();
@@ -191,7 +191,7 @@ RC_GTEST_PROP(TableReplay, OneByOneOrInBatchesIsTheSame, ()) {
   RC_ASSERT(encoded(batched) == encoded(single));
 }
 
-// The time may come in steps, by calls that change nothing.
+// Time may advance in steps, by calls that change nothing.
 RC_GTEST_PROP(TableReplay, TimeInStepsIsTimeAtOnce, ()) {
   const Recognition goal = *rc::gen::elementOf(goals());
   Table first = made(goal);

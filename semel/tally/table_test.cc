@@ -1,4 +1,4 @@
-// Table: what clients are answered, values beside a map, sites that exchange entries, and bytes.
+// Table: the answers to clients, values beside a map, sites that exchange entries, and bytes.
 #include "semel/tally/table.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ std::optional<std::int64_t> value(const Table& table, std::string_view counter) 
   return *table.get(counter);
 }
 
-// All that a client of one of the three kinds may count on.
+// Everything that a client may rely on, with each of the three kinds.
 class EveryKind : public ::testing::TestWithParam<Recognition::Kind> {
  protected:
   Table table = table_of(GetParam());
@@ -247,8 +247,8 @@ RC_GTEST_PROP(TableProperty, EqualsAMap, ()) {
   RC_ASSERT(scanned == within);
 }
 
-// A batch of many pieces, with retries, counters that come again in another piece, and deltas that
-// may leave 64 bits.
+// Returns a batch of many pieces, with retries, counters that come again in another piece, and
+// deltas that may leave 64 bits.
 std::vector<Addition> many_additions(std::span<const std::string> names, std::uint64_t size) {
   std::vector<Addition> batch;
   for (std::uint64_t n = 0; n < size; ++n) {
@@ -300,7 +300,7 @@ TEST_P(EveryKind, ABatchTakesLittleMemoryAndLeavesNone) {
   const std::vector<Addition> batch(100'000, {"x", 1, {}});
   std::vector<Answer> answers(batch.size());
   for (const std::int64_t before : {std::int64_t{0}, kMost - 1'000'000}) {
-    added(table, "y", before, {});  // close to the end of 64 bits, sums are read
+    added(table, "y", before, {});  // near the end of 64 bits, sums are read
     const LiveAllocation live;
     const LargestAllocation largest;
     ASSERT_TRUE(table.add(batch, answers, kNow));
@@ -470,7 +470,7 @@ TEST(Table, SaysHowMuchMemoryItTakes) {
     }
     const auto bytes = static_cast<double>(live.bytes());
     EXPECT_NEAR(static_cast<double>(table.bytes()), bytes, bytes / 20);
-    // Some look like another until their names are compared.
+    // Some names collide until they are compared as a whole.
     EXPECT_EQ(table.sum({}).count, 100'000u);
   }
 }

@@ -10,7 +10,7 @@
 
 namespace semel::tally {
 
-// The names from `first` to before `end`; to the last one if there is no `end`.
+// The names from `first` to before `end`; up to the last name if there is no `end`.
 struct NameRange {
   std::string_view first = {};
   std::optional<std::string_view> end = {};

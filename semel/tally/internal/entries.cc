@@ -9,7 +9,7 @@
 namespace semel::tally::internal {
 namespace {
 
-// Appends the highest byte first, so that keys are in the order of the numbers.
+// Appends the highest byte first, so that keys are in the order of their numbers.
 template <class Number>
 void append_ordered(std::string& key, Number number) {
   for (int shift = 8 * (static_cast<int>(sizeof number) - 1); shift >= 0; shift -= 8) {
@@ -27,7 +27,7 @@ Number take_ordered(std::string_view& key) {
   return static_cast<Number>(number);
 }
 
-// Returns what follows the prefix, if it has this size.
+// Returns the rest of the key after the prefix, if it has this size.
 std::optional<std::string_view> after(char prefix, std::size_t size, std::string_view key) {
   if (key.size() != 1 + size || key.front() != prefix) return std::nullopt;
   return key.substr(1);

@@ -9,8 +9,8 @@
 //   v<site>           what a site says it holds             shared
 //
 // Sites count as one table if they share the shared records by any means, in any order, any number
-// of times. A sync with the rule join and join_entries() does it. A record that a site has folded
-// is gone there, and is ignored when it comes again.
+// of times. A sync with the rule join and join_entries() does it. After a site has folded a record
+// it no longer has it, and ignores it when it comes again.
 // Format    docs/formats/tally_entries_v1.md.
 #pragma once
 
@@ -33,7 +33,7 @@ inline constexpr char kForgottenPrefix = '$';
 inline constexpr char kCounterPrefix = 'c';
 inline constexpr char kOperationPrefix = 'o';
 inline constexpr char kViewPrefix = 'v';
-// The shared entries are from here to before there.
+// The shared entries lie from the first key to before the second.
 inline constexpr std::string_view kSharedFirst = "o";
 inline constexpr std::string_view kSharedEnd = "w";
 

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kLast = std::numeric_limits<std::uint64_t>::max();
 
-// Every byte of the numbers matters once.
+// Returns numbers in which each byte matters once.
 std::vector<std::uint64_t> numbers() {
   std::vector<std::uint64_t> all = {0};
   for (int shift = 0; shift < 64; shift += 8) {
@@ -81,7 +81,8 @@ TEST(Entries, NoKeyIsTakenForOneOfAnotherKind) {
 
 std::string text(const auto& entry) { return std::string(text_of(encoded(entry))); }
 
-// All values that can meet under a key: sound ones, and damage of every sort.
+// Checks the laws for all values that can meet under a key: sound ones, and damaged ones of every
+// sort.
 void expect_join_laws(const std::string& key, const std::vector<std::string>& values) {
   for (const std::string& a : values) {
     EXPECT_EQ(join_entries(key, a, a), a);

@@ -100,7 +100,7 @@ Recogniser::Query Ledger::query(const Addition& addition, Operation::Kind kind) 
   return {addition.id, content_of(kind, addition.counter, addition.delta)};
 }
 
-// Returns whether a value might leave 64 bits, as far as is known without reading.
+// Returns true if a value might leave 64 bits, as far as is known without reading.
 bool Ledger::may_overflow(std::span<const Addition> additions) const {
   std::uint64_t most = bound_;
   for (const Addition& addition : additions) {
@@ -113,8 +113,8 @@ void Ledger::raise_bound(std::int64_t delta) {
   if (__builtin_add_overflow(bound_, magnitude(delta), &bound_)) bound_ = ~std::uint64_t{0};
 }
 
-// Returns what else than the recogniser refuses a new operation. `value` is that of its counter,
-// nullptr if it cannot leave 64 bits.
+// Returns the refusal of a new operation for any reason but the recogniser's. `value` is the value
+// of its counter, nullptr if it cannot leave 64 bits.
 std::optional<Outcome> Ledger::refusal(const Addition& addition, Operation::Kind kind,
                                        const std::optional<int128>* value) const {
   const bool adds = kind == Operation::Kind::add;
@@ -125,8 +125,9 @@ std::optional<Outcome> Ledger::refusal(const Addition& addition, Operation::Kind
   return log_.may_take(1) ? std::nullopt : std::optional(Outcome::full);
 }
 
-// Returns what an operation would be answered at this time, unless the recogniser has no room. The
-// recogniser has the first word; but a retry of what is not folded is known however old it is.
+// Returns the answer that an operation would get at this time, unless the recogniser has no room.
+// The recogniser decides first, but a retry of an operation that is not folded is known however old
+// it is.
 Outcome Ledger::refused_as(const Recogniser::Query& query, TimeMs now_ms,
                            std::optional<Outcome> otherwise) const {
   const Outcome seen = outcome_of(recogniser_.test(query, now_ms));
@@ -139,7 +140,7 @@ Result<Ledger::Judged> Ledger::judge(const Call& call, const Base& base) const {
   SEMEL_ASSERT(call.additions.size() == call.answers.size());
   SEMEL_ASSERT(call.kind == Operation::Kind::add || call.additions.size() == 1);
   const bool one = call.additions.size() == 1;
-  // A counter is two misses of the cache away, the bits of an id one: they overlap.
+  // A counter is two cache misses away, the bits of an id one. Both are loaded at once.
   if (one) recogniser_.touch(call.additions.front().id);
   for (const Addition& addition : call.additions) {
     if (addition.counter.size() > limits::kCounterNameBytes) {
@@ -174,7 +175,7 @@ Result<Ledger::Judged> Ledger::judge(const Call& call, const Base& base) const {
   return judged;
 }
 
-// Vectors for one piece of a call after the other.
+// Vectors that each piece of a call uses again.
 struct Ledger::Buffers {
   std::vector<Recogniser::Query> queries;
   std::vector<Verdict> recognised;
@@ -190,7 +191,7 @@ Result<void> Ledger::apply(const Judged& judged, Base& base) {
   advance(call.now_ms);
   if (call.additions.size() == 1) return apply_in_turn(call.additions, call.answers, judged, base);
 
-  // A base that may fail to read is read before anything changes: the call is one piece then.
+  // If reading the base may fail, it is read before anything changes; then the call is one piece.
   const std::size_t most = judged.plain_ || base.knows_sums() ? kPiece : call.additions.size();
   Buffers buffers;
   for (std::size_t first = judged.refused_; first < call.additions.size(); first += most) {
@@ -200,7 +201,7 @@ Result<void> Ledger::apply(const Judged& judged, Base& base) {
     if (judged.plain_ && recogniser_.takes(size)) {
       apply_at_once(piece, answers, call.values, base, buffers);
     } else {
-      // Memory may run out in the middle: one by one it is known how far it came.
+      // Memory may run out in the middle. In turn it is known which operations took effect.
       SEMEL_TRY(apply_in_turn(piece, answers, judged, base));
     }
   }
@@ -236,8 +237,8 @@ void Ledger::apply_at_once(std::span<const Addition> additions, std::span<Answer
   std::uint64_t number = log_.count(folds.size()).counter - folds.size();
   for (NamedShard& fold : folds) fold.shard.clock = ++number;
 
-  // An operation that is refused is answered with the value of its turn: the value before the
-  // call, unless an operation that is applied came first.
+  // A refused operation is answered with the value at its turn. That is the value before the call,
+  // unless an applied operation came first.
   read.clear();
   for (std::size_t i = 0; values && i < additions.size(); ++i) {
     if (answers[i].outcome != Outcome::applied) read.push_back(additions[i].counter);
@@ -294,7 +295,7 @@ Result<void> Ledger::apply_in_turn(std::span<const Addition> additions, std::spa
   return {};
 }
 
-// Judges one operation, and lets it take effect if it counts.
+// Judges one operation, and applies it if it counts.
 Ledger::Applied Ledger::apply_one(const Addition& addition, const Judged& judged,
                                   const std::optional<int128>* value, Base& base) {
   const Operation::Kind kind = judged.call_.kind;
@@ -312,7 +313,7 @@ Ledger::Applied Ledger::apply_one(const Addition& addition, const Judged& judged
   return {outcome, take_effect(addition, kind, base)};
 }
 
-// Returns the sum of the counter after it, if it is known. REQUIRES: judged, and remembered.
+// Returns the sum of the counter afterwards, if it is known. REQUIRES: judged, and remembered.
 std::optional<int128> Ledger::take_effect(const Addition& addition, Operation::Kind kind,
                                           Base& base) {
   if (!log_.alone()) {

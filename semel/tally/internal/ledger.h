@@ -10,10 +10,10 @@
 //           Errc::limit then, until additions bring the value back.
 // Overflow  No counter is read while the sum of all |delta| that ever came is below 2^63. A table
 //           beyond that reads each counter before it adds.
-// Time      A table has a time of its own: that of its clock, less its lag. A copy of a member has
-//           the ids of its window by the clock of that member. If the clock of the new site is
-//           ahead, or if it starts long after the copy was made, it would forget them too early:
-//           it lags behind instead.
+// Time      A table has its own time: that of its clock, minus its lag. A copy of a member has the
+//           ids of its window by the clock of that member. If the clock of the new site is ahead,
+//           or the site starts long after the copy was made, it would forget them too early. So its
+//           time lags behind instead.
 // Base      The caller keeps the counters: in memory (Table) or in a store (TallyStore).
 // Threads   const members may run at once; any other call needs the object to itself.
 #pragma once
@@ -46,13 +46,13 @@ class Ledger {
  public:
   class Base : public OperationLog::Base {
    public:
-    // Returns what is folded of each counter, nullopt where there is no such counter.
+    // Returns the folded sum of each counter, nullopt where there is no such counter.
     virtual Result<void> sums_of(std::span<const std::string_view> counters,
                                  std::span<std::optional<int128>> sums) const = 0;
     // Adds to the base. If `sums` is not empty, it gets the sum of each counter after its addition;
     // it is not empty only if knows_sums().
     virtual void fold_all(std::span<const NamedShard> shards, std::span<int128> sums) = 0;
-    // Returns whether fold() and fold_all() know the sum after an addition without reading, and
+    // Returns true if fold() and fold_all() know the sum after an addition without reading, and
     // sums_of() never fails.
     virtual bool knows_sums() const = 0;
     // Begins to load a counter.
@@ -66,14 +66,14 @@ class Ledger {
 
   struct State {
     OperationLog::State log;
-    std::uint64_t bound = 0;  // no counter is further from zero
+    std::uint64_t bound = 0;  // no counter is further from zero than this
     TimeMs lag_ms = 0;        // 0 or more
 
     void encode(Sink out) const;
     static Result<State> decode(Reader& in);
   };
 
-  // Operations are worked on in pieces of this size, so that no buffer grows with the call.
+  // Operations are processed in pieces of this size, so that no buffer grows with the call.
   static constexpr std::size_t kPiece = 256;
 
   // One call: operations of one kind. A reset or a removal comes alone, and its delta is 0.
@@ -81,13 +81,13 @@ class Ledger {
     std::span<const Addition> additions;
     std::span<Answer> answers;  // of equal size
     TimeMs now_ms = 0;
-    bool values = true;  // whether the answers give the values
+    bool values = true;  // true if the answers give the values
     Operation::Kind kind = Operation::Kind::add;
   };
   // The result of judge().
   class Judged {
    public:
-    // Returns whether apply() may read counters from the base.
+    // Returns true if apply() may read counters from the base.
     bool reads() const { return call_.values || may_overflow_; }
 
    private:
@@ -95,34 +95,35 @@ class Ledger {
     explicit Judged(const Call& call) : call_(call) {}
 
     Call call_;
-    std::size_t refused_ = 0;    // the first operations of the call, which are answered
+    std::size_t refused_ = 0;    // the first operations, which are already answered
     bool may_overflow_ = false;  // as far as is known without reading
     bool plain_ = false;         // only the recogniser can refuse the operations
   };
 
   // A new table of one site.
   Ledger(Recogniser recogniser, SiteId site, const OperationLog::Limits& limits);
-  // A table as it was.
+  // Restores a table.
   Ledger(Recogniser recogniser, OperationLog log, std::uint64_t bound, TimeMs lag_ms);
 
   // Judges a call. Answers the operations at its beginning that would be refused at call.now_ms,
   // and marks the others kUnanswered. An error refuses the whole call: Errc::limit for a name that
-  // is too long, and the errors of OperationLog::may_take() but Errc::full.
+  // is too long, and the errors of OperationLog::may_take() except Errc::full.
   Result<Judged> judge(const Call& call, const Base& base) const;
-  // Advances the time and answers the other operations in order, each as it takes effect. Does
-  // nothing if there are none. If memory runs out, the operations before have taken effect and
-  // have their answers, and the others are kUnanswered. REQUIRES: the ledger did not change since.
+  // Advances the time, and answers the other operations in order, each as it takes effect. Does
+  // nothing if there are none. If memory runs out, the operations before that point have taken
+  // effect and have their answers, and the others are kUnanswered. REQUIRES: the ledger has not
+  // changed since judge().
   Result<void> apply(const Judged& judged, Base& base);
-  // Both, one after the other.
+  // Calls judge(), then apply().
   Result<void> run(const Call& call, Base& base) {
     const Judged judged = SEMEL_TRY(judge(call, base));
     return apply(judged, base);
   }
 
-  // Takes in what other sites took, in any order. Returns true if all of it is here now. What is
-  // not here, for want of room or of an earlier operation, must come again.
+  // Takes in operations of other sites, in any order. Returns true if all of them are here now.
+  // Operations for which there is no room, or whose predecessors are missing, must come again.
   bool receive(std::span<const Operation> operations, Base& base);
-  // Takes in what a site says that it holds.
+  // Takes in the view of a site.
   Result<void> receive_view(SiteId from, const SiteView& view, Base& base);
   // Notes that this site has published this view.
   void record_published(const SiteView& view, Base& base);

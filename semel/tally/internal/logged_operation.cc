@@ -9,7 +9,7 @@
 namespace semel::tally::internal {
 namespace {
 
-// Every operation has one, so it is shorter than a version vector elsewhere.
+// Every operation has one, so its encoding is shorter than that of version vectors elsewhere.
 void encode_known(const VersionVector& known, Writer& out) {
   out.varint(known.sites().size());
   for (const VersionVector::Site& log : known.sites()) {

@@ -18,18 +18,18 @@ namespace semel::tally::internal {
 struct Operation {
   enum class Kind : std::uint8_t {
     add = 0,
-    reset = 1,   // sets the counter to zero: undoes all that the site of the reset held
+    reset = 1,   // sets the counter to zero: undoes everything that the site of the reset held
     remove = 2,  // does the same and removes the counter
   };
 
-  Dot dot = {};  // the site that took it, and its place in the log of that site
+  Dot dot = {};  // the site that took it, and its number in the log of that site
   Kind kind = Kind::add;
   OperationId id = {};
   std::string counter = {};
   std::int64_t delta = 0;       // add
   VersionVector observed = {};  // reset and remove: what they undo
   TimeMs taken_ms = 0;          // by the clock of its site
-  VersionVector known = {};     // what its site held of other logs before it
+  VersionVector known = {};     // which operations its site held of other logs at that time
   std::uint64_t previous = 0;   // the head of its log before it (log_heads.h)
 
   // Returns the head of its log after it; never 0.

@@ -87,7 +87,7 @@ Dot OperationLog::count(std::uint64_t operations) {
   if (operations > 0) {
     state_.held.advance(last);
     state_.folded.advance(last);
-    if (!state_.heads.empty()) state_.heads.set(site(), 0);  // what is in no log has no head
+    if (!state_.heads.empty()) state_.heads.set(site(), 0);  // operations in no log have no head
   }
   return last;
 }
@@ -97,7 +97,7 @@ Dot OperationLog::append(Operation operation, Base& base) {
   operation.dot = {site(), held().at(site()) + 1};
   if (operation.kind != Operation::Kind::add) {
     operation.observed = held();
-    // A removal undoes itself: nothing is left of it. A reset leaves a counter of zero.
+    // A removal undoes itself too, so nothing is left. A reset leaves a counter of zero.
     if (operation.kind == Operation::Kind::remove) operation.observed.advance(operation.dot);
   }
   for (const VersionVector::Site& log : held().sites()) {
@@ -120,17 +120,17 @@ std::optional<std::uint64_t> OperationLog::head_at(Dot dot) const {
   return head == 0 ? std::nullopt : std::optional(head);
 }
 
-// Returns whether a log that has this head at this number differs from the log that is held here.
+// Returns true if a log with this head at this number differs from the log that is held here.
 bool OperationLog::contradicts(Dot dot, std::uint64_t head) const {
   if (dot.site == site() && dot.counter > held().at(site())) return true;
   const std::optional<std::uint64_t> here = head_at(dot);
   return here && head != 0 && head != *here;
 }
 
-// Returns whether its site may have taken the operation after all that is held of its log here. A
-// site takes an operation after all that it has said before. It also takes it after all that is
-// folded here, because nothing was folded before that site acknowledged it. What is folded is
-// remembered for ever, but the last view of a site may be that of a twin.
+// Returns true if the operation can follow the part of its site's log that is held here. A site
+// takes an operation after everything that it has said before. It also takes it after everything
+// that is folded here, because nothing was folded before that site acknowledged it. Folded
+// operations are remembered for ever, but the last view of a site may be that of a twin.
 bool OperationLog::follows(const Operation& operation) const {
   const SiteId from = operation.dot.site;
   const std::uint64_t here = state_.heads.at(from);
@@ -237,12 +237,12 @@ void OperationLog::receive(SiteId from, const SiteView& view) {
     }
     return;
   }
-  // A site says only what it holds durably. If it holds less now, it has lost something.
+  // A site reports only what it holds durably. If it holds less now, it has lost something.
   VersionVector all = held();
   if (all.merge(view.held)) mark_forked(site());
 }
 
-// Marks the logs of which others hold other operations, as far as both hold them.
+// Marks the logs of which others hold different operations, within the range that both hold.
 void OperationLog::compare(const SiteView& view) {
   for (const VersionVector::Site& log : view.held.sites()) {
     const Dot last{log.site, log.counter};
@@ -259,8 +259,8 @@ void OperationLog::merge_view(SiteId from, const SiteView& view) {
   become_ready();
 }
 
-// This site admits a site that it did not know only if the one that tells of it is not retired, and
-// knows all retirements that are known here. Otherwise a fence may have been found without the new
+// This site admits a site that it did not know only on the word of a site that is not retired, and
+// that knows all retirements known here. Otherwise a fence may have been found without the new
 // site. A member that knew the new site before a retirement told both together, so no fence was
 // found without it. If there is no such member, the new site hears of the retirement from a site
 // that does not know it, and retires itself. It has taken nothing until then, because it is not
@@ -294,8 +294,8 @@ bool OperationLog::holds(const SiteView& view) const {
   });
 }
 
-// Rule 2: an acknowledgement counts once this site holds all that the acknowledging site held.
-// Until then it waits, even if later ones arrive.
+// Rule 2: an acknowledgement counts once this site holds everything that the acknowledging site
+// held. Until then it waits, even if later ones arrive.
 void OperationLog::update_acknowledged(Peer& peer) const {
   while (peer.next && holds(*peer.next)) {
     if (!peer.acknowledged.merge(peer.next->held)) {
@@ -306,7 +306,7 @@ void OperationLog::update_acknowledged(Peer& peer) const {
   }
 }
 
-// Returns the end of the log of a retired site, or nullopt while a member has not said what it
+// Returns the end of the log of a retired site; nullopt while some member has not said what it
 // holds.
 std::optional<std::uint64_t> OperationLog::fence(SiteId retired) const {
   std::uint64_t most = held().at(retired);
@@ -319,7 +319,7 @@ std::optional<std::uint64_t> OperationLog::fence(SiteId retired) const {
   return most;
 }
 
-// Returns how far the log of a site counts, as far as is known.
+// Returns the number up to which the log of a site counts, as far as is known.
 std::uint64_t OperationLog::last_of(SiteId log) const {
   if (!members().retired(log)) return Dot::kLastCounter;
   return fence(log).value_or(held().at(log));
@@ -375,8 +375,8 @@ void OperationLog::fold(Dot dot, Base& base) {
   }
 }
 
-// Returns whether operations of the group are still needed: one of them is not folded, or it is a
-// reset and something that it undid is still here.
+// Returns true if operations of the group are still needed: one of them is not folded, or one is a
+// reset that undid something which is still here.
 bool OperationLog::needed(const Group& group) const {
   if (group.unfolded > 0) return true;
   const Operation& first = entries_.at(group.dots.front()).operation;
@@ -433,7 +433,7 @@ void OperationLog::insert(Operation operation, bool folded) {
   const Dot dot = operation.dot;
   const Groups::iterator group = group_of(operation);
   if (group->counted) {
-    // The operation that counts now may not be the first of the group any more.
+    // The operation that counts from now on may no longer be the first of the group.
     group->counted = false;
     const Operation& first = entries_.at(group->dots.front()).operation;
     Overlay& overlay = counters_.find(first.counter)->second.overlay;
@@ -460,7 +460,7 @@ void OperationLog::insert(Operation operation, bool folded) {
   }
 }
 
-// Returns whether a reset undid the operation that counts, or one with its id on the same counter.
+// Returns true if a reset undid the operation that counts, or one with its id on the same counter.
 bool OperationLog::undone(const Group& group) const {
   const std::string& name = entries_.at(group.dots.front()).operation.counter;
   const Counter& counter = counters_.find(name)->second;
@@ -505,8 +505,8 @@ Result<void> OperationLog::admit(SiteId site, TimeMs now_ms) {
   return {};
 }
 
-// Returns a number that differs for tables that were made apart: they differ in what they counted,
-// in the site that counted, or in the time.
+// Returns a number that differs for tables made independently: they differ in their operations, in
+// their site, or in the time.
 std::uint64_t OperationLog::new_group(TimeMs now_ms) const {
   Bytes bytes;
   members().encode(bytes);
@@ -559,7 +559,8 @@ std::optional<SiteId> OperationLog::waiting_for() const {
   return slowest;
 }
 
-// A member that not all others know may yet turn out too late for a fence, so it is no holder.
+// A member that not all others know may turn out to be too late for a fence, so it does not count
+// as a holder.
 bool OperationLog::known_to_all(SiteId member) const {
   for (const Members::Member& other : members().all()) {
     if (other.retired || other.site == member || other.site == site()) continue;

@@ -1,16 +1,16 @@
-// OperationLog: what several sites need so that an operation counts once, wherever it is retried.
+// OperationLog: ensures that an operation counts once at several sites, wherever it is retried.
 //
 // Contract  Each site appends the operations that it takes to its own log. The logs travel to all
-//           sites, in any order, any number of times. The value of a counter is its base, and the
-//           sum over the distinct ids of the operations that are not yet in the base (overlay()).
-//           If a site takes a retry before it has received the first attempt from another site, the
-//           retry is an operation of its own in the log, and counts nothing. Sites that hold the
-//           same logs have the same values.
-// Folding   An operation leaves the log and enters the base (Base::fold) when
-//             1. every member has said that it holds the operation, and
-//             2. this site holds all that each member held when it said so, and the same.
-//           By 1, every site recognises the id when it comes again. By 2, all retries that were
-//           taken are here. The one with the least dot counts, which is the same at every site.
+//           sites, in any order, any number of times. The value of a counter is its base plus its
+//           overlay(), the sum over the distinct ids of the operations that are not yet in the
+//           base. If a site takes a retry before it has received the first attempt from another
+//           site, the retry is an operation of its own in the log, and counts nothing. Sites that
+//           hold the same logs have the same values.
+// Folding   An operation leaves the log and enters the base (Base::fold) when 1. every member has
+//           said that it holds the operation, and 2. this site holds everything that each member
+//           held when it said so, and nothing that contradicts it. By 1, every site recognises the
+//           id when it comes again. By 2, all retries that were taken are here. The one with the
+//           least dot counts, which is the same at every site.
 // Reset     A reset undoes the operations on its counter that its site held. An operation is undone
 //           if any operation with its id was. Operations that other sites take meanwhile stay. By 1
 //           and 2, a reset that arrives undoes all that is folded of the counter (Base::clear). If
@@ -26,17 +26,17 @@
 //           takes anything, and needs another id.
 // Forks     A site that was restored from an old backup, or whose id another site uses, would use
 //           its numbers again. Heads (log_heads.h) reveal it. A site is superseded() if others know
-//           more of its log than it does, or another log: it takes, folds and says nothing any
-//           more, and goes on under another id. If a member holds other operations of a log than
-//           this site, what it says does not count: nothing folds until it, or the site of that
-//           log, is retired (forked()).
+//           more of its log than it does, or a different log. It then takes, folds and publishes
+//           nothing more, and must go on under another id. If a member holds different operations
+//           of a log than this site, its views do not count: nothing folds until that member, or
+//           the site of that log, is retired (forked()).
 // Bound     Beyond `max_unfolded` operations that are not folded, the site takes none (Errc::full),
-//           until the member that it waits for (waiting_for()) is back or retired. Operations that
-//           others took are always taken in.
+//           until the member that it waits for (waiting_for()) is back or retired. Operations of
+//           other sites are always accepted.
 // Alone     A site without others folds at once and keeps no log.
-// Restart   held(), folded(), members(), the views, and the operations that Base was told to hold
-//           and not to drop are the whole state (restore()).
-// Cost      append, arrive: O(log operations). A reset: O(operations).
+// Restart   The whole state (restore()) consists of held(), folded(), members(), the views, and the
+//           operations that Base was told to hold and not yet to drop.
+// Cost      append, arrive: O(log operations). reset: O(operations).
 // Memory    About 350 bytes for an operation that is not folded, and its name.
 // Threads   const members may run at once; any other call needs the object to itself.
 #pragma once
@@ -71,7 +71,7 @@ class OperationLog {
     virtual ~Base() = default;
     // Adds to the base. Returns the sum of the counter after it, if the base knows it.
     virtual std::optional<int128> fold(std::string_view counter, const Shard& shard) = 0;
-    virtual void clear(std::string_view counter) = 0;  // the base is no more
+    virtual void clear(std::string_view counter) = 0;  // removes the counter from the base
     virtual void hold(const Operation& operation) = 0;
     // Keeps an operation that is folded and still needed to judge others, for a restart.
     virtual void keep(const Operation& operation) = 0;
@@ -79,10 +79,10 @@ class OperationLog {
   };
 
   struct Limits {
-    std::uint64_t max_unfolded = 1 << 20;  // not folded; and as many that came before their turn
+    std::uint64_t max_unfolded = 1 << 20;  // not folded; as many may wait for their turn
   };
 
-  // All that a restart needs.
+  // The state that a restart needs.
   struct State {
     SiteId site = 1;
     Members members = {};
@@ -91,13 +91,13 @@ class OperationLog {
     bool ready = true;
     bool superseded = false;
     std::uint64_t group = 0;  // 0: it never had other members
-    LogHeads heads = {};      // of what is held
+    LogHeads heads = {};      // of the held operations
     bool operator==(const State&) const = default;
   };
 
   // Makes the log of a site on its own, the first member.
   OperationLog(SiteId site, const Limits& limits);
-  // Makes a log as it was. `operations` are in any order.
+  // Restores a log. `operations` are in any order.
   static Result<OperationLog> restore(const State& state, std::span<const Operation> operations,
                                       const std::map<SiteId, SiteView>& views,
                                       const Limits& limits);
@@ -112,52 +112,52 @@ class OperationLog {
   bool ready() const { return state_.ready; }
   bool alone() const { return entries_.empty() && members().active() == 1; }
   bool superseded() const { return state_.superseded; }
-  // Returns the sites of whose log another member holds other operations than this one, as far as
-  // is known since the table was opened.
+  // Returns the sites of whose log another member holds different operations than this one, as far
+  // as is known since the table was opened.
   const std::set<SiteId>& forked() const { return forked_; }
   std::uint64_t unfolded() const { return unfolded_; }
-  // Returns whether an operation with this id is here. Its retries are recognised, however late.
+  // Returns true if an operation with this id is here. Its retries are recognised, however late.
   bool knows(const OperationId& id) const { return by_id_.contains(id); }
 
-  // Returns whether this site may do anything that others will have to know of. Errc::outside if it
+  // Checks that this site may do something that others will have to know about. Errc::outside if it
   // is retired; Errc::forked if it is superseded(); Errc::gap if it is new, and not ready().
   Result<void> in_force() const;
-  // Returns whether this site may take so many more operations. Errc::full; Errc::limit if its
-  // numbers are used up; and the errors of in_force().
+  // Checks that this site may take this many more operations. Errors: Errc::full; Errc::limit if
+  // its numbers are used up; and the errors of in_force().
   Result<void> may_take(std::uint64_t operations) const;
   // Takes an operation of a client, and gives it its dot and, if it is a reset, what it observed.
   // REQUIRES: may_take(1).
   Dot append(Operation operation, Base& base);
-  // Takes so many additions that the caller adds to the base at once. Their dots end with the one
-  // that is returned. REQUIRES: alone(), may_take(operations).
+  // Takes this many additions, which the caller adds to the base at once. Returns the last of their
+  // dots. REQUIRES: alone(), may_take(operations).
   Dot count(std::uint64_t operations);
 
   enum class Arrival : std::uint8_t {
-    known,    // it is held already, or of no member, or beyond the fence: nothing to do
-    next,     // it is the next of its log
+    known,    // already held, of no member, or beyond the fence: nothing to do
+    next,     // the next of its log
     waiting,  // an earlier one of its log is missing
-    forked,   // it is of another log of its site than the one that is held here
+    forked,   // of a log that contradicts the log held here
   };
   Arrival place(const Operation& operation) const;
-  // Notes an operation that is `forked`. It tells nothing of this site itself, because an operation
-  // does not say of which table it is; a view does.
+  // Notes an operation that is `forked`. It is no evidence about this site itself, because an
+  // operation does not name its table; a view does.
   void note_fork(Dot dot);
   // REQUIRES: place(operation) is `next`.
   void arrive(Operation operation, Base& base);
-  // Keeps it until its turn comes. Returns false if there is no room. REQUIRES: place() is
-  // `waiting`.
+  // Keeps the operation until its turn comes. Returns false if there is no room. REQUIRES: place()
+  // is `waiting`.
   bool wait(Operation operation);
-  // Returns an operation that waited, and whose turn it is.
+  // Returns a waiting operation whose turn has come.
   std::optional<Operation> take_waiting();
 
   // Errc::mismatch if it is a view of another table.
   Result<void> check_group(const SiteView& view) const;
-  // Takes in what a member says, or what others know of this site. REQUIRES: check_group(view).
+  // Takes in the view of a member, or what others know of this site. REQUIRES: check_group(view).
   void receive(SiteId from, const SiteView& view);
-  // Folds what can be folded, by all that has arrived.
+  // Folds everything that can be folded with what has arrived.
   void fold(Base& base);
-  const SiteView* view_of(SiteId from) const;  // what it said last, or nullptr
-  // Returns what this site may say as soon as its present state is durable.
+  const SiteView* view_of(SiteId from) const;  // the last view of a site, or nullptr
+  // Returns what this site may publish as soon as its present state is durable.
   SiteView view() const { return {held(), members(), state_.heads, state_.group}; }
   // Notes that this view was published. REQUIRES: its state is durable; not superseded().
   void record_published(const SiteView& view) { merge_view(site(), view); }
@@ -165,20 +165,21 @@ class OperationLog {
   // Errc::invalid for a site that is or was a member, and the errors of in_force(). The time is a
   // part of the group of a table that has none yet.
   Result<void> admit(SiteId site, TimeMs now_ms);
-  // Errc::invalid for one that is not a member, and for this one; the others as admit().
+  // Errc::invalid for a site that is not a member, and for this site; and the errors of in_force().
   Result<void> retire(SiteId site);
   // Turns a copy of a member's log into that of a site which the member has admitted. Errc::invalid
   // if it has not, and the errors of in_force() of that member.
   Result<void> become(SiteId site);
 
-  // Returns the member because of which nothing is folded, if there is one.
+  // Returns the member that prevents folding, if there is one.
   std::optional<SiteId> waiting_for() const;
-  // Returns how many members have said that they hold it. Only members that all others know count.
+  // Returns how many members have said that they hold the operation. Only members that all others
+  // know count.
   std::uint64_t holders(Dot dot) const;
 
   struct Overlay {
     int128 sum = 0;
-    std::uint64_t live = 0;  // operations that make the counter exist
+    std::uint64_t live = 0;  // number of operations that make the counter exist
   };
   std::optional<Overlay> overlay(std::string_view counter) const;
   // Visits the counters from `first` to before `end` in order, until `visit` returns false.
@@ -186,7 +187,7 @@ class OperationLog {
                 const std::function<bool(std::string_view, const Overlay&)>& visit) const;
   void operations(const std::function<void(const Operation&)>& visit) const;
   void unfolded(const std::function<void(const Operation&)>& visit) const;
-  // Visits the operations of one log, from a number on.
+  // Visits the operations of one log, starting at a number.
   void operations_of(SiteId site, std::uint64_t from,
                      const std::function<void(const Operation&)>& visit) const;
   void views(const std::function<void(SiteId, const SiteView&)>& visit) const;
@@ -208,15 +209,15 @@ class OperationLog {
   };
   struct Reset {
     Dot dot;
-    std::uint64_t covered = 0;  // entries that it undoes
+    std::uint64_t covered = 0;  // the number of entries that it undoes
   };
   struct Counter {
     Overlay overlay;
     std::uint64_t entries = 0;
     std::vector<Reset> resets;
   };
-  // The last view of a member, the one it has acknowledged (rule 2), and the next that waits for
-  // it.
+  // The views of a member: the last one, the one that counts as acknowledged (rule 2), and the next
+  // one, which waits for that.
   struct Peer {
     SiteView latest;
     VersionVector acknowledged;
@@ -259,7 +260,7 @@ class OperationLog {
   Limits limits_;
   std::map<SiteId, Peer> peers_;
   std::set<SiteId> forked_;
-  std::map<Dot, Entry> entries_;  // held; the folded among them still tell of others
+  std::map<Dot, Entry> entries_;  // held; folded ones decide about others
   std::uint64_t unfolded_ = 0;
   std::map<Dot, Operation> waiting_;
   Groups groups_;

@@ -1,4 +1,5 @@
-// OperationLog: what folds when, who counts, what a reset undoes, and how members come and go.
+// OperationLog: when operations fold, which of them count, what a reset undoes, and how members
+// come and go.
 #include "semel/tally/internal/operation_log.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +11,7 @@
 namespace semel::tally::internal {
 namespace {
 
-// A base that is a map, and the operations that a restart would find.
+// A base in a map, with the operations that a restart would find.
 class MapBase final : public OperationLog::Base {
  public:
   std::optional<int128> fold(std::string_view counter, const Shard& shard) override {
@@ -40,7 +41,7 @@ struct Site {
     log.fold(base);
     return dot;
   }
-  // Takes what the other holds of all logs, without what it says.
+  // Takes what the other holds of all logs, without its view.
   void take(const Site& other) {
     other.log.operations([this](const Operation& operation) {
       if (log.place(operation) == OperationLog::Arrival::next) log.arrive(operation, base);
@@ -129,11 +130,11 @@ TEST_F(Pair, NothingFoldsWhileTheLogOfWhoAcknowledgedIsNotAllHere) {
   a.add("x", 5, 7);
   b.take(a);
   b.add("y", 1, 8);
-  a.receive(b);  // b holds all of a, and has got to 1 itself: which is not here
+  a.receive(b);  // b holds all of a, and counted operation 1 itself, which is not here
   EXPECT_EQ(a.log.unfolded(), 1U);
   a.take(b);
   EXPECT_EQ(a.log.unfolded(), 0U);
-  EXPECT_EQ(b.log.unfolded(), 2U);  // a has not said anything
+  EXPECT_EQ(b.log.unfolded(), 2U);  // a has not said anything yet
 }
 
 TEST_F(Pair, AnAcknowledgementThatWaitsIsNotPushedOutByLaterOnes) {
@@ -263,11 +264,11 @@ TEST_F(Three, ARetiredSiteIsFencedAtWhatASurvivorHolds) {
   b.take(c);
   c.add("x", 2, 2);
   a.take(c);         // a holds both, b one
-  c.add("x", 4, 3);  // only c itself
+  c.add("x", 4, 3);  // only c itself holds it
   ASSERT_TRUE(b.log.retire(3));
   b.take(c);  // comes too late: b has voted
   EXPECT_EQ(b.value("x"), 1);
-  a.receive(b);  // learns of it
+  a.receive(b);  // it learns about c
   EXPECT_TRUE(a.log.members().retired(3));
   a.exchange(b);
   a.exchange(b);
@@ -315,7 +316,7 @@ TEST_F(Three, ANewSiteTakesNothingUntilAllKnowIt) {
   d.receive(a);
   d.receive(b);
   d.receive(c);
-  EXPECT_FALSE(d.log.ready());  // b held its own when it said that it knows d
+  EXPECT_FALSE(d.log.ready());  // b held its own operation when it said that it knows d
   d.take(b);
   EXPECT_TRUE(d.log.ready());
   d.add("x", 4, 3);
@@ -333,8 +334,8 @@ TEST_F(Three, ANewSiteTakesNothingUntilAllKnowIt) {
   }
 }
 
-// The one who admits it is gone before the others have heard: they may have found its fence
-// already.
+// The site that admits it is retired before the others have heard of it. They may have found the
+// fence already.
 TEST_F(Three, ANewSiteThatComesTooLateForAFenceIsVoid) {
   ASSERT_TRUE(a.log.admit(4, 0));
   a.add("x", 1, 1);

@@ -1,6 +1,6 @@
-// OverlayMerge: visits counters in order, with the sum of what is folded and what is not.
+// OverlayMerge: visits counters in order, with their sums of folded and unfolded operations.
 //
-// It copies what is not folded when it is made; the log may go on afterwards.
+// It copies the unfolded sums when it is made; the log may change afterwards.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class OverlayMerge {
     }
     return visit(counter, sum);
   }
-  // Call it after the last of them.
+  // Visits the remaining counters. Call it after the last folded one.
   bool rest(const VisitCounter& visit) { return before(std::nullopt, visit); }
 
  private:

@@ -20,18 +20,20 @@ namespace {
 constexpr Format kFormat{"REC", 1, "recogniser"};  // docs/formats/tally_recogniser_v1.md
 constexpr std::uint64_t kMostIds = std::uint64_t{1} << 38;
 
-// FROZEN: seeds of digests that are made of digests.
+// FROZEN: seeds of digests that are computed from digests.
 constexpr std::uint64_t kNumberedSeed = 0x005245424d554e53;
 constexpr std::uint64_t kContentSeed = 0x544e45544e4f4353;
 
-// A filter for fewer ids is made of small blocks (limits::kSmallBlock), whatever the error.
+// A filter for fewer ids than this is made of small blocks (limits::kSmallBlock), whatever its
+// error.
 constexpr std::uint64_t kFewIds = 4096;
 
-// So many ids go to a window at once: many more than it looks ahead, and few enough for the stack.
+// The number of ids that a window judges at once: many more than it looks ahead, and few enough for
+// the stack.
 constexpr std::size_t kBatch = 256;
 
-// Marks tell whether an id may have come before in the same batch. They take 8 of 256 new ids for
-// known, on average.
+// Marks tell whether an id may have come earlier in the same batch. On average they take 8 of 256
+// new ids for known.
 constexpr std::size_t kMarks = 4096;
 
 using Kind = Recogniser::Kind;
@@ -50,7 +52,7 @@ Result<void> check(const Recogniser::Goal& goal) {
   return {};
 }
 
-// Returns the share of max_bytes that each window has.
+// Returns the share of max_bytes that each window gets.
 std::uint64_t share(const Recogniser::Goal& goal) {
   return goal.kind == Kind::clients && goal.max_bytes != kNoCap ? goal.max_bytes / 2
                                                                 : goal.max_bytes;
@@ -69,7 +71,7 @@ Window::Goal goal_of_window(const Recogniser::Goal& goal) {
   return {.structure = exact ? Window::Structure::exact : Window::Structure::forgetful,
           .window_ms = goal.window_ms,
           .fpr = exact ? 0 : goal.fpr,
-          .ids = exact ? 2 * goal.ids : goal.ids,  // an exact window has a content with each id
+          .ids = exact ? 2 * goal.ids : goal.ids,  // an exact window has contents too
           .max_bytes = share(goal),
           .on_full = goal.on_full,
           .hash = goal.hash};
@@ -85,7 +87,7 @@ Digest content_of(Digest id, Digest content) {
   return Hasher::fast(kContentSeed).of_numbers(id.lo, id.hi, content.lo, content.hi);
 }
 
-// Returns true if the id was not taken for a retry, and might have been.
+// Returns true if the id was not taken for a retry, but could have been.
 constexpr bool is_new(Verdict answer) {
   return answer == Verdict::fresh || answer == Verdict::full;
 }
@@ -105,7 +107,7 @@ class Part {
   }
   bool empty() const { return size_ == 0; }
 
-  // Calls judge(ids, verdicts) for all of them. Returns how many are new.
+  // Calls judge(ids, verdicts) for all of them. Returns the number of new ids.
   template <class Judge>
   std::uint64_t judge(std::span<Verdict> answers, Judge judge) {
     std::array<Verdict, kBatch> verdicts;
@@ -127,7 +129,7 @@ class Part {
   std::size_t size_ = 0;
 };
 
-// A batch, split by the windows that judge it. Operations without an id are fresh, and answered
+// A batch, split by the windows that judge it. Operations without an id are fresh, and are answered
 // here.
 struct Split {
   Split(std::span<const Recogniser::Query> queries, std::span<Verdict> answers,
@@ -171,7 +173,7 @@ Verdict judged(Verdict id, Verdict content) {
   return content == Verdict::duplicate ? Verdict::duplicate : Verdict::conflict;
 }
 
-// Calls visit(queries, answers) for one batch after another, each of up to most() queries.
+// Calls visit(queries, answers) for one batch after another, each with up to most() queries.
 template <class Most, class Visit>
 void for_each_batch(std::span<const Recogniser::Query> queries, std::span<Verdict> answers,
                     Most most, Visit visit) {
@@ -196,7 +198,7 @@ Result<Recogniser> Recogniser::make(const Goal& goal, TimeMs now_ms) {
   Recogniser made(goal);
   made.window_ = SEMEL_TRY(Window::make(goal_of_window(goal), now_ms));
   if (goal.kind == Kind::clients) {
-    made.window_.reset();  // it can be made: that is all to know before an opaque id comes
+    made.window_.reset();  // it can be made; the first opaque id makes it
     made.clients_ = SEMEL_TRY(ClientWindow::make(goal_of_clients(goal), now_ms));
   }
   return made;
@@ -208,8 +210,8 @@ void Recogniser::for_each_window(Visit visit) const {
   if (window_) visit(*window_);
 }
 
-// Returns the window for opaque ids, to be written to. Returns nullptr if it cannot be made: make()
-// does not let such a goal through, but bytes may ask for it.
+// Returns the window for opaque ids, for writing; nullptr if it cannot be made. make() rejects such
+// a goal, but bytes may have it.
 Window* Recogniser::filter() {
   if (!window_ && !put(window_, Window::make(goal_of_window(goal_), now()))) return nullptr;
   return &*window_;
@@ -220,8 +222,8 @@ Verdict Recogniser::test_exact(Digest id, Digest content, TimeMs now_ms) const {
   return judged(Verdict::duplicate, exact()->test(content, now_ms));
 }
 
-// The content goes first: a content without its id does no harm, but an id without its content
-// would be a conflict with its own retry.
+// The content is inserted first. A content without its id does no harm, but an id without its
+// content would make its own retry a conflict.
 Verdict Recogniser::take_exact(Digest id, Digest content) {
   const Verdict known = test_exact(id, content, now());
   return known == Verdict::fresh ? take_new_exact(id, content) : known;
@@ -236,9 +238,8 @@ Verdict Recogniser::take_new_exact(Digest id, Digest content) {
   return remember_exact(id, content, now());
 }
 
-// Tests all of them first, so that their cache misses overlap. The answer still holds for an id
-// when its turn comes, unless another id of the batch may be the same or something was forgotten
-// meanwhile.
+// Tests all of them first, so that their cache misses overlap. The answer for an id still holds at
+// its turn, unless another id of the batch may be the same or something was forgotten meanwhile.
 void Recogniser::take_exact(std::span<const Query> queries, std::span<Verdict> answers) {
   const Pairs pairs(queries);
   std::array<Verdict, 2 * kBatch> verdicts;
@@ -281,7 +282,7 @@ Verdict Recogniser::remember_exact(Digest id, Digest content, TimeMs at_ms) {
     throw;
   }
   if (answer == Verdict::fresh && goal_.on_full == OnFull::forget) {
-    (void)remember(content);  // it may be what made room for the id
+    (void)remember(content);  // it may have been dropped to make room for the id
   }
   return answer;
 }
@@ -370,7 +371,7 @@ void Recogniser::test(std::span<const Query> queries, std::span<Verdict> answers
 }
 
 void Recogniser::test_and_insert(std::span<const Query> queries, std::span<Verdict> answers) {
-  // A batch ends at the id that settles the under-count, so that it settles as single calls do.
+  // A batch ends at the id that settles the under-count, so it settles as single calls do.
   const auto unsettled = [&] { return kSettled - unsettled_; };
   for_each_batch(queries, answers, unsettled, [&](auto some, auto said) {
     if (wants_content()) {
@@ -393,12 +394,12 @@ void Recogniser::test_and_insert(std::span<const Query> queries, std::span<Verdi
 
 namespace {
 
-// Returns the number of new ids taken for retries, per new id that was not.
+// Returns the number of new ids taken for retries, for each new id that was recognised as new.
 double lost_for_each(double rate) { return rate / std::max(1 - rate, 0x1p-53); }
 
 }  // namespace
 
-// Computing a rate takes some microseconds, so it is done seldom.
+// Computing a rate takes some microseconds, so it is done rarely.
 void Recogniser::count_new(std::uint64_t ids) {
   unsettled_ += ids;
   if (unsettled_ < kSettled) return;
@@ -498,8 +499,7 @@ void Recogniser::encode(Sink out) const {
 
 namespace {
 
-// Reads a window and the size before it. A part of another format behind a sound checksum is
-// corrupt.
+// Reads a window, after its size. A part of another format is corrupt, even with a sound checksum.
 template <class W>
 Result<W> read_window(Reader& r) {
   const std::uint64_t size = r.u64();

@@ -5,9 +5,10 @@
 //           exact     all ids meet an exact Window, together with their contents: an id that comes
 //                     again with another counter or delta is a conflict, not a retry
 // Contract  The contract of window/window.h holds: an inserted id is recognised for the window. A
-//           new id is taken for a retry with the probability false_positive_rate(). That concerns
-//           only opaque ids, or all ids with `filter`. expected_undercount() adds it up over all
-//           judged ids. An operation without an id is fresh, and is not remembered.
+//           new id is taken for a retry with the probability false_positive_rate(). This concerns
+//           only opaque ids, or all ids with `filter`. expected_undercount() is the sum of these
+//           probabilities over all judged ids. An operation without an id is fresh, and is not
+//           remembered.
 // Full      `clients` has two windows, with half of max_bytes each. An exact window that forgets
 //           early forgets an id together with its content.
 // Memory    Bytes for a remembered operation, a million of them in a window
@@ -18,10 +19,10 @@
 //             clients opaque, filter              3.0     6.0
 //             exact                                63      63
 //
-//           A table that was made for 65,536 opaque ids grows: at 1e-6 it takes 9.1 bytes when
-//           there are a million in the first window, and 7.0 from the next window on.
-// Cost      Batched: 0.1 us for an id of `clients` and `filter`; 1.8 us for an id of `exact`, which
-//           looks for two digests in five tables, and again when they are new.
+//           A table made for 65,536 opaque ids grows. At 1e-6 it takes 9.1 bytes an id when a
+//           million come in the first window, and 7.0 from the next window on.
+// Cost      Batched: 0.1 us for an id of `clients` and `filter`. 1.8 us for an id of `exact`, which
+//           looks for two digests in five tables, and again if they are new.
 // Threads   const members may run at once; any other call needs the object to itself.
 // Format    docs/formats/tally_recogniser_v1.md.
 #pragma once
@@ -55,31 +56,31 @@ class Recogniser {
   static constexpr std::uint64_t kSettled = 1024;
 
   // Errors: Errc::invalid unless window_ms > 0, is_error_rate(fpr), ids > 0 and max_bytes >=
-  // kLeastBytes; Errc::limit for more than 2^38 ids, and where the first table of the filter is
-  // larger than its share.
+  // kLeastBytes; Errc::limit for more than 2^38 ids, or if the first table of the filter is larger
+  // than its share.
   static Result<Recogniser> make(const Goal& goal, TimeMs now_ms);
 
   bool wants_content() const { return goal_.kind == Kind::exact; }
 
   // REQUIRES: the spans are of equal size, and the digests were made by goal().hash.
   void test(std::span<const Query> queries, std::span<Verdict> answers) const;
-  // Works in order: an id that comes twice is known the second time.
+  // Judges and inserts in order: an id that comes twice is known the second time.
   void test_and_insert(std::span<const Query> queries, std::span<Verdict> answers);
   Verdict test(const Query& query) const { return test(query, now()); }
   Verdict test(const Query& query, TimeMs now_ms) const;  // the same after advance(now_ms)
   Verdict test_and_insert(const Query& query);
   // Prefetches what test_and_insert() will read.
   void touch(const OperationId& id) const;
-  // Remembers the id from `at_ms` on, known or not: another site took it, or a log tells of it.
-  // Returns fresh if it is remembered now, full if there is no room, stale if `at_ms` has left the
-  // window.
+  // Remembers the id from `at_ms` on, even if it is known, because another site took it or a log
+  // contains it. Returns fresh if it is remembered now, full if there is no room, stale if `at_ms`
+  // has left the window.
   Verdict insert(const Query& query, TimeMs at_ms);
-  // Does the same after a restart, where windows are filled in other steps and may need more memory
-  // for the same ids. An accepted id must stay known, so an id that would be refused goes beyond
+  // Does the same after a restart, when windows are filled in other steps and may need more memory
+  // for the same ids. An accepted id must stay known, so instead of being refused it may exceed
   // max_bytes. New ids are refused until enough ids have left.
   Verdict recall(const Query& query, TimeMs at_ms);
 
-  // These are as in window/client_window.h, and do nothing unless the kind is clients.
+  // These do what window/client_window.h says, and do nothing unless the kind is clients.
   std::optional<std::uint64_t> forgotten(const Digest& client) const {
     return clients_ ? clients_->forgotten(client) : std::nullopt;
   }
@@ -87,7 +88,7 @@ class Recogniser {
     if (clients_) clients_->restore_forgotten(client, sequence);
   }
 
-  // Returns true if so many more ids take no large block (limits::kSmallBlock).
+  // Returns true if this many more ids need no large block (limits::kSmallBlock).
   bool takes(std::uint64_t ids) const;
 
   void advance(TimeMs now_ms);
@@ -127,15 +128,15 @@ class Recogniser {
 
   Goal goal_;
   std::optional<ClientWindow> clients_;  // kind clients
-  std::optional<Window> window_;         // kind clients: made with the first opaque id
-  double undercount_ = 0;                // of the new ids that are settled
-  std::uint64_t unsettled_ = 0;          // new ids that are not
+  std::optional<Window> window_;         // for kind clients: made with the first opaque id
+  double undercount_ = 0;                // from the new ids that are settled
+  std::uint64_t unsettled_ = 0;          // new ids that are not settled
   std::uint64_t refused_ = 0;            // before an exact window was asked
   std::uint64_t beyond_cap_ = 0;         // refused by a window, and recalled all the same
 };
 
-// These write and read a goal inside other formats (docs/formats/tally_recogniser_v1.md). Reading
-// fails the reader for enumerators that do not exist.
+// These write and read a goal inside other formats (docs/formats/tally_recogniser_v1.md). Unknown
+// enumerators fail the reader.
 void write(Writer& w, const Recogniser::Goal& goal);
 Recogniser::Goal read_recogniser_goal(Reader& r);
 

@@ -48,7 +48,8 @@ TEST(Recogniser, KnowsWhatAnExactModelKnows) {
   }
 }
 
-// Ids that come again now and then, of all kinds and clients, and at times with another content.
+// Returns ids of all kinds and clients, which come again now and then, sometimes with another
+// content.
 std::vector<Query> stream(std::uint64_t seed, std::size_t size) {
   Random random(seed);
   std::vector<Query> queries;
@@ -110,7 +111,7 @@ TEST(Recogniser, RefusesAnImpossibleGoal) {
               Errc::invalid);
     EXPECT_EQ(refusal([](Goal& goal) { goal.on_full = static_cast<OnFull>(2); }), Errc::invalid);
   }
-  // A filter that does not fit is told at once, also where it would be made later.
+  // A filter that does not fit is reported at once, even if it would be made later.
   Recogniser::Goal goal = goal_of(Kind::clients);
   goal.ids = 1 << 20;
   goal.max_bytes = 1 << 20;
@@ -234,7 +235,7 @@ TEST(Recogniser, RefusesWhatDoesNotFitAndKnowsWhatItTook) {
   }
 }
 
-// With an id goes its content, or its retry would be a conflict.
+// The content is forgotten along with its id, or a retry would be a conflict.
 TEST(Recogniser, ForgetsTheOldestEarlyAndSaysSo) {
   for (const Kind kind : kKinds) {
     for (const bool numbers : {false, true}) {
@@ -257,8 +258,8 @@ TEST(Recogniser, ForgetsTheOldestEarlyAndSaysSo) {
   }
 }
 
-// An id with two contents, so that room ends between a content and its id: what makes room for the
-// id may be all that there is, its content included.
+// An id comes with two contents, so room ends between a content and its id. Making room for the id
+// may drop everything else, including its content.
 TEST(Recogniser, ForgetsNoContentForItsId) {
   Recogniser::Goal goal = goal_of(Kind::exact);
   goal.on_full = OnFull::forget;
@@ -274,7 +275,7 @@ TEST(Recogniser, ForgetsNoContentForItsId) {
   }
 }
 
-// Then an id that is refused leaves its content behind, which says nothing of the id when it comes
+// Here a refused id leaves its content behind, which does not make the id known when it comes
 // again.
 TEST(Recogniser, TakesAnIdLaterWhoseContentIsThere) {
   Recogniser::Goal goal = goal_of(Kind::exact);
@@ -287,11 +288,10 @@ TEST(Recogniser, TakesAnIdLaterWhoseContentIsThere) {
     std::uint64_t n = 0;
     while (recogniser.test_and_insert(opaque(n)) != full) ++n;
     EXPECT_EQ(recogniser.test(opaque(n)), fresh);
-    recogniser.advance(kNow +
-                       1250);  // the first has left: there is room, and the content is still there
+    recogniser.advance(kNow + 1250);  // the first id has left, but not the content
     EXPECT_EQ(recogniser.test_and_insert(opaque(n)), fresh);
     EXPECT_EQ(recogniser.test_and_insert(opaque(n, 1)), conflict);
-    recogniser.advance(kNow + 2250);  // what came with the content has left
+    recogniser.advance(kNow + 2250);  // the ids that came with the content have left
     EXPECT_EQ(recogniser.test_and_insert(opaque(n)), duplicate);
   }
 }
@@ -320,7 +320,7 @@ TEST(Recogniser, MakesAFilterForTheFirstOpaqueId) {
   EXPECT_EQ(recogniser.counts().backward_steps, 2u);
 }
 
-// If one half of the memory forgets early, the promise of all is weaker.
+// If one half of the memory forgets early, the promise of the whole is weaker.
 TEST(Recogniser, PromisesNoMoreThanTheWeakerWindow) {
   Recogniser::Goal goal = goal_of(Kind::clients);
   goal.max_bytes = 16384;
@@ -367,14 +367,14 @@ TEST(Recogniser, ExpectsTheUnderCountThatThereIs) {
       const double expected = recogniser.expected_undercount();
       EXPECT_GT(lost, 1000u);
       EXPECT_LE(largest, 0.05);
-      // The odds are at most 1 / 0.95^2 as steep as the rate.
+      // The odds are at most 1 / 0.95^2 times as steep as the rate.
       EXPECT_NEAR(static_cast<double>(lost), expected,
                   5 * std::sqrt(expected) + Recogniser::kSettled * change / (0.95 * 0.95));
     }
   }
 }
 
-// Most of what comes to a full filter is refused, but some of it is taken for retries.
+// Most ids that come to a full filter are refused, but some are taken for retries.
 TEST(Recogniser, ExpectsTheUnderCountOfAFullFilter) {
   for (const std::size_t batch : {1, 100}) {
     Recogniser::Goal goal = goal_of(Kind::filter);
@@ -435,7 +435,7 @@ TEST(Recogniser, GoesOnAsItsCopyFromBytesDoes) {
   }
 }
 
-// Bytes may tell of a filter that would not fit: then there is no room for its ids.
+// Bytes may describe a filter that would not fit. Then there is no room for its ids.
 TEST(Recogniser, HasNoRoomForAFilterThatCannotBeMade) {
   Recogniser::Goal goal = goal_of(Kind::clients);
   goal.max_bytes = 1 << 20;
@@ -498,7 +498,7 @@ TEST(Recogniser, RefusesBytesThatNoRecogniserWrites) {
   EXPECT_EQ(refusal(filter, 64, kHasWindow(1)), "none");
   EXPECT_EQ(refusal(filter, 64, kHasWindow(0)), "recogniser: no window");
 
-  // A filter of another time.
+  // This filter has another time.
   recogniser.advance(kNow + 1);
   const Bytes later = encoded(recogniser);
   Bytes mixed(with.begin(), with.begin() + static_cast<std::ptrdiff_t>(second));
@@ -506,8 +506,8 @@ TEST(Recogniser, RefusesBytesThatNoRecogniserWrites) {
   EXPECT_EQ(refusal(mixed, 63, 1), "recogniser: two times");
 }
 
-// Caps of all sizes, so that an exact one may have room for a content and not for its id. Only
-// counts change, and what follows from them.
+// Uses caps of all sizes, so that an exact window may have room for a content and not for its id.
+// Only counts may change, and what follows from them.
 TEST(Recogniser, WhatIsRefusedLeavesNothingBehind) {
   for (const Kind kind : kKinds) {
     for (std::uint64_t cap = 8192; cap < 16'384; cap += 48) {
@@ -527,7 +527,7 @@ TEST(Recogniser, WhatIsRefusedLeavesNothingBehind) {
   }
 }
 
-// Two windows, of a few ids each.
+// Two windows with a few ids each.
 template <Kind kKind>
 struct BytesCase {
   using Type = Recogniser;

@@ -16,12 +16,12 @@ namespace semel::tally {
 
 namespace {
 
-// Most of a write is the search for its place in RocksDB's table in memory, which is twice as fast
-// while that table stays in the caches. 4 MiB: 230,000 increments/s. 64 MiB: 130,000.
+// Most of the time of a write is the search for its place in RocksDB's memory table, which is twice
+// as fast while that table fits the caches. 4 MiB: 230,000 increments/s. 64 MiB: 130,000.
 constexpr std::uint64_t kWriteBufferBytes = std::uint64_t{4} << 20;
 
-// Returns whether there is a directory that may be a table. The directory of somebody else must not
-// get our merger, because its owner could not open it any more. A directory that has our merger
+// Returns true if the directory exists and may be a table. The directory of another program must
+// not get our merger, because its owner could not open it any more. A directory with our merger
 // cannot be opened without it, and is ours.
 Result<bool> exists(const std::string& directory) {
   RocksStore::Settings as_found;
@@ -45,7 +45,7 @@ class TallyDirectory::Body {
     if (!settings_.read_only) ticking_ = std::thread([this] { tick(); });
   }
 
-  ~Body() { (void)close(); }  // nobody hears of an error here: call close() to know
+  ~Body() { (void)close(); }  // the error is lost here: call close() to get it
 
   Result<void> close() {
     if (store_ == nullptr) return {};
@@ -77,7 +77,7 @@ class TallyDirectory::Body {
   }
 
   void tick() {
-    // Often enough that a period is never exceeded by more than a quarter.
+    // This is often enough that a period is never exceeded by more than a quarter.
     const TimeMs pause_ms = std::clamp<TimeMs>(settings_.period_ms / 4, 1, 1000);
     std::unique_lock lock(mutex_);
     while (
@@ -111,7 +111,7 @@ Result<std::unique_ptr<TallyDirectory>> TallyDirectory::open(const std::string& 
   if (!settings.read_only) {
     if (!SEMEL_TRY(exists(directory))) {
       below.write_buffer_bytes = kWriteBufferBytes;
-      // A table that cannot be must not leave a directory.
+      // A table with an invalid goal must not leave a directory behind.
       if (settings.recognition) SEMEL_TRY(internal::Recogniser::make(*settings.recognition, 0));
     }
   }

@@ -4,10 +4,10 @@
 //   (*directory)->table().add({"sold", 5, id}, (*directory)->now_ms());
 //
 // Contract  As in tally_store.h. A thread calls tick() and, when RocksDB has flushed, checkpoint().
-//           With read_only, the state is that at the opening, also of a directory that another
-//           process has open. Only one process at a time can open a directory to write.
-// Error     Errc::busy, Errc::invalid, Errc::unsupported as in store/rocksdb_store.h, with the
-//           words of RocksDB; Errc::mismatch for a table of another shape; Errc::invalid for a
+//           With read_only the table shows the state at opening, even if another process has the
+//           directory open. Only one process at a time can open a directory to write.
+// Error     Errc::busy, Errc::invalid and Errc::unsupported as in store/rocksdb_store.h, with
+//           RocksDB's message; Errc::mismatch for a table of another shape; Errc::invalid for a
 //           directory that holds no table.
 // Threads   Any number of threads may call at once.
 #pragma once
@@ -28,10 +28,10 @@ namespace semel::tally {
 class SEMEL_API TallyDirectory {
  public:
   // Opens the table, or makes one if there is none and settings.recognition is given. Without
-  // settings.clock, the clock is that of the system.
+  // settings.clock, the system clock is used.
   static Result<std::unique_ptr<TallyDirectory>> open(const std::string& directory,
                                                       const TallyStore::Settings& settings);
-  // Closes the directory, with all that was counted on disk. The destructor does the same and
+  // Closes the directory, after writing all counts to disk. The destructor does the same and
   // ignores errors. REQUIRES: no other call comes after it.
   Result<void> close();
   ~TallyDirectory();

@@ -1,5 +1,5 @@
-// TallyDirectory: what it makes, what it finds again, what it refuses and leaves alone, and the
-// thread that syncs.
+// TallyDirectory: what it creates, finds again, refuses and leaves alone, and the thread that
+// syncs.
 #include "semel/tally/store/tally_directory.h"
 
 #include <gtest/gtest.h>
@@ -154,7 +154,7 @@ TEST_F(TallyDirectoryTest, ADirectoryThatIsNoDatabaseIsLeftAlone) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path()), {}), 1);
 }
 
-// A store of records, for which there may be another use tomorrow.
+// The directory is a store of records, for which there may be another use tomorrow.
 TEST_F(TallyDirectoryTest, AStoreOfAnotherKindIsRefusedAndStaysAsItWas) {
   const auto with_record = [this] {
     const auto store = RocksStore::open(path(), {.create = true});
@@ -205,7 +205,7 @@ TEST_F(TallyDirectoryTest, SumsFollowThroughOpeningsAndCheckpoints) {
   }
 }
 
-// Nobody calls tick() or sync() in these.
+// Nobody calls tick() or sync() in these tests.
 TEST_F(TallyDirectoryTest, SyncsEveryWrite) {
   const Opened directory = open(settings_of(Durability::every_write));
   for (std::uint64_t i = 0; i < 5; ++i) {
@@ -226,8 +226,8 @@ TEST_F(TallyDirectoryTest, SyncsInEachPeriodByItself) {
   }
 }
 
-// Without a sync before, and with each durability: nothing is left in the log, where damage would
-// hide.
+// Closes without a sync before, and with each durability. Nothing is left in the log, where damage
+// would go unnoticed.
 TEST_F(TallyDirectoryTest, SyncsWhenItIsClosed) {
   constexpr TimeMs kLongerThanTheTest = 3'600'000;
   for (const Durability durability : {Durability::none, Durability::periodic}) {

@@ -60,7 +60,7 @@ KeyRange counter_range(const NameRange& range) {
   return keys;
 }
 
-// Digests that are keyed by this can be forged by everybody.
+// Anybody can forge digests that are keyed by this.
 Secret no_secret() { return Secret(std::array<std::uint8_t, Secret::kSize>{}); }
 
 Bytes encoded(const auto& value) {
@@ -186,7 +186,7 @@ class TallyStore::Body {
     Result<void> result = {};
   };
 
-  // The lock is held by whoever calls these.
+  // The caller of these holds the lock.
   Result<void> ready_to_write() const {
     if (settings_.read_only) return Error{Errc::unsupported, "the table was opened to be read"};
     return writer_.usable();
@@ -200,7 +200,7 @@ class TallyStore::Body {
   OrderedStore& store_;
   Settings settings_;
   std::uint64_t recalled_;
-  mutable std::mutex mutex_;  // of ledger and writer; after a view of the index, if both are held
+  mutable std::mutex mutex_;  // for ledger and writer; taken after a view of the index
   Ledger ledger_;
   StoreWriter writer_;
   GroupCommit<Request> group_commit_;
@@ -215,7 +215,7 @@ Result<void> TallyStore::Body::commit_durably() {
   return writer_.sync();
 }
 
-// An error is that of the whole group; those of single requests are in them.
+// An error is one of the whole group; errors of single requests are in them.
 Result<void> TallyStore::Body::run(std::span<Request* const> group) {
   SEMEL_TRY(ready_to_write());
   for (Request* request : group) {
@@ -226,7 +226,7 @@ Result<void> TallyStore::Body::run(std::span<Request* const> group) {
       request->result = judged.error();
       continue;
     }
-    // It reads the store, so all that came before must be there.
+    // apply() reads the store, so all earlier changes must be there.
     if (judged->reads()) SEMEL_TRY(writer_.commit());
     request->result = ledger_.apply(*judged, writer_.batch());
   }
@@ -278,7 +278,7 @@ Result<void> TallyStore::Body::tick(TimeMs now_ms) {
     if (!due) return {};
     begun = writer_.begin_sync(time_ms);
   }
-  // Nobody waits for the disk meanwhile. Until it is done, others that need it sync too.
+  // The lock is free while the disk works. Until the sync is done, others that need it sync too.
   const Result<void> synced = store_.sync();
   const std::lock_guard lock(mutex_);
   return writer_.end_sync(begun, synced);
@@ -352,7 +352,7 @@ Result<void> TallyStore::Body::scan(const NameRange& range, const VisitCounter& 
 Result<IndexedStore*> TallyStore::Body::index() {
   const std::lock_guard lock(index_mutex_);
   if (!index_) {
-    // A store is given its observer while nobody writes to it.
+    // A store may get its observer only while nobody writes to it.
     const std::lock_guard writers(mutex_);
     index_ = SEMEL_TRY(
         IndexedStore::open(entries_, settings_.secret.value_or(no_secret()), index_settings()));

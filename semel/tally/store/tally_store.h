@@ -2,16 +2,15 @@
 //
 // Contract  As in tally/table.h. The additions of one call, and their ids, are one write of the
 //           store: all or nothing. A counter is not read before it is written, unless the call asks
-//           for values or the sum of all |delta| that ever came is 2^63 or more. One in 128 writes
-//           of a busy counter is followed by a read and a write of it, so that its readers have no
-//           more than that to add up.
+//           for values or the sum of all |delta| so far is 2^63 or more. One in 128 writes of a
+//           busy counter is followed by a read and a write of it, so that a reader has at most that
+//           many merges to add up.
 // Durability every_write: an answered call is on disk. Calls of many threads that wait at the same
-//           time are written and synced together. periodic: a call is on disk after `period_ms`, if
-//           tick() is called as often. none: the system decides. A crash loses operations from the
-//           end only, ids and effects together: a retry of a lost one counts, a retry of another
-//           one does not.
+// time are written and synced together. periodic: a call is on disk after `period_ms`, if tick() is
+// called as often. none: the system decides. A crash loses only the last operations, ids and
+// effects together: a retry of a lost one counts, a retry of any other does not.
 // Restart   Opening reads the ids of the last window, and the operations that are not folded. The
-//           ids may take more memory than before, also beyond max_bytes: all of them stay known,
+//           ids may take more memory than before, even beyond max_bytes. All of them stay known,
 //           and new ones are refused until enough have left.
 // Sites     A sync of two tables (semel/sync/sync.h) makes two sites equal:
 //
@@ -20,13 +19,13 @@
 //             settings.resolver.join = TallyStore::sync_rule().join;
 //             ... sync(*SEMEL_TRY(table.ready_to_sync()), peer, settings);
 //
-//           Other means do as well, if all records of the range travel: any order, any number of
-//           times. Operations are shared only once they are durable (publish()).
-// Sums      The first sum opens an index (index/indexed_store.h), which follows from then on.
-//           sum: O(log counters), what is not folded in the range, and what was written since the
-//           last sum.
-// Error     Errc::io if the store fails to write: nothing is known of that call then, and the table
-//           refuses all later calls until it is opened again.
+//           Other means work too, if all records of the range travel, in any order and any number
+//           of times. Operations are shared only once they are durable (publish()).
+// Sums      The first sum opens an index (index/indexed_store.h), which is kept up to date from
+//           then on. sum: O(log counters), plus the unfolded operations of the range, plus the
+//           writes since the last sum.
+// Error     Errc::io if the store fails to write. Then the outcome of that call is unknown, and the
+//           table refuses all later calls until it is opened again.
 // Threads   Any number of threads may call at once.
 // Format    docs/formats/tally_entries_v1.md.
 #pragma once
@@ -64,8 +63,9 @@ class SEMEL_API TallyStore {
     Durability durability = Durability::periodic;
     TimeMs period_ms = 1000;
     std::uint64_t max_unfolded = 1 << 20;  // as in Table::Settings
-    // The time at which entries of other sites arrive: their ids are remembered from then on. A
-    // table without a clock takes in none (Errc::unsupported). REQUIRES: it outlives the table.
+    // The clock for the arrival of other sites' entries: their ids are remembered from then on. A
+    // table without a clock accepts no entries (Errc::unsupported). REQUIRES: it outlives the
+    // table.
     const Clock* clock = nullptr;
     // The secret that keys the digests of the index. All sites that share the table need the same.
     // nullopt: all zeros.
@@ -78,8 +78,8 @@ class SEMEL_API TallyStore {
 
   // Opens the table in the store, or makes one if there is none and `recognition` is given.
   // Errc::mismatch if it exists with another recognition; Errc::invalid if there is none, and none
-  // is to be made; Errc::corrupt for a store that is not that of a table. REQUIRES: the store
-  // outlives this, has no observer, and nobody else writes to it.
+  // should be made; Errc::corrupt if the store holds something else. REQUIRES: the store outlives
+  // this, has no observer, and nobody else writes to it.
   static Result<std::unique_ptr<TallyStore>> open(OrderedStore& store, const Settings& settings,
                                                   TimeMs now_ms);
   // Turns a copy of a member's store into the store of a new site, which the member has admitted.
@@ -88,7 +88,7 @@ class SEMEL_API TallyStore {
   ~TallyStore();
 
   enum class Values : std::uint8_t { no, yes };
-  // As in Table, but that the time advances in any case.
+  // These do what Table does, except that the time always advances.
   Result<void> add(std::span<const Addition> additions, std::span<Answer> answers, TimeMs now_ms,
                    Values values = Values::no);
   Result<Answer> add(const Addition& addition, TimeMs now_ms, Values values = Values::yes);
@@ -104,28 +104,28 @@ class SEMEL_API TallyStore {
 
   // Syncs if the period is over, and forgets ids that have left the window. Call it now and then.
   Result<void> tick(TimeMs now_ms);
-  // Returns when all that was answered is on disk.
+  // Returns once everything that was answered is on disk.
   Result<void> sync();
-  // Syncs, and lets other sites see what this one has taken, and what it holds.
+  // Syncs, and lets other sites see the operations of this one, and its view.
   Result<void> publish();
-  // Saves a checkpoint of the index, if one is open: the next opening is faster.
+  // Saves a checkpoint of the index, if it is open, so that the next opening is faster.
   Result<void> checkpoint();
 
   // These are durable when they return. Errors as in Table.
   Result<void> admit(SiteId site);
   Result<void> retire(SiteId site);
-  // Copies all that a new site starts from: the whole store, as records. What is copied is durable
-  // here. Errc::outside, Errc::forked and Errc::gap where this site may not count.
+  // Copies the whole store, as records, for a new site to start from. The copied records are
+  // durable here. Errc::outside, Errc::forked and Errc::gap if this site may not count.
   Result<void> copy_to(OrderedStore& other) const;
 
-  // Adds what a superseded site took, so that its clients lose nothing: the operations of that site
-  // that it has not folded, and those of sites that it calls forked, each with its id. An operation
-  // that this table knows already is a duplicate, if its id is still in the window.
+  // Adds the operations of a superseded site, so that its clients lose nothing: those that the site
+  // has not folded, and those of sites that it calls forked, each with its id. An operation that
+  // this table already knows is a duplicate, if its id is still in the window.
   struct TakenOver {
     std::uint64_t applied = 0;
     std::uint64_t known = 0;    // duplicates
-    std::uint64_t refused = 0;  // for whatever other reason
-    std::uint64_t resets = 0;   // and removals: left out, since they would undo what came later too
+    std::uint64_t refused = 0;  // for any other reason
+    std::uint64_t resets = 0;   // and removals: left out, since they would undo later operations
   };
   Result<TakenOver> take_over(const TallyStore& superseded, TimeMs now_ms);
 
@@ -136,9 +136,10 @@ class SEMEL_API TallyStore {
     std::string (*join)(std::string_view key, std::string_view a, std::string_view b);
   };
   static const SyncRule& sync_rule();
-  // Publishes, and returns the index to be synced. Opens it the first time.
+  // Publishes, and returns the index for a sync. Opens it the first time.
   Result<IndexedStore*> ready_to_sync();
-  // Returns the records that sites share as a store of their own: what is written to it arrives.
+  // Returns the records that sites share as a store of their own. Entries written to it arrive at
+  // the table.
   OrderedStore& entries();
   Result<IndexedStore*> index();  // of entries() and of the counters
 
@@ -146,8 +147,8 @@ class SEMEL_API TallyStore {
     std::uint64_t recalled = 0;  // ids of the window that the opening found
   };
   Info info() const;
-  // Returns how many members hold an operation. REQUIRES: the dot was durable, or no crash has come
-  // since it was given: after a crash, a lost number is given to another operation.
+  // Returns how many members hold an operation. REQUIRES: the dot was durable, or no crash has
+  // happened since it was given. After a crash, a lost number is given to another operation.
   std::uint64_t holders(Dot dot) const;
 
  private:

@@ -60,7 +60,8 @@ struct ThreeSites : ::testing::Test {
 
 TEST_F(ThreeSites, AnySyncCarriesTheTable) {
   EXPECT_EQ(added(*a, "x", 5, id(1)).outcome, Outcome::applied);
-  EXPECT_EQ(added(*b, "x", 5, id(1)).outcome, Outcome::applied);  // a retry, not yet heard of
+  EXPECT_EQ(added(*b, "x", 5, id(1)).outcome,
+            Outcome::applied);  // a retry, new to b
   EXPECT_EQ(added(*c, "y", 1, numbered(1, 1)).outcome, Outcome::applied);
   sync_all();
   for (TallyStore* site : {a.get(), b.get(), c.get()}) {
@@ -91,7 +92,7 @@ TEST_F(ThreeSites, WhatIsNotFoldedIsInSumsAndSurvivesARestart) {
   EXPECT_EQ(a->info().unfolded, 0U);
 }
 
-// Others must never see an operation whose number the site may give away again.
+// Others must never see an operation whose number the site may use again.
 TEST_F(ThreeSites, OnlyWhatIsDurableIsShared) {
   Random random(3);
   a.reset();
@@ -115,7 +116,7 @@ TEST_F(ThreeSites, OnlyWhatIsDurableIsShared) {
   EXPECT_EQ(value(*c, "y"), 7);
 }
 
-// A process that was killed had written it, and not synced it.
+// An earlier process wrote it, and was killed before a sync.
 TEST_F(ThreeSites, WhatAnEarlierProcessWroteIsSyncedBeforeItIsShared) {
   const TallyStore::Settings settings =
       settings_of(1, Recognition::Kind::clients, Durability::none);
@@ -180,7 +181,7 @@ TEST_F(ThreeSites, WhatIsNoEntryIsRefused) {
 using Wanted = std::function<bool(std::string_view key)>;
 bool all_entries(std::string_view /*key*/) { return true; }
 
-// Hands on the shared entries of one site that are wanted.
+// Sends the wanted shared entries of one site to another.
 Result<void> hand_on(TallyStore& from, TallyStore& to, const Wanted& wanted = all_entries) {
   std::vector<std::pair<std::string, std::string>> entries;
   const auto cursor = *from.entries().cursor();
@@ -194,7 +195,7 @@ Result<void> hand_on(TallyStore& from, TallyStore& to, const Wanted& wanted = al
 void deliver(TallyStore& from, TallyStore& to, const Wanted& wanted = all_entries) {
   ASSERT_TRUE(hand_on(from, to, wanted));
 }
-// Everything but the operations of one site.
+// Selects everything but the operations of one site.
 Wanted without_log_of(SiteId site) {
   return [site](std::string_view key) {
     const std::optional<Dot> dot = dot_of_key(key);
@@ -202,8 +203,8 @@ Wanted without_log_of(SiteId site) {
   };
 }
 
-// The power fails when others have seen what `a` published, and its own disk has not. Then `a`
-// folds its operation by what they say, while c has not yet said that it holds what b took.
+// The power fails when others have seen the publication of `a`, but its own disk has not. Then `a`
+// folds its operation on their word, while c has not yet said that it holds the operations of b.
 struct FoldedHalf : ThreeSites {
   void fail_after_publish(const Wanted& by_c = all_entries) {
     ASSERT_TRUE(a->publish());
@@ -257,7 +258,7 @@ TEST_F(ThreeSites, ARetiredMemberIsNotCopied) {
   const Result<void> copying = a->copy_to(copied);
   ASSERT_FALSE(copying);
   EXPECT_EQ(copying.error().code, Errc::outside);
-  // Whoever copies files asks nobody.
+  // A copy of the files asks nobody.
   const auto refused = TallyStore::open_as(copy_of(stores[0]), 4, settings_of(4), kNow);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Errc::outside);
@@ -272,7 +273,7 @@ TEST_F(ThreeSites, WhatArrivesIsRememberedFromThatTimeOn) {
   sync_all();
   EXPECT_EQ(c->info().unfolded, 0U);
   EXPECT_EQ(added(*c, "x", 5, id(1), later + 1000).outcome, Outcome::duplicate);
-  // And after a restart.
+  // The same holds after a restart.
   c.reset();
   c = opened(stores[2], settings_of(3), later + 2000);
   EXPECT_EQ(added(*c, "x", 5, id(1), later + 2000).outcome, Outcome::duplicate);
@@ -322,7 +323,7 @@ TEST_F(ThreeSites, ASequenceThatArrivesOutOfOrderIsRemembered) {
   EXPECT_EQ(added(*b, "x", 1, numbered(1, 5), now).outcome, Outcome::duplicate);
 }
 
-// The sites that are not superseded publish, and all hear of it. True if nobody refused.
+// The sites that are not superseded publish, and all receive it. Returns true if nobody refused.
 bool meet(TallyStore& one, TallyStore& other) {
   bool all = true;
   for (int i = 0; i < 3; ++i) {
@@ -335,7 +336,7 @@ bool meet(TallyStore& one, TallyStore& other) {
 }
 
 struct Restored : ThreeSites {
-  // Retires b, lets a new site take over what b took since the backup, and compares values.
+  // Retires b, lets a new site take over the operations of b since the backup, and compares values.
   void continue_as_a_new_site(std::int64_t expected) {
     ASSERT_TRUE(a->retire(2));
     sync(*a, *c);
@@ -458,7 +459,7 @@ TEST_F(ThreeSites, TwoSitesWithOneIdAreFoundOut) {
   EXPECT_EQ(value(*a, "x"), 1);
 }
 
-// A member that took the one log, and another that took the other: neither heeds the other.
+// One member took one log, and another member the other. Neither believes the other.
 TEST_F(ThreeSites, MembersThatHoldTwoLogsOfOneSiteFoldNothing) {
   CrashingStore& backup = copy_of(stores[1]);
   added(*b, "x", 1, id(1));
@@ -474,7 +475,7 @@ TEST_F(ThreeSites, MembersThatHoldTwoLogsOfOneSiteFoldNothing) {
   EXPECT_EQ(a->info().unfolded, unfolded);
   EXPECT_EQ(value(*a, "x"), 1);
   EXPECT_EQ(value(*c, "x"), 2);
-  // The restored site hears of it, and c, which believed it, goes as well.
+  // The restored site hears of it, and c, which believed it, is retired as well.
   meet(*a, *b);
   EXPECT_TRUE(b->info().superseded);
   ASSERT_TRUE(a->retire(2));
@@ -486,7 +487,7 @@ TEST_F(ThreeSites, MembersThatHoldTwoLogsOfOneSiteFoldNothing) {
   EXPECT_EQ(value(*a, "x"), 3);
 }
 
-// The twin holds other operations than c, and not fewer. It took a retry of what c had
+// The twin holds other operations than c, and not fewer. It took a retry of an operation that c had
 // acknowledged.
 TEST_F(ThreeSites, ATwinThatHoldsOtherOperationsIsFoundOut) {
   const auto twin = opened(copy_of(stores[2]), settings_of(3));
@@ -507,8 +508,8 @@ TEST_F(ThreeSites, ATwinThatHoldsOtherOperationsIsFoundOut) {
   EXPECT_EQ(a->info().forked, std::vector<SiteId>{3});
 }
 
-// The restored site catches up through b, which had not heard of what it lost. Its views are then
-// above the lost ones, and only what is folded at a tells.
+// The restored site catches up through b, which had not heard of the lost operations. Its views
+// then exceed the lost ones, and only the folded operations at a reveal it.
 TEST_F(ThreeSites, AForkIsNotForgottenWithARestartOrACopy) {
   CrashingStore& backup = copy_of(stores[2]);
   added(*a, "x", 1, id(1));
@@ -542,7 +543,7 @@ TEST_F(ThreeSites, AForkIsNotForgottenWithARestartOrACopy) {
   }
 }
 
-// A site with a clock that is ahead by more than the window, and a copy that is older than that.
+// A site has a clock that is ahead by more than the window, and a copy that is older than that.
 TEST_F(ThreeSites, ACopyRemembersForAWindowByWhateverClock) {
   added(*a, "x", 1, id(1));
   sync_all();

@@ -68,7 +68,7 @@ TEST_F(InMemory, ARestartKnowsTheRetriesOfTheWindow) {
   }
 }
 
-// The journal may hold ids that have left the window since.
+// The journal may hold ids that have left the window in the meantime.
 TEST_F(InMemory, ARestartRecallsOnlyIdsOfTheWindow) {
   for (const Recognition::Kind kind :
        {Recognition::Kind::clients, Recognition::Kind::filter, Recognition::Kind::exact}) {
@@ -95,7 +95,7 @@ TEST_F(InMemory, ARestartAtTheMemoryLimitKnowsTheRetriesOfTheWindow) {
     settings.recognition->fpr = 1e-6;
     settings.recognition->max_bytes = 24 << 10;
     Random random(4);
-    std::map<std::uint64_t, TimeMs> taken;  // when each id was
+    std::map<std::uint64_t, TimeMs> taken;  // the time when each id was taken
     std::uint64_t next = 0;
     std::uint64_t refused = 0;
     TimeMs now = kNow;
@@ -122,7 +122,7 @@ TEST_F(InMemory, ARestartAtTheMemoryLimitKnowsTheRetriesOfTheWindow) {
   }
 }
 
-// A client that stays must not get an old sequence counted again because the process started anew.
+// An old sequence of a client that stays must not count again after a restart.
 TEST_F(InMemory, WhatIsTooOldIsStillStaleAfterARestart) {
   auto table = opened(store, settings_of());
   TimeMs now = kNow;
@@ -197,7 +197,7 @@ TEST_F(InMemory, PeriodicLosesNoMoreThanAPeriodAndIdsWithTheirEffects) {
     store.crash(random);
     const auto table = opened(store, settings, now);
     EXPECT_GE(*value(*table, "x"), synced);
-    // The client does not know what was lost, and sends the last ones again.
+    // The client does not know which operations were lost, and sends the last ones again.
     for (std::uint64_t i = next - 10; i < next; ++i) added(*table, "x", 1, id(i), now);
     EXPECT_EQ(value(*table, "x"), static_cast<std::int64_t>(next));
     ASSERT_TRUE(table->sync());
@@ -344,7 +344,7 @@ RC_GTEST_PROP(TallyStoreProperty, SumsAndScansEqualAMapThroughRestarts, ()) {
   RC_ASSERT(scanned == within);
 }
 
-// Many threads, each with its own counter and one of all: nothing is lost between them.
+// Many threads share one counter, and each has its own: nothing is lost.
 TEST_F(InMemory, ThreadsAreWrittenTogether) {
   constexpr std::uint64_t kThreads = 4;
   constexpr std::uint64_t kEach = 300;

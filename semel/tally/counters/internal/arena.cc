@@ -14,7 +14,8 @@ constexpr std::size_t kLeastPiece = std::size_t{16} << 10, kMostPiece = std::siz
 
 constexpr std::align_val_t kOnALine{64};
 
-// The next below, of four for each power of two: sizes that general allocators have.
+// Returns the next size below. There are four for each power of two, which general allocators have
+// too.
 std::size_t usual_size(std::size_t size) {
   const std::size_t step = std::bit_floor(size) / 4;
   return size / step * step;

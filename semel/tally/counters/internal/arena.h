@@ -2,13 +2,13 @@
 //
 // Contract  allocate() returns memory that begins on a multiple of 16 bytes, or on a cache line if
 //           the size is a multiple of one. release() keeps it for the next allocation of the same
-//           size. All of it goes back with the arena.
+//           size. All memory is freed with the arena.
 // Layout    The arena grows by pieces of an eighth of its size or a little less, 16 KiB to 64 MiB,
 //           in sizes that a general allocator does not round up. The huge pages inside make
-//           additions to a million counters faster: 105 ns instead of 165. Things of one size are
-//           cut off in twos and fours that fill whole lines.
-// Cost      An allocation takes a step or two. The system clears a whole new huge page: 4 ms in a
-//           virtual machine.
+//           additions to a million counters faster: 105 ns instead of 165. Allocations of one size
+//           are cut in twos and fours that fill whole lines.
+// Cost      An allocation takes a step or two. A new huge page takes longer, because the system
+//           clears it: 4 ms in a virtual machine.
 // Memory    There is no header for each allocation. At most an eighth is not yet in use, and sizes
 //           are rounded up to 16. Allocations above kLargest come from operator new.
 #pragma once
@@ -34,7 +34,7 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   void* allocate(std::size_t size);
-  // Makes sure that so many bytes can be allocated without a large block (limits::kSmallBlock).
+  // Makes sure that this many bytes can be allocated without a large block (limits::kSmallBlock).
   void reserve(std::size_t bytes) {
     if (rest_size_ < bytes && bytes_ >= kSmall) take_piece(bytes);
   }
@@ -54,7 +54,7 @@ class Arena {
 
  private:
   static constexpr std::size_t kStep = 16, kLine = 64, kLargest = 5120;
-  // Pieces are small up to here.
+  // Up to this size, pieces are small.
   static constexpr std::uint64_t kSmall = 8 * limits::kSmallBlock;
 
   struct Unused {

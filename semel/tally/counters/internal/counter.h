@@ -38,12 +38,12 @@ class Counter {
   auto with_state(Visit visit) const {
     return many_ ? visit(*states_) : visit(CounterState(only()));
   }
-  // Begins to load it, and its name unless that is long.
+  // Begins to load the counter, and its name unless that is long.
   [[gnu::always_inline]] void touch() const {
     __builtin_prefetch(this, 1);
     __builtin_prefetch(reinterpret_cast<const char*>(this) + 63, 1);
   }
-  // Adds to all but the sum. Changes nothing if memory runs out.
+  // Adds to everything but the sum. Changes nothing if memory runs out.
   void add(const Shard& shard);
   std::uint64_t state_bytes() const {
     return many_ ? bytes_of(*states_) : 0;

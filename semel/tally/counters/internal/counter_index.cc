@@ -11,8 +11,8 @@ namespace semel::tally::internal {
 CounterIndex::CounterIndex(Arena& arena) : arena_(&arena), directory_(1, arena.make<Segment>()) {}
 
 // Returns the first slot with the tag of the hash for which found(counter) holds, or nullptr. It
-// compares all slots of a line before it chooses one, because the processor cannot predict which
-// one it is.
+// compares all slots of a line before it chooses one, because the processor cannot predict the
+// slot.
 template <class Found>
 CounterIndex::Slot* CounterIndex::search(Segment& segment, Hash hash, Found found) {
   std::size_t at = home(hash);
@@ -42,7 +42,7 @@ Counter* CounterIndex::find(Hash hash, std::string_view name) const {
   return slot == nullptr ? nullptr : counter_in(*slot);
 }
 
-// Returns the first slot that a counter of the hash may take, or nullptr.
+// Returns the first slot that a counter with this hash may take, or nullptr.
 CounterIndex::Slot* CounterIndex::open_slot(Segment& segment, Hash hash) {
   std::size_t at = home(hash);
   for (std::size_t probe = 0; probe < kProbes; ++probe, at = (at + kLine) % kSlots) {
@@ -110,11 +110,11 @@ bool CounterIndex::split(Hash hash) {
     for (std::size_t i = 0; i < doubled.size(); ++i) doubled[i] = directory_[i / 2];
   }
   auto* const sibling = arena_->make<Segment>();
-  if (!doubled.empty()) {  // nothing fails from here on
+  if (!doubled.empty()) {  // nothing can fail from here on
     directory_ = std::move(doubled);
     ++depth_;
   }
-  // The sibling gets the upper half of the places of the segment in the directory.
+  // The sibling gets the upper half of the segment's places in the directory.
   const std::size_t places = std::size_t{1} << (depth_ - full.depth);
   const std::size_t first = place(hash) / places * places;
   std::fill_n(&directory_[first + places / 2], places / 2, sibling);
@@ -123,8 +123,8 @@ bool CounterIndex::split(Hash hash) {
   return true;
 }
 
-// Puts all counters of a segment again, without the marks. Those whose hash has a one in the last
-// bit of the depth go to the sibling.
+// Puts all counters of a segment in again, without the marks. Counters whose hash has a one in the
+// last bit of the depth go to the sibling.
 void CounterIndex::share_out(Segment& segment, Segment& sibling) noexcept {
   std::array<Counter*, kSlots> counters;
   std::size_t count = 0;

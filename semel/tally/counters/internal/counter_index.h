@@ -1,19 +1,19 @@
-// CounterIndex: finds the counter of a name.
+// CounterIndex: finds a counter by its name.
 //
 // Contract  A hash table of counters that may decline one. While complete() is false, a name that
 //           is not found may still be in the tree.
 // Layout    Extendible hashing: a directory of 2^depth pointers to segments, by the first bits of a
 //           hash. A segment is 64 cache lines of eight slots; a slot is a pointer of 48 bits under
 //           16 bits of the hash. A counter lies in its home line or, if that is full, in the first
-//           of the next seven that is not: a line with a free slot ends a search. Slots are taken
-//           from the front of a line, and taking one out closes the gap; in a full line it leaves a
-//           mark, for what has gone past it, until another counter comes to lie there or the
-//           segment is split.
+//           of the next seven that is not. So a line with a free slot ends a search. Slots are
+//           filled from the front of a line, and removing a counter closes the gap. In a full line
+//           a removal leaves a mark instead, because other counters may have gone past the line.
+//           The mark stays until another counter takes the slot or the segment is split.
 // Cost      find: one cache miss for the line and one for the counter. A segment that is 3/4 full
-//           is split: two dozen microseconds. The directory doubles now and then: 8 bytes copied
-//           for every 300 counters or so.
-// Memory    8 bytes a slot, and 3/8 to 3/4 of the slots in use: 11 to 21 bytes a counter.
-// Limits    Names that were made to collide fill segments that no split relieves. The directory
+//           is split, which takes two dozen microseconds. The directory doubles now and then, which
+//           copies 8 bytes for every 300 counters or so.
+// Memory    8 bytes a slot. 3/8 to 3/4 of the slots are in use, so 11 to 21 bytes a counter.
+// Limits    Names that were chosen to collide fill segments that no split relieves. The directory
 //           never has more than 16 times the slots that the counters need; beyond that they are
 //           declined.
 // Source    Fagin, Nievergelt, Pippenger and Strong, 'Extendible hashing', ACM TODS 4(3), 1979.
@@ -35,8 +35,8 @@ class CounterIndex {
  public:
   using Hash = std::uint64_t;
 
-  explicit CounterIndex(Arena& arena);  // which outlives it
-  ~CounterIndex() = default;            // the segments go with the arena
+  explicit CounterIndex(Arena& arena);  // the arena outlives it
+  ~CounterIndex() = default;            // the segments are freed with the arena
   CounterIndex(const CounterIndex&) = delete;
   CounterIndex& operator=(const CounterIndex&) = delete;
 
@@ -46,20 +46,20 @@ class CounterIndex {
   [[gnu::always_inline]] void touch(Hash hash) const {
     __builtin_prefetch(&segment(hash).slots[home(hash)]);
   }
-  // The first counter that looks like the one of the hash; its name may be another. nullptr: it is
-  // not in here.
+  // Returns the first counter that matches the hash, but its name may be another. nullptr: the name
+  // is not in here.
   Counter* candidate(Hash hash) const;
   Counter* find(Hash hash, std::string_view name) const;
   bool complete() const { return declined_ == 0; }
 
-  // Takes the memory for a larger directory, if that is a large block (limits::kSmallBlock).
+  // Allocates memory for a larger directory, if that is a large block (limits::kSmallBlock).
   void reserve() {
     if (directory_.size() * kPlaceBytes < limits::kSmallBlock / 4) return;
     spare_.reserve(2 * directory_.size());
   }
-  // Splits what is full, so that put() will hardly decline.
+  // Splits full segments, so that put() will hardly ever decline.
   void make_room(Hash hash);
-  // REQUIRES: a counter of that name is not in here.
+  // REQUIRES: no counter of that name is in here.
   void put(Hash hash, Counter* counter) noexcept;
   // REQUIRES: the counter was put.
   void erase(Hash hash, const Counter* counter) noexcept;
@@ -83,11 +83,11 @@ class CounterIndex {
 
   struct alignas(kLine * sizeof(Slot)) Segment {
     std::array<Slot, kSlots> slots{};
-    std::uint32_t depth = 0;  // of the bits that all its hashes have in common
+    std::uint32_t depth = 0;  // the number of bits that all its hashes have in common
     std::uint32_t taken = 0;  // slots that are not free: counters and marks
   };
 
-  // From the top of a hash: bits of the directory. From the bottom: tag, line.
+  // The top bits of a hash choose in the directory, the bottom bits are the tag and the line.
   static Slot tag(Hash hash) { return hash << 48 | Slot{1} << 48; }  // neither kFree nor kGone
   static std::size_t home(Hash hash) { return (hash >> 16) % kLines * kLine; }
   static Counter* counter_in(Slot slot) {
@@ -109,8 +109,8 @@ class CounterIndex {
   std::vector<Segment*> directory_;  // a segment of depth d is in 2^(depth_ - d) places, in a row
   std::vector<Segment*> spare_;      // empty: memory for the next directory
   std::uint32_t depth_ = 0;
-  std::uint64_t size_ = 0;      // of what was put
-  std::uint64_t declined_ = 0;  // of it
+  std::uint64_t size_ = 0;      // of all counters that were put
+  std::uint64_t declined_ = 0;  // of these
 };
 
 }  // namespace semel::tally::internal

@@ -14,7 +14,8 @@
 namespace semel::tally::internal {
 namespace {
 
-// As if `operations` of a delta each had been folded, the last of them number `clock`.
+// Returns a shard into which `operations` of `delta` each were folded, the last of them with number
+// `clock`.
 Shard shard_of(SiteId site, std::uint64_t clock, std::uint64_t operations, std::int64_t delta) {
   return {site, clock, operations, static_cast<int128>(operations) * delta};
 }
@@ -78,11 +79,11 @@ RC_GTEST_PROP(CounterState, DecodesWhatItEncoded, ()) {
   RC_ASSERT(*decoded == state);
 }
 
-// Either an error, or a state that stands for exactly these bytes.
+// Checks that decoding gives an error, or a state that stands for exactly these bytes.
 void refused_or_sound(const Bytes& bytes) {
   const LargestAllocation largest;
   const Result<CounterState> state = CounterState::decode(bytes);
-  // A shard takes sizeof(Shard) bytes where its encoding takes four at least.
+  // A shard takes sizeof(Shard) bytes, and its encoding at least four.
   EXPECT_LE(largest.bytes(), sizeof(Shard) / 4 * bytes.size() + 64);
   if (state) {
     EXPECT_EQ(encoded(*state), bytes);

@@ -92,7 +92,7 @@ void add_to(RangeSum& total, std::uint64_t count, int128 sum) {
   total.sum = wrapping_add(total.sum, sum);
 }
 
-// Moves the count and sum of `right` from `left`, which had them.
+// Moves the count and sum of `right` out of `left`, which held them before.
 void move_sums(TreePage& left, TreePage& right, std::uint64_t count, int128 sum) {
   right.count = count;
   right.sum = sum;
@@ -100,7 +100,7 @@ void move_sums(TreePage& left, TreePage& right, std::uint64_t count, int128 sum)
   left.sum = wrapping_subtract(left.sum, sum);
 }
 
-// Tells the pages above that this page has another first counter.
+// Updates the first counter of this page in the pages above.
 void tell_first(TreePage& page) {
   Counter* const first = first_of(page);
   for (TreePage* child = &page; child->parent != nullptr; child = child->parent) {
@@ -121,7 +121,7 @@ void attach(TreeInner& parent, std::size_t at, TreePage& page) {
   ++parent.used;
 }
 
-// Returns how much stays in a full page that is split because something comes to lie at `at`.
+// Returns how many entries stay in a full page when it is split to insert at `at`.
 std::size_t kept(std::size_t at) { return at == kFanout ? kFanout - 1 : kFanout / 2; }
 
 void release(TreePage& page, Arena& arena) {

@@ -4,15 +4,15 @@
 // Layout    A B+-tree: leaves of up to 64 counters, inner pages of up to 64 pages and the first
 //           counter of each. Every page holds count and sum of what is below it, and knows its
 //           parent, so that an addition walks from the counter to the root. A full page is split in
-//           the middle, but one that is full at its end keeps all but the last: names that ascend
-//           fill their pages. Pages may be left nearly empty by removals; an empty one goes, and so
-//           does a root with one page below.
-//           The last few additions are not yet in the sums of the pages: they are added once the
-//           pages have come from memory. A sum that is asked for includes them.
+//           the middle, but if the new entry comes at its end, the page keeps all entries but the
+//           last. So ascending names fill their pages. Removals may leave pages nearly empty. An
+//           empty page is dropped, and so is a root with one page below.
+//           The last few additions are not yet in the sums of the pages. They are added once the
+//           pages have been loaded. before() and the other sums include them.
 // Cost      add: one step for each level, 4 for a million counters. Searches compare 6 names in a
 //           page. before: reads up to 63 pages or counters at each level.
-// Memory    About 13 bytes a counter where names come at random, 9 where they ascend; 576 where all
-//           but one of each leaf have been removed.
+// Memory    About 13 bytes a counter if names come at random, 9 if they ascend, and 576 if all but
+//           one counter of each leaf have been removed.
 #pragma once
 
 #include <array>
@@ -38,14 +38,15 @@ class CounterTree {
 
   RangeSum total() const;
   Counter* find(std::string_view name) const;
-  // Changes nothing if memory runs out. REQUIRES: there is no counter of that name.
+  // Returns the new counter. Changes nothing if memory runs out. REQUIRES: there is no counter of
+  // that name.
   Counter* insert(Counter::Owner counter);
   // REQUIRES: the counter is in the tree, here and below.
   void remove(Counter* counter) noexcept;
   void add(Counter& counter, int128 delta) noexcept;
 
   RangeSum before(std::string_view name) const;  // the sum of all smaller names
-  // Visits them in order, until `visit` returns false.
+  // Visits the counters in order, until `visit` returns false.
   using Visit = std::function<bool(const Counter&)>;
   void scan(const NameRange& range, const Visit& visit) const;
 
@@ -66,7 +67,7 @@ class CounterTree {
 
   Arena* arena_;
   TreePage* root_ = nullptr;        // none while there is no counter
-  std::array<Pending, 8> pending_;  // additions that are in their counter, but not yet in its pages
+  std::array<Pending, 8> pending_;  // already in their counter, but not yet in its pages
   std::size_t pending_count_ = 0;
 };
 

@@ -21,7 +21,7 @@ class Counters::Body {
     for (std::size_t i = 0; i < shards.size(); ++i) {
       const auto& [name, shard] = shards[i];
       Counter* counter = group.counters[i];
-      // An addition before it in the group may have made it.
+      // An earlier addition of the group may have made the counter.
       if (counter == nullptr) counter = find(group.hashes[i], name);
       if (counter == nullptr) {
         counter = make(group.hashes[i], name, shard);
@@ -48,7 +48,7 @@ class Counters::Body {
     if (const Counter* const counter = index_.candidate(hash)) counter->touch();
   }
   void reserve(std::size_t counters, std::size_t name_bytes) {
-    constexpr std::size_t kOfTree = std::size_t{8} << 10;  // the pages that one may need
+    constexpr std::size_t kOfTree = std::size_t{8} << 10;  // the pages that one insertion may need
     arena_.reserve(counters * (sizeof(Counter) + kOfEach) + name_bytes + kOfTree);
     index_.reserve();
   }
@@ -87,7 +87,7 @@ class Counters::Body {
 
   // Several times the number of cache misses that the processor keeps under way.
   static constexpr std::size_t kGroup = 64;
-  // The most that a counter takes beside itself: its places in index and tree, and rounding.
+  // The most that a counter takes besides itself: its places in index and tree, and rounding.
   static constexpr std::size_t kOfEach = 64;
 
  private:
@@ -97,7 +97,7 @@ class Counters::Body {
   };
 
   // Finds the counters of a group, nullptr where there is none. Each step is done for all of them
-  // before the next one, and finds in the cache what the step before asked for.
+  // before the next step, so that its loads overlap.
   template <class Item, class NameOf>
   void look_up(std::span<Item> items, NameOf name_of, Group& group) const {
     for (std::size_t i = 0; i < items.size(); ++i) {

@@ -1,4 +1,4 @@
-// Counters beside an exact twin: a std::map that adds up what it is asked for.
+// Counters: compared with an exact twin, a std::map that adds up on request.
 #include "semel/tally/counters/internal/counters.h"
 
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ void expect_found(const Counters& counters, const Twin& twin,
   }
 }
 
-// Names that begin alike, with zeros, bytes that no text has, and none at all.
+// Returns names that begin alike, with zeros, with bytes that no text has, or empty.
 std::string any_name(Random& random, std::uint64_t different) {
   const std::uint64_t number = random.below(different);
   if (number == 0) return "";
@@ -102,7 +102,7 @@ Range any_range(Random& random, std::uint64_t different) {
   return range;
 }
 
-// Adds in batches of all sizes, with names that come twice, and tells the twin.
+// Adds in batches of all sizes, with names that come twice, to the counters and the twin.
 void add_some(Counters& counters, Twin& twin, Random& random, std::uint64_t different) {
   const std::size_t size = 1 + random.below(random.below(2) == 0 ? 5 : 300);
   std::vector<std::string> names(size);
@@ -143,7 +143,7 @@ TEST(Counters, AreTheirTwinThroughGrowthAndRemoval) {
   }
 }
 
-// The pages above a counter hear of an addition some additions later.
+// The pages above a counter get an addition some additions later.
 TEST(Counters, TellSumsThatTheirPagesHaveNotHeardOf) {
   constexpr std::uint64_t kDifferent = 1500;  // some dozen leaves
   Random random(2);
@@ -215,7 +215,8 @@ TEST(Counters, TakeNamesThatAscendAndNamesThatDescend) {
   }
 }
 
-// Whole pages go, with what the pages above know of them, and their memory is used by others.
+// Whole pages are dropped, along with their entries in the pages above, and their memory is used
+// again.
 TEST(Counters, CloseTheGapThatAWholeRangeLeaves) {
   for (const bool ascending : {true, false}) {
     Counters counters;
@@ -287,7 +288,8 @@ TEST(Counters, StayAsTheyAreWhenTheyMove) {
   EXPECT_TRUE(same_content(third, twin));
 }
 
-// All of one part of the directory, and of one line in its segment: more than the index takes.
+// Returns names of one part of the directory, and of one line in its segment: more than the index
+// takes.
 std::vector<std::string> crowded_names(std::size_t count) {
   std::vector<std::string> names;
   for (std::uint64_t i = 0; names.size() < count; ++i) {
@@ -351,7 +353,7 @@ TEST(CounterIndex, DeclinesWhatWasMadeToCollideAndNothingElse) {
   EXPECT_TRUE(crowded.complete());
 }
 
-// A set that stays small while names come and go.
+// The set stays small while names come and go.
 TEST(CounterIndex, DoesNotGrowWithNamesThatAreGone) {
   Counters counters;
   for (int i = 0; i < 100; ++i) counters.add({std::to_string(i), {1, 1, 1, 1}});
@@ -385,7 +387,7 @@ TEST(Counters, SayWhatMemoryTheyTakeAndUseItAgain) {
   }
 }
 
-// Memory runs out at every place where it can.
+// Memory runs out at every place where it is allocated.
 TEST(Counters, AreUnchangedByAnAdditionThatMemoryStops) {
   Random random(4);
   Counters counters;

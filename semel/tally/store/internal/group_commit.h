@@ -1,8 +1,8 @@
-// GroupCommit: requests of many threads that wait at the same time are worked off by one of them.
+// GroupCommit: lets one thread process the requests of all threads that wait at the same time.
 //
 // Contract  run() returns when its request is done. A thread that finds nobody at work takes all
-//           requests that wait, in the order of their coming, and works them off in one go; the
-//           threads that come meanwhile wait for the next one. So a slow write is shared by all.
+//           waiting requests, in the order in which they came, and processes them in one go.
+//           Threads that come meanwhile wait for the next group. So a slow write is shared by all.
 // Threads   Any number of threads may call at once.
 #pragma once
 

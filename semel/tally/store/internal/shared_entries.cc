@@ -54,7 +54,7 @@ Result<void> SharedEntries::update(std::span<const std::string_view> keys, const
     writes.push_back(
         {keys[i], values[i] ? std::optional<std::string_view>(*values[i]) : std::nullopt});
   }
-  // It does not matter what was written since the look: entries join what is there.
+  // Writes since the read do not matter: entries are joined with what is there.
   return write(writes);
 }
 

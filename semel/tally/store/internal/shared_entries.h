@@ -1,8 +1,7 @@
-// SharedEntries: the part of a table's store that sites share, as a store of its own.
+// SharedEntries: the records of a table's store that sites share, as a store of their own.
 //
-// Contract  It reads as the store does. Entries that are written to it arrive at the table, which
-//           joins them with what it holds and decides what to keep. Nothing can be removed: the
-//           table drops entries itself.
+// Contract  Reads go to the store. Written entries arrive at the table, which joins them with its
+//           own and decides what to keep. Nothing can be removed: the table drops entries itself.
 #pragma once
 
 #include <functional>

@@ -55,7 +55,7 @@ void StoreBatch::hold(const Operation& operation) {
   journal.text(text_of(value_));
 }
 
-// A restart ignores operations of the journal that are folded, so one that is still needed becomes
+// A restart ignores folded operations of the journal, so an operation that is still needed becomes
 // an entry. All members hold it, so they may see it.
 void StoreBatch::keep(const Operation& operation) {
   if (operation.dot.site != site_) return;

@@ -1,11 +1,11 @@
-// StoreBatch: the counters of a store as the base of a ledger, and one write of the store to come.
+// StoreBatch: the counters of a store as the base of a ledger, and the next write to the store.
 //
-// It collects what the ledger does and writes it as a whole. Each counter is one merge, which reads
-// nothing. Operations of other sites are entries. Ids, and operations that this site has taken and
-// not yet shared, are one record of the journal.
+// It collects the changes of the ledger and writes them as a whole. Each counter is one merge,
+// which reads nothing. Operations of other sites are entries. Ids, and operations of this site that
+// are not yet shared, are one record of the journal.
 //
 // The merges of a counter are a list until the store joins them, and each reader of the counter
-// goes through that list. take_heavy() names the counters whose list has become long.
+// goes through that list. take_heavy() returns the counters whose list has become long.
 #pragma once
 
 #include <cstdint>
@@ -51,12 +51,12 @@ class StoreBatch final : public Ledger::Base {
   bool empty() const { return writes_.empty() && folds_.empty() && !has_journal(); }
   bool has_journal() const { return ids_ != 0 || operations_ != 0; }
   bool has_operations() const { return operations_ != 0; }  // in the journal
-  bool folded() const { return folded_; }                   // whether a counter has changed
-  // Adds the record of the journal under this key, if there is anything for it.
+  bool folded() const { return folded_; }                   // true if a counter has changed
+  // Adds the record of the journal under this key, if it would not be empty.
   void close_journal(std::string_view key);
-  // Writes all of it at once. The batch is empty afterwards, whatever happens.
+  // Writes everything at once. The batch is empty afterwards, whatever happens.
   Result<void> write();
-  // Returns the counters that have had kHeavy merges, as far as is known, and counts anew.
+  // Returns the counters that have had kHeavy merges, as far as is known, and counts them anew.
   std::vector<std::string> take_heavy() { return std::exchange(heavy_, {}); }
   static constexpr std::uint8_t kHeavy = 128;
 
@@ -66,10 +66,9 @@ class StoreBatch final : public Ledger::Base {
     std::size_t value, value_size;
     bool removes, merges;
   };
-  // Many counters share a place, which the one that is merged most often keeps: each merge of
-  // another one takes one from its count, and takes the place when the count is 0 (the majority
-  // vote of Boyer and Moore). A counter that never gets a place has few merges before the store
-  // flushes.
+  // Many counters share a place. The one that is merged most often keeps it: each merge of another
+  // counter takes one from its count, and takes the place when the count is 0 (the majority vote of
+  // Boyer and Moore). A counter that never gets a place has few merges before the store flushes.
   struct Merges {
     std::uint32_t tag = 0;
     std::uint8_t count = 0;
@@ -86,7 +85,7 @@ class StoreBatch final : public Ledger::Base {
   std::string text_;  // keys and values, one after the other
   std::vector<Piece> writes_;
   std::vector<Write> views_;
-  std::map<std::string, CounterState, std::less<>> folds_;     // behind all writes
+  std::map<std::string, CounterState, std::less<>> folds_;     // written after everything else
   std::vector<Merges> merges_ = std::vector<Merges>(kPlaces);  // by a hash of the name
   std::vector<std::string> heavy_;
   Bytes value_;

@@ -1,5 +1,5 @@
-// StoreBatch, JournalRecord and StoreShape: what one write of a table is, and the bytes of what
-// only its own site reads.
+// StoreBatch, JournalRecord and StoreShape: the contents of one write of a table, and the bytes
+// that only its own site reads.
 #include "semel/tally/store/internal/store_batch.h"
 
 #include <gtest/gtest.h>
@@ -133,7 +133,7 @@ TEST_F(StoreBatchTest, WritesNoJournalForNothing) {
   EXPECT_TRUE(records().empty());
 }
 
-// A record of the journal as it lies in the store.
+// Returns a record of the journal as it is in the store.
 Bytes journal_of(bool with_content) {
   MemoryStore store(MemoryStore::kLogKeys, &TallyStore::merger());
   StoreBatch batch(store, with_content);
@@ -181,7 +181,7 @@ TEST(JournalRecord, RefusesEveryLengthButItsOwn) {
 TEST(JournalRecord, AllocatesNothingOnTheWordOfANumber) {
   Bytes bytes;
   Writer(bytes).varint(std::uint64_t{1} << 60);
-  bytes.resize(100);  // ids of no kind but `none`
+  bytes.resize(100);  // the kind of these ids is unknown, except `none`
   const LargestAllocation largest;
   EXPECT_FALSE(JournalRecord::decode(bytes, false));
   EXPECT_LE(largest.bytes(), 2 * sizeof(Recogniser::Query) * bytes.size());
@@ -198,7 +198,7 @@ TEST(JournalRecord, RefusesAnOperationWithoutANumber) {
   EXPECT_EQ(JournalRecord::decode(bytes, false).error().code, Errc::corrupt);
 }
 
-// As in tests/hostile, which wants an ==.
+// Adds the == that tests/hostile requires.
 struct Shape : StoreShape {
   static Result<Shape> decode(ByteView in) {
     const Result<StoreShape> shape = StoreShape::decode(in);

@@ -43,7 +43,7 @@ Result<SharedRecords> read_shared(const OrderedStore& store) {
   return entries;
 }
 
-// Reads the journal record by record, and the marks of what was forgotten.
+// Reads the journal record by record, and the marks of forgotten sequences.
 Result<void> read_journal(
     const OrderedStore& store, bool with_content,
     const std::function<Result<void>(const JournalKey&, JournalRecord)>& record,
@@ -93,7 +93,7 @@ Result<std::optional<Restart>> Restart::read(const OrderedStore& store,
   const TimeMs now_ms = earlier_by(clock_ms, state.lag_ms);
   SharedRecords shared = SEMEL_TRY(read_shared(store));
 
-  // The journal is read in the order in which it was written: an id that has left the window since
+  // The journal is read in the order in which it was written. An id that has left the window since
   // is forgotten on the way, and leaves its mark.
   std::uint64_t recalled = 0;
   std::uint64_t next_number = 0;

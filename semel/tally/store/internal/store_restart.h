@@ -1,4 +1,4 @@
-// Restart: what a table in a store was when its process ended, in whatever way.
+// Restart: the state of a table in a store when its process ended, in whatever way.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ struct Restart {
   Ledger ledger;
   std::uint64_t recalled = 0;                    // ids of the window that the recogniser has again
   std::uint64_t next_number = 0;                 // of a record of the journal
-  std::uint64_t unshared = 0;                    // operations that are in the journal alone
+  std::uint64_t unshared = 0;                    // operations that are only in the journal
   std::optional<TimeMs> unshared_since_ms = {};  // the time of the first of them
 
   enum class Time : std::uint8_t {
     now,     // ids that have left the window are forgotten
     copied,  // the time is that of the last record: a copy has the times of another clock
   };
-  // Returns nullopt if the store is empty. Errc::corrupt if it holds something else than a table.
+  // Returns nullopt if the store is empty. Errc::corrupt if it holds something other than a table.
   static Result<std::optional<Restart>> read(const OrderedStore& store,
                                              const OperationLog::Limits& limits, TimeMs now_ms,
                                              Time time = Time::now);

@@ -1,4 +1,5 @@
-// StoreShape: the goal of a table in a store, so that it is never opened with another.
+// StoreShape: the goal of a table in a store. It prevents that the table is opened with another
+// goal.
 //
 // Format    docs/formats/tally_entries_v1.md, 'The shape'.
 #pragma once

@@ -9,7 +9,7 @@
 namespace semel::tally::internal {
 namespace {
 
-// The journal is looked through so many times in a window.
+// The number of times in a window that the journal is searched for old ids.
 constexpr TimeMs kForgettingSteps = 8;
 
 Bytes encoded(const auto& value) {
@@ -52,7 +52,7 @@ Result<void> StoreWriter::commit() {
   return written;
 }
 
-// Makes one record of each counter that has become a long list of merges.
+// Makes one record of each counter whose list of merges has become long.
 Result<void> StoreWriter::shorten_merges() {
   for (const std::string& counter : batch_.take_heavy()) {
     const std::string key = counter_key(counter);
@@ -114,7 +114,7 @@ Result<void> StoreWriter::forget_old_ids() {
   return commit();
 }
 
-// Makes entries of the operations of a site that are in the journal alone.
+// Makes entries of the operations of a site that are only in the journal.
 void StoreWriter::share_operations(SiteId site) {
   ledger_.log().operations_of(site, start_.shared + 1, [this](const Operation& operation) {
     batch_.put(operation_key(operation.dot), encoded(operation));
@@ -140,7 +140,7 @@ Result<void> StoreWriter::publish() {
 Result<void> StoreWriter::become(SiteId site, TimeMs now_ms) {
   const SiteId member = ledger_.log().site();
   SEMEL_TRY(ledger_.become(site, now_ms));
-  // A copy that was made file by file may have operations of the member in its journal alone.
+  // If the files were copied, the copy may have operations of the member only in its journal.
   share_operations(member);
   start_.shared = 0;
   batch_.set_site(site);

@@ -1,12 +1,11 @@
-// StoreWriter: brings what a ledger has done into its store, in order and as a whole.
+// StoreWriter: writes the changes of a ledger into its store, in order and as a whole.
 //
 // Contract  The ledger is ahead of the store until commit(). If a write or a sync fails, the table
-//           is broken: nothing that the ledger says is to be trusted, and all later calls are
-//           refused.
+//           is broken: the ledger can no longer be trusted, and all later calls are refused.
 // Journal   Ids, and operations that other sites cannot see yet, are written as records of a
 //           journal. A record is dropped once all of its ids have left the window and its
-//           operations are shared. Of each client that numbers its ids, the highest sequence that
-//           is gone is kept: what is below it can no longer be judged.
+//           operations are shared. For each client that numbers its ids, the highest dropped
+//           sequence is kept: lower ones can no longer be judged.
 // Sharing   publish() lets the other sites see the operations of this one, once they are durable.
 // Threads   The caller holds the lock of the table.
 #pragma once
@@ -28,19 +27,19 @@ class StoreWriter {
     std::uint64_t next_number = 0;                 // of a record of the journal
     std::uint64_t shared = 0;                      // operations of this site that others can see
     std::optional<TimeMs> unshared_since_ms = {};  // the time of the first record that has others
-    bool unsynced = false;                         // whoever wrote may have been killed
+    bool unsynced = false;                         // the writer may have been killed before a sync
   };
 
   // REQUIRES: both outlive this.
   StoreWriter(OrderedStore& store, Ledger& ledger, const Start& start);
 
-  // The base of the ledger: what it does there is part of the next write.
+  // Returns the base of the ledger: all changes to it are part of the next write.
   StoreBatch& batch() { return batch_; }
   const StoreBatch& batch() const { return batch_; }
 
   // Errc::io after a failure.
   Result<void> usable() const;
-  // Writes all that the ledger has done. The state of the ledger goes with it.
+  // Writes all changes of the ledger, together with its state.
   Result<void> commit();
   // Writes the state of the ledger even if nothing else has changed.
   void put_state();
@@ -50,10 +49,10 @@ class StoreWriter {
   std::uint64_t begin_sync(TimeMs now_ms);
   Result<void> end_sync(std::uint64_t begun, const Result<void>& synced);
   TimeMs synced_ms() const { return synced_ms_; }
-  // Drops the records of the journal that are needed no more, if it is time.
+  // Drops the records of the journal that are no longer needed, if it is time.
   Result<void> forget_old_ids();
 
-  // Commits and syncs, then lets other sites see what this one has taken, and what it holds.
+  // Commits and syncs, then lets other sites see the operations of this one, and its view.
   Result<void> publish();
   // Turns a copy of a member's store into that of another site.
   Result<void> become(SiteId site, TimeMs now_ms);
