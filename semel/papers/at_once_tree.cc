@@ -63,14 +63,14 @@ Verdict AtOnceTree::sift(std::size_t leaf, const Event& event) {
     } else if (*verdict != Verdict::fresh && is_root) {
       return *verdict;
     } else if (*verdict == Verdict::full) {
-      states_[node] = SliceState::returning;  // it does not know what its parent will
+      states_[node] = SliceState::returning;  // the node lacks ids that its parent will know
     }
   }
   return end(Verdict::fresh);
 }
 
 // Returns true unless the nodes below refute the hit. A node that cannot be asked, or has missed
-// something, refutes nothing.
+// ids, refutes nothing.
 bool AtOnceTree::stands(std::size_t node, std::size_t from, const Event& event) {
   if (from != TreeShape::kNone && !live(from)) return true;
   std::vector<std::size_t> asked;
@@ -93,7 +93,7 @@ bool AtOnceTree::stands(std::size_t node, std::size_t from, const Event& event) 
   return false;
 }
 
-// Returns nothing if the node has failed.
+// Returns nullopt if the node has failed.
 std::optional<Verdict> AtOnceTree::ask(std::size_t node, SliceAction action, const Event& event) {
   if (failed(node)) return std::nullopt;
   SliceMessage message{node, {.action = action, .now_ms = event.now_ms, .keys = {event.id}}};

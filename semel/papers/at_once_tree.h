@@ -1,18 +1,20 @@
-// AtOnceTree: the dense Bloom tree as the paper prints it, with its faults mended.
+// AtOnceTree: the dense Bloom tree as the paper prints it, with its faults corrected.
 //
-// Contract  Every node on the path from the leaf up is asked by test_and_set, until one knows the
-//           id: a duplicate. An id that no node knows is fresh. So BloomTree's message that sets a
-//           node is saved, at this price: an id that does not arrive at the root (a crash, a full
-//           root) was set on its way, and later ones are told 'duplicate' although none was told
-//           'fresh'.
-// Top-down  With confirm_at = d > 0, a hit on a level j < d stands only if a child knows the id
-//           too, other than the one it came from; and so on down to level d. If none does, it is a
-//           false positive, refuted. The run then goes on upwards, which the paper does not.
-// Failures  As BloomTree has them: a failed node counts as a miss, and refutes nothing.
-// Cost      One message for each id and node. Ids of a batch go one after the other.
-// Threads   A call needs the object to itself. Several trees may share nodes that bear several
-//           callers: the root's test_and_set is atomic, so of all producers of an id one is told
-//           'fresh', unless its hits are refuted: with confirm_at > 0 there is one producer.
+// Contract  The path is asked by test_and_set, from the leaf up. If a node knows the id, it is a
+//           duplicate. An id that no node knows is fresh. So this tree saves the message with which
+//           BloomTree sets a node. The price: if an id does not arrive at the root (a crash, a full
+//           root), it was still set on its way, and later events are told 'duplicate' although none
+//           was told 'fresh'.
+// Top-down  With confirm_at = d > 0, a hit on a level j < d stands only if a child other than the
+//           one it came from knows the id too, and so on down to level d. A hit that no child
+//           confirms is refuted as a false positive. The run then goes on upwards, unlike in the
+//           paper.
+// Failures  As in BloomTree: a failed node counts as a miss, and refutes nothing.
+// Cost      One message for each id and node. The ids of a batch go one after another.
+// Threads   A call needs the object to itself. Several trees may share nodes that allow several
+//           callers. The root's test_and_set is atomic, so one of all producers of an id is told
+//           'fresh', unless its hits are refuted. With confirm_at > 0 there must be only one
+//           producer.
 // Source    Koloniari, Ntarmos, Pitoura & Souravlias, 'One is Enough', section 6, algorithm 1.
 #pragma once
 
@@ -35,11 +37,12 @@ class AtOnceTree {
     Verdict root_failed = Verdict::duplicate;  // or fresh
   };
 
-  // Errors: Errc::invalid unless there is a node for each of the shape's, and root_failed is one of
-  // the two.
+  // Errors: Errc::invalid unless there is one node for each node of the shape, and root_failed is
+  // one of the two.
   static Result<AtOnceTree> make(TreeShape shape, std::vector<Slice*> nodes, Options options);
 
-  // REQUIRES: `leaf` is one; spans of equal size; without `at_ms` all happened at now_ms.
+  // REQUIRES: `leaf` is a leaf; the spans are of equal size. Without `at_ms` all events happened at
+  // now_ms.
   void test_and_set(std::size_t leaf, std::span<const Digest> ids, std::span<const TimeMs> at_ms,
                     std::span<Verdict> verdicts, TimeMs now_ms);
 

@@ -21,8 +21,8 @@ constexpr std::size_t kNone = TreeShape::kNone;
 constexpr TimeMs kWindow = 1000;
 const std::vector<std::size_t> kSeven = {kNone, 0, 0, 1, 1, 2, 2};
 
-// A node that takes some ids for known, fails, or is full, when it is told to. Its filter has so
-// low an error that it is exact here.
+// A node that on request takes some ids for known, fails, or is full. The error of its filter is so
+// low that it is exact here.
 class TestNode final : public Slice {
  public:
   void start(SliceCall& call) override {
@@ -133,7 +133,7 @@ TEST(AtOnceTree, GoesOnUpwardsAfterARefutedHit) {
   EXPECT_TRUE(forest.knows(1, key(1)));  // a copy of its own
 }
 
-// With and without confirmation, the first event of an id is fresh and no other.
+// With and without confirmation, the first event of an id is fresh and no other is.
 TEST(AtOnceTree, TellsTheFirstOfEachIdThroughAnyEvents) {
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     Random random(seed);
@@ -154,7 +154,7 @@ TEST(AtOnceTree, CopiesLiveLongerByAWindowForEveryLevel) {
   EXPECT_EQ(forest.sift(6, key(1), kWindow), Verdict::duplicate);
   EXPECT_EQ(forest.sift(5, key(1), 2 * kWindow), Verdict::duplicate);
   EXPECT_EQ(forest.sift(5, key(1), 3 * kWindow), Verdict::duplicate);
-  EXPECT_EQ(forest.sift(3, key(1), 3 * kWindow + 250), Verdict::fresh);  // elsewhere it is over
+  EXPECT_EQ(forest.sift(3, key(1), 3 * kWindow + 250), Verdict::fresh);  // over elsewhere
 }
 
 TEST(AtOnceTree, TakesTheTimesOfEvents) {
@@ -176,7 +176,7 @@ TEST(AtOnceTree, TakesAFailedNodeForAMiss) {
     EXPECT_EQ(forest.sift(5, key(1)), Verdict::duplicate);  // a silent node refutes nothing
     EXPECT_EQ(forest.sift(3, key(2)), Verdict::fresh);
     EXPECT_EQ(forest.tree().states()[bad], SliceState::failed);
-    // Back again, without what it missed.
+    // The node is back, without the ids that it missed.
     forest.node(bad).fails = false;
     forest.tree().set_state(bad, SliceState::returning);
     EXPECT_EQ(forest.sift(5, key(2)), Verdict::duplicate);
@@ -196,7 +196,7 @@ TEST(AtOnceTree, FollowsItsPolicyWhenTheRootFailsAndLeavesMarks) {
   }
 }
 
-// The price of setting at once: nobody was told 'fresh', and the next is told 'duplicate'.
+// The price of setting at once: nobody was told 'fresh', and the next event is told 'duplicate'.
 TEST(AtOnceTree, AFullRootLeavesMarksBelow) {
   Forest forest({});
   forest.node(0).full = true;
@@ -207,7 +207,7 @@ TEST(AtOnceTree, AFullRootLeavesMarksBelow) {
   EXPECT_EQ(forest.tree().states()[1], SliceState::returning);
 }
 
-// Threads, each with a tree of its own over shared nodes: of all producers of an id one is told.
+// Each thread has its own tree over shared nodes. One of all producers of an id is told 'fresh'.
 TEST(AtOnceTree, TellsOneOfManyProducersInThreads) {
   std::vector<std::unique_ptr<Slice>> owned;
   std::vector<Slice*> nodes;

@@ -10,7 +10,7 @@
 namespace semel::papers {
 namespace {
 
-// Algorithm 3 of the paper looks at the error each second, and changes the period by one.
+// Algorithm 3 of the paper checks the error each second, and changes the period by one.
 constexpr TimeMs kCheckMs = 1000;
 constexpr TimeMs kPeriodStepMs = 1000;
 
@@ -36,8 +36,8 @@ Result<void> check(const ForgetfulBloomFilter::Goal& goal) {
   return {};
 }
 
-// Calls visit(position) for each probe, as the plain layout of window/internal/lane_kernel.h has
-// them. Returns false as soon as a visit does.
+// Calls visit(position) for each probe, as in the plain layout of window/internal/lane_kernel.h.
+// Returns false as soon as a visit does.
 template <class Visit>
 bool visit_probes(const LaneShape& shape, Digest id, bool odd, Visit visit) {
   if (odd) id = {word_of(id.lo, 1), word_of(id.hi, 1)};
@@ -94,7 +94,7 @@ bool ForgetfulBloomFilter::in_lane(const Lane& lane, Digest id) const {
 
 bool ForgetfulBloomFilter::recognises(Digest id) const {
   const bool one_is_enough = goal_.rule == CheckRule::newest || goal_.rule == CheckRule::any;
-  bool before = goal_.rule == CheckRule::pairs_or_oldest;  // so that the oldest alone is enough
+  bool before = goal_.rule == CheckRule::pairs_or_oldest;  // then the oldest lane alone is enough
   for (const Lane& lane : lanes_) {
     const bool here = in_lane(lane, id);
     if (here && (one_is_enough || before)) return true;
@@ -103,7 +103,7 @@ bool ForgetfulBloomFilter::recognises(Digest id) const {
   return false;
 }
 
-// Returns true if an id of this time may have come before and be forgotten.
+// Returns true if an id of this time may have been accepted before and forgotten.
 bool ForgetfulBloomFilter::late(TimeMs at_ms) const {
   return at_ms < now() && at_ms < promised_from();
 }
@@ -162,8 +162,8 @@ void ForgetfulBloomFilter::begin_period() {
   next_period_ms_ = later_by(on_grid(middle_ms, period_ms_), period_ms_);
 }
 
-// The result does not depend on the steps in which the time came. A long silence has only the
-// periods that are still remembered.
+// The result does not depend on the steps in which the time came. After a long silence only the
+// periods that are still remembered are counted.
 void ForgetfulBloomFilter::rotate_by_time() {
   while (next_period_ms_ <= now()) {
     forget_expired();
@@ -194,7 +194,7 @@ void ForgetfulBloomFilter::adapt() {
   }
   period_ms_ = std::clamp(period_ms_, shortest_period(goal_, most_lanes_), goal_.window_ms);
   begin_period();
-  if (overdue()) present().period.end_ms = now();  // ids may have come when it was not yet
+  if (overdue()) present().period.end_ms = now();  // ids may have come late
 }
 
 void ForgetfulBloomFilter::advance(TimeMs now_ms) {

@@ -1,11 +1,11 @@
 // ForgetfulBloomFilter: the N-FBF of the paper, one Bloom filter for each lane, with its faults
-// mended.
+// corrected.
 //
 // Contract  A Window (window/window.h) that never answers `full`. Lanes rotate by time alone, so
 //           nothing bounds the error: false_positive_rate() may exceed the goal.
-// Rules     An id goes to the future and the present lane; a check asks as its CheckRule says
-//           (forgetful_bloom_math.h). The rule `newest` writes one lane: it is the product's,
-//           without its rotation by fill.
+// Rules     An id goes to the future and the present lane; the CheckRule decides which lanes a
+//           check asks (forgetful_bloom_math.h). The rule `newest` writes one lane. It is the rule
+//           of the product, without rotation by fill.
 // Schedules time: a lane for each period of window / periods covered.
 //           algorithm_3: as `time`, and once a second the filter compares its rate with the goal.
 //           At 0.9 of it the lanes double and the period shrinks by a second; at 0.1 it loses a
@@ -38,7 +38,7 @@ class ForgetfulBloomFilter {
 
   struct Goal {
     TimeMs window_ms;
-    double fpr;                   // the error that the shape is for, and that algorithm_3 aims at
+    double fpr;                   // the error of the shape, and the aim of algorithm_3
     std::uint64_t ids = 1 << 16;  // expected in a window
     std::uint32_t past_lanes = 1;
     CheckRule rule = CheckRule::pairs_or_oldest;
@@ -48,9 +48,9 @@ class ForgetfulBloomFilter {
     bool operator==(const Goal&) const = default;
   };
 
-  // Makes an empty filter with room for goal.ids.
-  // Errors: Errc::invalid for a window of zero or less, an error rate that is none, no ids, no past
-  // lane, or more than limits::kLanes lanes; Errc::limit for more than limits::kFilterBits.
+  // Makes an empty filter with room for goal.ids. Errors: Errc::invalid for a window of zero or
+  // less, an invalid error rate, no ids, no past lane, or more than limits::kLanes lanes;
+  // Errc::limit for more than limits::kFilterBits.
   static Result<ForgetfulBloomFilter> make(const Goal& goal, TimeMs now_ms);
   // Makes an empty filter of this shape in place of the one for goal.ids.
   // Errors: Errc::invalid as above, and for a shape that is not plain or has other lanes.
@@ -76,10 +76,10 @@ class ForgetfulBloomFilter {
   TimeMs period_ms() const { return period_ms_; }
   std::size_t lanes() const { return lanes_.size(); }
 
-  bool operator==(const ForgetfulBloomFilter& other) const;  // but for counts()
+  bool operator==(const ForgetfulBloomFilter& other) const;  // compares all but counts()
 
  private:
-  // The ids of a period, and when they came.
+  // The ids of a period, and the times at which they came.
   struct Period {
     static constexpr TimeMs kNever = std::numeric_limits<TimeMs>::max();
 
@@ -125,11 +125,11 @@ class ForgetfulBloomFilter {
   WindowTime time_;
   std::uint32_t most_lanes_;
   TimeMs period_ms_;
-  TimeMs next_period_ms_ = 0;  // when the present period is over
+  TimeMs next_period_ms_ = 0;  // when the present period ends
   TimeMs next_check_ms_;       // of algorithm_3
   std::uint64_t stale_ = 0;
   bool newest_odd_ = false;
-  Period carried_;          // spread 2: the period before that of the oldest lane
+  Period carried_;          // spread 2: the period before the oldest lane's own
   std::deque<Lane> lanes_;  // the oldest first; with spread 2 the future lane last
 };
 

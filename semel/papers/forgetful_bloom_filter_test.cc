@@ -28,8 +28,8 @@ ForgetfulBloomFilter make(const Goal& goal, TimeMs now_ms = 0) {
 }
 
 // Returns goals with every rule and schedule, with few lanes as well as many. The error is not
-// bounded, so the filters get room: otherwise the chance of one overloaded filter to differ from
-// the mean would be all that is measured.
+// bounded, so the filters get room. Otherwise the test would only measure how far one overloaded
+// filter differs from the mean.
 const std::vector<Goal>& goals() {
   static const std::vector<Goal> kAll = [] {
     std::vector<Goal> goals;
@@ -42,7 +42,7 @@ const std::vector<Goal>& goals() {
       goal.past_lanes = 1;
       goal.schedule = LaneSchedule::algorithm_3;
       goals.push_back(goal);
-      goal.window_ms = 20'000;  // so that periods have a second to give
+      goal.window_ms = 20'000;  // so that Algorithm 3 can shorten periods by seconds
       goal.past_lanes = 7;
       goals.push_back(goal);
     }
@@ -63,8 +63,8 @@ struct TwinCase {
   }
   static std::uint64_t cap(int) { return kNoCap; }
   static OnFull on_full(int) { return OnFull::refuse; }
-  // The age has a window for the time by which an id may be late, one for a lane that could not be
-  // closed before, one for the promise, and a period for the grid.
+  // The age allows a window for the time by which an id may be late, a window for a lane that could
+  // not be closed before, a window for the promise, and a period for the grid.
   static std::optional<TimeMs> upper_edge(const Type& filter) {
     return 3 * filter.goal().window_ms + 2 * filter.period_ms();
   }
@@ -161,8 +161,8 @@ TEST(ForgetfulBloomFilter, RateIsAsMeasured) {
     SCOPED_TRACE("rule " + std::to_string(static_cast<int>(goal.rule)) + " past " +
                  std::to_string(goal.past_lanes));
     EXPECT_LE(static_cast<double>(wrong), asked * rate + five_deviations(asked, rate));
-    // It is a bound where lanes share ids. For spread 1 it is the rate itself, but for double
-    // hashing and the fluctuation of the fill between filters.
+    // The rate is a bound if lanes share ids. With spread 1 it is exact, except for double hashing
+    // and the fluctuation of the fill between filters.
     const double least = goal.rule == CheckRule::newest ? 0.93 : 0.7;
     EXPECT_GE(static_cast<double>(wrong), least * asked * rate - five_deviations(asked, rate));
   }

@@ -16,7 +16,7 @@ double filled(const LaneShape& shape, double ids) {
   return -std::expm1(-ids * shape.probes / static_cast<double>(shape.positions));
 }
 
-// Returns the ids of a period. Period -1 comes first in the span, and the last has not begun.
+// Returns the ids of a period. Period -1 comes first in the span; the last period has not begun.
 double at(std::span<const double> ids, std::ptrdiff_t period) {
   const auto i = static_cast<std::size_t>(period + 1);
   return i < ids.size() ? ids[i] : 0;

@@ -1,9 +1,8 @@
-// SharedSeries: the scalable replicated filters as the thesis has them: one chain of sub-filters
-// for all sites.
-//
+// SharedSeries: the scalable replicated filters of the thesis: one chain of sub-filters for all
+// sites.
 // Contract  As semel/crdt/series.h, with this difference: every site adds to the same chain. So the
-//           error keeps to fpr() only while sites merge often. Sites that add to a link before they
-//           merge fill it beyond its capacity. live_fpr() says what the error is now.
+//error stays below fpr() only while sites merge often. Sites that add to a link before they merge
+//fill it beyond its capacity. live_fpr() is the present error.
 // Links     Link i = 1, 2, ... has room for first_keys * growth^(i-1) keys, and the share fpr / 2^i
 //           of the error. A grow-only series adds to its last link, an observed one to the first
 //           link with room.
@@ -177,8 +176,8 @@ class SharedSeries {
     for (std::size_t i = 0; i < keys.size(); ++i) found[i] = contains(keys[i]);
   }
 
-  // Grow-only: returns true if the key was certainly absent. Errc::limit if no further link is
-  // possible.
+  // Grow-only: adds the key. Returns true if it was certainly absent. Errc::limit if no further
+  // link is possible.
   Result<bool> add(Digest key, SiteId /*site*/, Delta* delta = nullptr) requires(!kRemoves) {
     if (contains(key)) return false;
     if (!links_.empty() && room(links_.rbegin()->first) > 0) {
@@ -191,7 +190,8 @@ class SharedSeries {
     return extend(delta,
                   [&](Filter& filter, auto* part) { return Result<bool>(filter.add(key, part)); });
   }
-  // Adds many keys, up to the first for which there is no room. Returns the number before it.
+  // Adds many keys, up to the first for which there is no room. Returns the number of keys before
+  // it.
   std::size_t add(std::span<const Digest> keys, SiteId site, std::span<bool> added,
                   Delta* delta = nullptr) requires(!kRemoves) {
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -202,7 +202,7 @@ class SharedSeries {
     return keys.size();
   }
 
-  // Observed: adds the key once more, and returns its place, whose chain is 0.
+  // Observed: adds the key once more, and returns its place. The chain of the place is 0.
   Result<LinkDot> add(Digest key, SiteLife site, Delta* delta = nullptr) requires(kRemoves) {
     for (auto& [number, filter] : links_) {
       if (room(number) == 0) continue;

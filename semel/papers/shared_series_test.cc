@@ -1,4 +1,4 @@
-// The shared chain of the thesis: what holds for it, and how it loses its error.
+// The shared chain of the thesis: the properties that it has, and how it exceeds its error.
 // tests/laws has the laws of its merges over histories.
 #include "semel/papers/shared_series.h"
 
@@ -35,7 +35,7 @@ struct LawsCase {
     const auto first = 1000 * static_cast<std::uint64_t>(replica);
     return keys(first, first + 300);
   }
-  // The keys that it removes are not those that it must hold.
+  // The keys that it removes are different from those that it must hold.
   static Type make(int replica) {
     Type series = *Type::make(goal_of(10));
     const auto site = static_cast<SiteId>(replica);

@@ -10,15 +10,15 @@
 namespace semel::papers {
 namespace {
 
-// These turn times into numbers without a sign, in the same order, and back.
+// These turn times into unsigned numbers in the same order, and back.
 constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
 std::uint64_t to_unsigned(TimeMs time_ms) { return static_cast<std::uint64_t>(time_ms) ^ kSign; }
 TimeMs to_signed(std::uint64_t time) { return static_cast<TimeMs>(time ^ kSign); }
 
-// Returns the chance that of `draws` cells, each drawn with a chance in proportion to its class, at
-// least `wanted` are of one class: equation 5 of docs/math/sliding.md. After each class,
-// none[j] * j! is the chance of j draws from the classes so far with fewer than `wanted` of any,
-// and some[j] * j! that of the contrary.
+// Returns the chance that at least `wanted` of `draws` cells are of one class, if each class is
+// drawn in proportion to its share: equation 5 of docs/math/sliding.md. After each class, none[j] *
+// j! is the chance of j draws from the classes so far with fewer than `wanted` of any, and some[j]
+// * j! that of the contrary.
 double chance_of_equals(const std::map<std::uint64_t, std::uint64_t>& classes, std::uint64_t sum,
                         std::uint32_t draws, std::uint32_t wanted) {
   using Terms = std::array<double, limits::kPlainProbes + 1>;
@@ -161,15 +161,15 @@ double TimedSeries::error_of(const Filter& filter) const {
   return bloom_math::plain_live_fpr(static_cast<double>(filter.live) / cells, probes());
 }
 
-// Returns what all filters but the newest leave of the goal.
+// Returns the error that all filters but the newest leave of the goal.
 double TimedSeries::error_left() const {
   double left = shape_.filter.fpr;
   for (std::size_t i = 0; i + 1 < filters_.size(); ++i) left -= error_of(filters_[i]);
   return left;
 }
 
-// Equations 2 and 3 of docs/math/sliding.md. The errors of the older filters change when a tick
-// ends or the filters do, and never in between.
+// Equations 2 and 3 of docs/math/sliding.md. The errors of the older filters change only when a
+// tick ends or the filters change.
 void TimedSeries::plan() {
   const auto cells = static_cast<double>(shape_.filter.cells());
   const double left = std::max(0.0, error_left());

@@ -1,19 +1,19 @@
-// TimedSeries: Bloom filters with a timer in every cell, that grow and judge as the paper has it.
+// TimedSeries: the paper's Bloom filters with a timer in every cell, with its growth and its test.
 //
-// Contract  A Window (window/window.h), as SlidingFilter is, but for what follows.
-// Growth    Filters are of equal size; the newest takes the ids, all are tested. It closes where it
-//           would pass half of the error that the older ones leave of the goal, so that, unlike in
-//           the paper, the sum stays below the goal however many there are.
+// Contract  A Window (window/window.h) like SlidingFilter, with these differences.
+// Growth    Filters are of equal size. The newest takes the ids, and all are tested. It closes
+//           before it would exceed half of the error that the older filters leave of the goal. So,
+//           unlike in the paper, the sum stays below the goal however many filters there are.
 //             density      The share of live cells is measured.
 //             cardinality  Ids are counted, and never counted down, as their leaving is not seen;
 //                          such a filter closes earlier.
 // Equal     With equal_timers = k' > 1, k' timers of a duplicate must also be equal, as they are if
 // timers    one id has set them. That takes fewer new ids for duplicates, but later ids overwrite
 //           timers: THE PROMISE IS LOST, and promise() guarantees no id at all.
-// Cost      O(filters * probes) for an id. With equal timers false_positive_rate() passes over the
+// Cost      O(filters * probes) for an id. With equal timers false_positive_rate() visits all
 //           ticks.
-// Memory    8 bytes for a cell: expiries are kept as they are. bytes() is what SlidingFilter would
-//           take for the same filters.
+// Memory    8 bytes for a cell, because expiries are stored whole. bytes() returns what
+//           SlidingFilter would take for the same filters.
 // Threads   const members may run at once; any other call needs the object to itself.
 // Source    Koloniari, Ntarmos, Pitoura & Souravlias, 'One is Enough', sections 4 and 5, with
 //           expiries in place of timers that count down, and a bound on the sum of the errors.
@@ -39,8 +39,8 @@ struct TimedShape {
   SeriesGrowth growth = SeriesGrowth::density;
   std::uint32_t equal_timers = 1;  // k': 1 to k
 
-  // Returns the shape of which one filter is enough for goal.ids in a window.
-  // Errors: those of SlidingShape::for_goal, and Errc::invalid for equal timers beyond the probes.
+  // Returns the shape with which one filter is enough for goal.ids in a window. Errors: those of
+  // SlidingShape::for_goal, and Errc::invalid for equal timers beyond the probes.
   static Result<TimedShape> for_goal(const window_internal::SlidingShape::Goal& goal,
                                      SeriesGrowth growth, std::uint32_t equal_timers = 1);
   bool valid() const;
@@ -54,8 +54,7 @@ class TimedSeries {
   // REQUIRES: shape.valid().
   TimedSeries(const TimedShape& shape, TimeMs now_ms);
 
-  // These are as window/window.h has them. insert() renews a known id if `at_ms` is within the
-  // window.
+  // These do what window/window.h says. insert() renews a known id if `at_ms` is within the window.
   Verdict test(Digest id) const;
   Verdict insert(Digest id) { return insert(id, now()); }
   Verdict insert(Digest id, TimeMs at_ms) { return put(id, at_ms, true); }
@@ -69,14 +68,14 @@ class TimedSeries {
   TimeMs now() const { return time_.now(); }
   Promise promise() const;
   WindowCounts counts() const;
-  // Returns an estimate: the live shares are exact, but probes and their expiries are taken for
+  // Returns an estimate: the live shares are exact, but probes and their expiries are treated as
   // independent.
   double false_positive_rate() const;
   std::uint64_t bytes() const { return filters_.size() * shape_.filter.filter_bytes(); }
   std::size_t filters() const { return filters_.size(); }
   const TimedShape& shape() const { return shape_; }
 
-  bool operator==(const TimedSeries& other) const;  // but for counts()
+  bool operator==(const TimedSeries& other) const;  // compares all but counts()
 
  private:
   using Tick = std::uint64_t;  // since the least time that there is
@@ -84,7 +83,7 @@ class TimedSeries {
   struct Filter {
     explicit Filter(std::uint64_t cells) : ends(cells) {}
     std::vector<Tick> ends;                  // the first tick in which each cell is dead
-    std::map<Tick, std::uint64_t> expiring;  // how many cells end when; only later than now
+    std::map<Tick, std::uint64_t> expiring;  // cells by the tick of their end; only future ones
     std::uint64_t live = 0;                  // their sum
     std::uint64_t ids = 0;                   // taken since it was empty; by cardinality only
   };
@@ -112,9 +111,9 @@ class TimedSeries {
   Tick tick_;                    // of now()
   std::vector<Filter> filters_;  // the oldest first, never empty
   TimeMs kept_from_ms_;
-  WindowCounts counts_;          // but for backward_steps
-  std::uint64_t most_live_ = 0;  // at which the newest filter closes
-  std::uint64_t most_ids_ = 0;   // the same by cardinality
+  WindowCounts counts_;          // except backward_steps
+  std::uint64_t most_live_ = 0;  // the newest filter closes at this number
+  std::uint64_t most_ids_ = 0;   // the same for growth by cardinality
 };
 
 static_assert(window_internal::IdWindow<TimedSeries>);

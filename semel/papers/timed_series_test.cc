@@ -47,7 +47,7 @@ struct TwinCase {
   static Goal goal(int configuration) {
     static constexpr std::uint32_t kBits[kConfigurations] = {8, 4, 8, 5, 16, 8};
     static constexpr std::uint64_t kCaps[kConfigurations] = {0, 0, 2, 3, 1, 2};
-    // An error so low that a false positive in a test is a bug.
+    // With so low an error, a false positive in a test is a bug.
     Goal goal = {.window_ms = 1000, .fpr = 1e-9, .ids = kIds, .timer_bits = kBits[configuration]};
     goal.on_full = configuration == 2 || configuration == 5 ? OnFull::refuse : OnFull::forget;
     if (const std::uint64_t most = kCaps[configuration]; most > 0) {
@@ -65,8 +65,8 @@ struct TwinCase {
     return series.shape().filter.window_ms + series.shape().filter.tick_ms();
   }
 };
-using SmallTwin = TwinCase<200>;   // a burst fills several
-using LargeTwin = TwinCase<2000>;  // only the highest load does
+using SmallTwin = TwinCase<200>;   // a burst fills several filters
+using LargeTwin = TwinCase<2000>;  // only the highest load fills several
 using TwinCases = ::testing::Types<SmallTwin>;
 INSTANTIATE_TYPED_TEST_SUITE_P(TimedSeries, WindowHistory, TwinCases);
 
@@ -76,8 +76,8 @@ TEST(TimedSeries, KeepsThePromiseAtSpeed) {
   }
 }
 
-// A steady load for three windows, then absent ids. Returns by how many standard deviations their
-// false positives differ from the rate.
+// Applies a steady load for three windows, then asks for absent ids. Returns by how many standard
+// deviations their false positives differ from the rate.
 double deviations_from_live_rate(const Goal& goal, SeriesGrowth growth, std::uint32_t equal_timers,
                                  std::uint64_t trials) {
   TimedSeries series = make(goal, growth, equal_timers);
@@ -145,7 +145,7 @@ TEST(TimedSeries, InsertsNeverBringTheErrorAboveTheGoal) {
   }
 }
 
-// Ids that have left still count, until none is left at all.
+// Ids that have left the window still count, until none is left at all.
 TEST(TimedSeries, ClosesByCardinalityAtTheNumberOfTheFormula) {
   const Goal goal = {.window_ms = 1000, .fpr = 0.01, .ids = 1000};
   TimedSeries series = make(goal, SeriesGrowth::cardinality);
@@ -186,7 +186,8 @@ TEST(TimedSeries, EqualTimersGiveUpThePromiseAndSayItsNegatives) {
   EXPECT_EQ(series.test(key(999)), Verdict::duplicate);
 }
 
-// Filters of one size and one load: the cells are those of the product, and so are the answers.
+// With filters of one size and one load, the cells are those of the product, and so are the
+// answers.
 TEST(TimedSeries, AnswersAsSlidingFilterWhileOneFilterIsEnough) {
   const Goal goal = {.window_ms = 1000, .fpr = 0.3, .ids = 500, .timer_bits = 4};
   TimedSeries series = make(goal, SeriesGrowth::density);
