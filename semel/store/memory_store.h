@@ -2,9 +2,10 @@
 //
 // Contract  As in ordered_store.h. Positions are valid only for this object, and as far back as the
 //           log of changed keys goes. The checkpoint is kept in memory. A write merges at once. A
-//           damaged merge is Errc::corrupt, and nothing is written. A cursor reads the versions of
-//           its instant; writers keep them as long as an open cursor needs them. It reads records
-//           in batches, so a scan delays a writer by at most some microseconds.
+//           damaged merge is Errc::corrupt, and nothing is written.
+//           A cursor reads the versions of its instant; writers keep them as long as an open cursor
+//           needs them. It reads records in batches, so a scan delays a writer by at most some
+//           microseconds.
 // Cost      get, write: O(log n). Closing the oldest cursor: O(changes since it was opened).
 // Memory    About 125 bytes for a record beyond its key and value, and the log.
 // Threads   Readers run at the same time; a writer runs alone.

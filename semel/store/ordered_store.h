@@ -1,16 +1,16 @@
 // OrderedStore: what an index and a sync need from a store of records.
 //
 // Contract  A map from key to value, both any bytes, in the order of the keys' bytes. A write is
-//           all or nothing, and visible to every later call. A cursor sees one instant. Changes:
-//           the observer hears of every change after it is visible and before the call that made it
-//           returns. The store reports the key, or a range if it cannot say more. Changes that do
-//           not come through the calls below (ingested files, records that a compaction drops) are
-//           reported as ranges. Positions: position() names the present state. All changes before
-//           it have been reported. When the store is opened again, even after a crash,
-//           changes_since() reports at least everything that has changed since a position, or says
-//           that it cannot. Errors: Errc::io if the store below fails. Errc::unsupported for a
-//           write to a store that is open for reading only, and for a merge in a store without a
-//           Merger.
+//           all or nothing, and visible to every later call. A cursor sees one instant.
+//           Changes: the observer hears of every change after it is visible and before the call
+//           that made it returns. The store reports the key, or a range if it cannot say more.
+//           Changes that do not come through the calls below (ingested files, records that a
+//           compaction drops) are reported as ranges.
+//           Positions: position() names the present state. All changes before it have been
+//           reported. When the store is opened again, even after a crash, changes_since() reports
+//           at least everything that has changed since a position, or says that it cannot.
+//           Errors: Errc::io if the store below fails. Errc::unsupported for a write to a store
+//           that is open for reading only, and for a merge in a store without a Merger.
 // Threads   Any number of threads may call at once. A cursor belongs to one thread. Destroy it
 //           before its store.
 #pragma once

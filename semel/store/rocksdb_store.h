@@ -6,19 +6,20 @@
 // Contract  As in ordered_store.h. A directory is opened with the options of its OPTIONS file. The
 //           file is not changed, so that the owner finds it as it was. RocksDB's own log is not
 //           written. A new OPTIONS file is made for a new directory, a new column family or a new
-//           merger. raw().SetOptions() lasts until the store is closed. Places: no file outside of
-//           the directory is changed, whatever OPTIONS say, because a copy has those of its
-//           original. Settings::wal_dir and db_paths are the exceptions. Modes: read_write is for
-//           one process at a time. read_only shows the state at opening, even of a directory in
-//           use, as long as its owner does not delete files. secondary follows a directory in use,
-//           a step with each catch_up(). Changes: ingested files (by ingest() or by others), and
-//           records dropped by a compaction filter or by FIFO compaction, are reported as the
-//           ranges of their files. Writes to raw() are reported by changes_since() after the next
-//           opening, not before. Positions: position() flushes, and delays writers meanwhile. It is
-//           for checkpoints. changes_since() reports single keys as far as the write-ahead log goes
-//           back, of which `log_archive_bytes` are kept. Before that it reports the ranges of files
-//           that came or went. It answers Errc::gap for another database or column family, or for
-//           an older state of this one.
+//           merger. raw().SetOptions() lasts until the store is closed.
+//           Places: no file outside of the directory is changed, whatever OPTIONS say, because a
+//           copy has those of its original. Settings::wal_dir and db_paths are the exceptions.
+//           Modes: read_write is for one process at a time. read_only shows the state at opening,
+//           even of a directory in use, as long as its owner does not delete files. secondary
+//           follows a directory in use, a step with each catch_up().
+//           Changes: ingested files (by ingest() or by others), and records dropped by a compaction
+//           filter or by FIFO compaction, are reported as the ranges of their files. Writes to
+//           raw() are reported by changes_since() after the next opening, not before.
+//           Positions: position() flushes, and delays writers meanwhile. It is for checkpoints.
+//           changes_since() reports single keys as far as the write-ahead log goes back, of which
+//           `log_archive_bytes` are kept. Before that it reports the ranges of files that came or
+//           went. It answers Errc::gap for another database or column family, or for an older state
+//           of this one.
 // Merge     A column family that was once opened with a merger is opened with one of that name.
 //           Merges are made by readers, and by RocksDB when it flushes, compacts or opens. Damage
 //           shows then, as Errc::corrupt. After RocksDB has found damage, the store takes no more

@@ -5,16 +5,19 @@
 //           is Errc::outside, and nothing changes. Records may lie outside the responsibility, if
 //           their range is being taken over, or was given up and is not yet removed. copy_set(),
 //           sync_set() and the answers to frames see all records. While migrate() runs, and if it
-//           fails at any step: - At every moment one of the two answers for each key. From step 3
-//           on only the destination does. A client that asks the source first, then the
-//           destination, is never refused by both. - No acknowledged write is lost. The source
-//           removes its last records only after each was proved to be at the destination, or was
-//           stored there by itself. - Between steps 2 and 3 both take writes. The resolver decides
-//           between two values of one key; only join keeps both. - Between steps 2 and 4 the
-//           destination may answer with an older value than the source has acknowledged. Clients
-//           that cannot accept this read from both and join. - A record that a client removes
-//           meanwhile may come back, because joins know no removal (resolver.h). After an error the
-//           same call goes on where it stopped.
+//           fails at any step:
+//           - At every moment one of the two answers for each key. From step 3 on only the
+//             destination does. A client that asks the source first, then the destination, is never
+//             refused by both.
+//           - No acknowledged write is lost. The source removes its last records only after each
+//             was proved to be at the destination, or was stored there by itself.
+//           - Between steps 2 and 3 both take writes. The resolver decides between two values of
+//             one key; only join keeps both.
+//           - Between steps 2 and 4 the destination may answer with an older value than the source
+//             has acknowledged. Clients that cannot accept this read from both and join.
+//           - A record that a client removes meanwhile may come back, because joins know no removal
+//             (resolver.h).
+//           After an error the same call goes on where it stopped.
 // Cost      A migration sends the range once, and then the differences. Containers that are written
 //           without pause cannot be proved equal, and are sent a second time.
 // Threads   Any number of threads may call at once. When give_up() returns, no write to the range

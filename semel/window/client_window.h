@@ -6,8 +6,9 @@
 //           remembered is `stale` if its client has forgotten the same or a higher one: it may have
 //           been accepted. So no operation of a client is accepted twice while the client stays. A
 //           client stays while one of its operations is remembered. After that it is a new client,
-//           and any sequence is fresh. insert() remembers any sequence. An operation is remembered
-//           beyond the window for less than a span, window / generations.
+//           and any sequence is fresh. insert() remembers any sequence.
+//           An operation is remembered beyond the window for less than a span, window /
+//           generations.
 // Clients   Sequences may be any numbers, with gaps. A sequence much higher than the others makes
 //           them stale when it is forgotten. A client that numbers in several ranges at once must
 //           use several client ids.

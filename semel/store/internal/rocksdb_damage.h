@@ -1,12 +1,12 @@
 // Finds damage of a RocksDB directory that RocksDB would not report, or would not survive.
 //
 // Contract  These functions change nothing. Damage is a text for people, which says what to do; an
-//           empty text means no damage. Concurrent writes of the owner are no damage. If we closed
-//           the directory and nobody has opened it since, these find any change of CURRENT,
-//           MANIFEST and OPTIONS, and anything in the write-ahead log. RocksDB checks the checksums
-//           of table files. For any other directory, these find damage of MANIFEST and log before
-//           their ends. The files may end within a record, as after a kill. An end that was cut off
-//           is not missed.
+//           empty text means no damage. Concurrent writes of the owner are no damage.
+//           If we closed the directory and nobody has opened it since, these find any change of
+//           CURRENT, MANIFEST and OPTIONS, and anything in the write-ahead log. RocksDB checks the
+//           checksums of table files.
+//           For any other directory, these find damage of MANIFEST and log before their ends. The
+//           files may end within a record, as after a kill. An end that was cut off is not missed.
 #pragma once
 
 #include <cstdint>

@@ -6,11 +6,12 @@
 //           base. If a site takes a retry before it has received the first attempt from another
 //           site, the retry is an operation of its own in the log, and counts nothing. Sites that
 //           hold the same logs have the same values.
-// Folding   An operation leaves the log and enters the base (Base::fold) when 1. every member has
-//           said that it holds the operation, and 2. this site holds everything that each member
-//           held when it said so, and nothing that contradicts it. By 1, every site recognises the
-//           id when it comes again. By 2, all retries that were taken are here. The one with the
-//           least dot counts, which is the same at every site.
+// Folding   An operation leaves the log and enters the base (Base::fold) when
+//             1. every member has said that it holds the operation, and
+//             2. this site holds everything that each member held when it said so, and nothing that
+//                contradicts it.
+//           By 1, every site recognises the id when it comes again. By 2, all retries that were
+//           taken are here. The one with the least dot counts, which is the same at every site.
 // Reset     A reset undoes the operations on its counter that its site held. An operation is undone
 //           if any operation with its id was. Operations that other sites take meanwhile stay. By 1
 //           and 2, a reset that arrives undoes all that is folded of the counter (Base::clear). If

@@ -4,8 +4,8 @@
 //           new id has the digest of one of them with probability n / 2^128, unless somebody
 //           chooses ids to collide. An id is forgotten less than a span after it left the window; a
 //           span is window / generations. A punctual window keeps the time of every id, and forgets
-//           the id in the first millisecond outside of the window. `at_ms` places an id in the
-//           generation of that time.
+//           the id in the first millisecond outside of the window.
+//           `at_ms` places an id in the generation of that time.
 // Full      The oldest generation is forgotten early, as a whole. Its ids are counted, even those
 //           that were renewed or have left the window since. If a single generation fills the
 //           memory, all ids are forgotten at once.
