@@ -9,7 +9,7 @@
 
 namespace semel::crash {
 
-// Which operations of a child in mode `sync` are syncs.
+// The operations of a child in mode `sync` that are syncs.
 inline bool is_sync(std::uint64_t number) { return number % 12 == 11; }
 
 inline Result<void> synced(IndexedStore& here, IndexedStore& there, std::uint64_t seed) {

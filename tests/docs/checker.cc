@@ -163,7 +163,7 @@ std::vector<Step> steps_of(const Block& block) {
   return steps;
 }
 
-// reached[j]: the patterns so far match the first j lines.
+// reached[j] is true if the patterns so far match the first j lines.
 bool matches(const std::vector<std::string>& expected, const std::vector<std::string>& actual) {
   std::vector<bool> reached(actual.size() + 1, false);
   reached[0] = true;

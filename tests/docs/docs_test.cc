@@ -16,7 +16,7 @@ using Words = std::vector<std::string>;
 
 const std::filesystem::path kCommands = std::filesystem::path(SEMEL_COMMAND).parent_path();
 
-// The complaints about a page that is all there is, beside one example.
+// Returns the complaints about a page that stands alone, beside one example.
 std::vector<Complaint> complaints_about(const std::string& page) {
   const TemporaryDirectory root;
   root.write("README.md", page);
@@ -46,7 +46,8 @@ void expect_true_documents(const std::filesystem::path& commands) {
 
 #ifdef SEMEL_MODULE
 
-// The redis-cli of the documents talks to a server of this test, and prints as on a terminal.
+// The redis-cli of the documents talks to a server of this test, and prints as it would on a
+// terminal.
 TEST(Documents, ShowWhatIsSo) {
   const RedisServer server({"--loadmodule", SEMEL_MODULE});
   const TemporaryDirectory commands;
@@ -61,7 +62,7 @@ TEST(Documents, ShowWhatIsSo) {
 
 #else
 
-// A module with a sanitizer inside is of no use to a server that has none.
+// A server without a sanitizer cannot load a module with one.
 TEST(Documents, ShowWhatIsSo) { expect_true_documents(kCommands); }
 
 #endif

@@ -42,7 +42,7 @@ std::string without_code(std::string_view line) {
   return prose;
 }
 
-// The targets of `[text](target "title")`, `[name]: target`, and of src and href in HTML.
+// Returns the targets of `[text](target "title")`, `[name]: target`, and of src and href in HTML.
 void find_links(std::string_view line, std::size_t number, std::vector<Link>& links) {
   struct Form {
     std::string_view before;
@@ -62,7 +62,7 @@ void find_links(std::string_view line, std::size_t number, std::vector<Link>& li
   }
 }
 
-// "## A heading" is "A heading"; empty if it is none.
+// Returns "A heading" for "## A heading"; empty if the line is not a heading.
 std::string_view heading_in(std::string_view line) {
   const std::size_t level = std::min(line.find_first_not_of('#'), line.size());
   if (level == 0 || level > 6 || !line.substr(level).starts_with(' ')) return "";
@@ -70,7 +70,8 @@ std::string_view heading_in(std::string_view line) {
   return line.substr(indentation(line));
 }
 
-// Makes anchors as the common hosts do: small letters, digits, dashes for blanks, no punctuation.
+// Makes anchors as the common hosts do: lower-case letters, digits, dashes for spaces, no
+// punctuation.
 std::string anchor_of(std::string_view heading) {
   std::string anchor;
   for (const char c : heading) {

@@ -1,7 +1,7 @@
 // Markdown: the fenced blocks, links and headings of a file.
 //
 // Limits    It reads lines, not Markdown: a link that is broken over two lines is not seen. Links
-//           and headings within blocks, and links within `code`, are none.
+//           and headings within blocks, and links within `code`, do not count.
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,7 @@ fail() {
   failures=$((failures + 1))
 }
 
-# What is missing in a linked file, a word each.
+# Prints what is missing in a linked file, one word each.
 missing() {
   local file=$1 dynamic segments symbols
   dynamic=$(readelf -dW "$file")
@@ -38,8 +38,8 @@ for file in "$command" "$module"; do
 done
 readelf -dW "$command" | grep -q 'FLAGS_1.*PIE' || fail "$command" "is no PIE"
 
-# Of control flow each object of ours has the mark. The linked file has it only if the start files of the
-# system have it too; those of Debian 12 do not.
+# On x86-64 each of our objects has the mark of control-flow protection. The linked file has it only
+# if the start files of the system have it too; those of Debian 12 do not.
 if [ "$(uname -m)" = x86_64 ]; then
   for library in "$@"; do
     [ "${library##*.}" = a ] || continue

@@ -1,9 +1,8 @@
-// Goals of any kind: a structure is made or refused, never half made, and never the end of a
-// process.
+// Goals of any kind: a structure is made or refused, never half made, and no goal ends the process.
 //
-// Error rates, numbers of ids and windows are drawn from the ends of what they can be, and from
-// everywhere between. What is made keeps an id, and its encoding is decoded again: so a server that
-// takes a goal can also load the file that it wrote.
+// Error rates, numbers of ids and windows are drawn from both ends of their ranges, and from
+// everywhere between. A structure that was made keeps an id, and its encoding decodes. So a server
+// that accepts a goal can also load the file that it wrote.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -31,7 +30,7 @@ namespace semel {
 namespace {
 
 constexpr TimeMs kNow = 1'800'000'000'000;
-constexpr std::uint64_t kMostBytes = 32 << 20;  // of what is really made
+constexpr std::uint64_t kMostBytes = 32 << 20;  // of structures that are really made
 const Hasher kHash = Hasher::fast(kTestSeed);
 
 rc::Gen<double> any_rate() {
@@ -64,7 +63,7 @@ rc::Gen<TimeMs> any_window() {
                                     std::numeric_limits<TimeMs>::min())}});
 }
 
-// Refusals are for what cannot be.
+// Only an impossible goal may be refused.
 template <class T>
 bool made(const Result<T>& result, bool allowed) {
   if (result) {
@@ -183,7 +182,7 @@ void grows_or_refuses() {
                           .hash = kTestHash};
     auto series = Series::make(goal);
     if (!made(series, is_error_rate(goal.fpr))) return;
-    // Far enough for a few links of a small one. What cannot grow says so.
+    // Far enough for a few links of a small structure. A structure that cannot grow says so.
     for (std::uint64_t i = 0; i < 200; ++i) {
       if (const auto added = series->add(key(i), by<Series>(1)); !added) {
         RC_ASSERT(added.error().code == Errc::limit || added.error().code == Errc::full);
@@ -198,7 +197,8 @@ TEST(Goals, OfAGrowingBloomSeriesAreMadeOrRefused) { grows_or_refuses<GrowBloomS
 TEST(Goals, OfAGrowingCuckooSeriesAreMadeOrRefused) { grows_or_refuses<GrowCuckooSeries>(); }
 TEST(Goals, OfAnObservedCuckooSeriesAreMadeOrRefused) { grows_or_refuses<ObservedCuckooSeries>(); }
 
-// Filters that serve as parts take shares of an error too: all rates above 0 and below 1.
+// Filters that serve as parts take shares of an error too, so they accept all rates above 0 and
+// below 1.
 TEST(Goals, OfShapesAreMetOrRefused) {
   EXPECT_TRUE(rc::check([] {
     const double rate = *any_rate();

@@ -1,8 +1,8 @@
-// The duties of a decoder to untrusted bytes, written once and instantiated for each format.
+// The duties of a decoder towards untrusted bytes, written once and instantiated for each format.
 //
 // A format opens with a name and a version of four bytes in all, and ends with a checksum of eight.
-// Damage is refused by the checksum. Most tests here make the checksum right again, as an attacker
-// would, so that what lies behind it is tested too.
+// The checksum catches damage. Most tests here correct the checksum, as an attacker would, so that
+// the checks behind it are tested too.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -48,8 +48,8 @@ class HostileBytes : public ::testing::Test {
     }
   }
 
-  // Either an error, or an object that stands for exactly these bytes; and no allocation beyond
-  // what the bytes themselves justify.
+  // Checks for an error or an object that stands for exactly these bytes, and that no allocation
+  // exceeds what the bytes themselves justify.
   static void refused_or_sound(const Bytes& bytes) {
     const LargestAllocation largest;
     const Result<Type> object = Type::decode(bytes);
@@ -117,7 +117,8 @@ TYPED_TEST_P(HostileBytes, IsSoundOrRefusedWhenTheChecksumOfAFlippedBitIsMadeRig
   }
 }
 
-// Every field of the header, at every width and offset, replaced by what a liar would write.
+// Replaces every field of the header, at every width and offset, by values that an attacker would
+// write.
 TYPED_TEST_P(HostileBytes, DoesNotBelieveALyingHeader) {
   constexpr std::array<std::uint64_t, 12> kLies = {
       0, 1, 2, 63, 64, 255, 1u << 16, 1ull << 32, 1ull << 46, 1ull << 60, 1ull << 63, ~0ull};

@@ -1,8 +1,8 @@
 // A sync with an attacker: answers and questions lie, and their checksums are right.
 //
-// A peer that has the secret may send any records within the range, and they are taken. These tests
-// say that nothing else happens: every sync ends, memory is taken only for bytes that came, and no
-// record outside of the range is taken.
+// A peer that has the secret may send any records within the range, and they are accepted. These
+// tests check that nothing else happens: every sync ends, memory is allocated only for bytes that
+// came, and no record outside of the range is accepted.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -33,9 +33,9 @@ using frame::Topic;
 using Records = std::map<std::string, std::string>;
 
 constexpr std::uint32_t kFrameBytes = 16 << 10;
-// A frame of 16 KiB may name paths of some length; what is made of it stays below this.
+// A frame of 16 KiB may name long paths; the memory for them stays below this.
 constexpr std::size_t kMostAllocation = std::size_t{4} << 20;
-// An honest sync of these stores takes some dozen.
+// An honest sync of these stores takes a few dozen.
 constexpr int kMostAnswers = 2000;
 const KeyRange kRange{"k", "l"};
 constexpr std::array kWays = {SyncWay::walk, SyncWay::sketch, SyncWay::list, SyncWay::copy};
@@ -118,7 +118,7 @@ using Lie = std::function<Bytes(ByteView question, Bytes answer)>;
 
 enum class End : std::uint8_t { done, failed, endless };
 
-// Goes on after answers that are refused without harm, as if they had been lost.
+// Continues after answers that are refused without harm, as if they had been lost.
 End drive(Initiator& sync, Responder& responder, const Lie& lie) {
   for (int answers = 0; answers < kMostAnswers;) {
     for (const ByteView question : sync.outstanding()) {
@@ -131,7 +131,7 @@ End drive(Initiator& sync, Responder& responder, const Lie& lie) {
   return End::endless;
 }
 
-// The parts of an answer of one topic, each replaced by what `change` makes of it.
+// Replaces each part of one topic in an answer by the result of `change`.
 Lie about(Topic topic, std::function<Bytes(Bytes body)> change) {
   return [topic, change = std::move(change)](ByteView /*question*/, Bytes answer) {
     const Result<frame::Opened> opened = frame::open(answer);
@@ -159,7 +159,7 @@ void for_each_sync(Test test) {
   }
 }
 
-// The sync fails, and says why, or is not proved; nothing outside the range is touched.
+// Checks that the sync fails and says why, or is not proved, and touches nothing outside the range.
 void expect_found_out(const Lie& lie) {
   for_each_sync([&](SyncWay way, SyncRule rule) {
     Pair pair;
@@ -167,7 +167,7 @@ void expect_found_out(const Lie& lie) {
     Responder responder(pair.there.index(), honest_terms());
     const LargestAllocation largest;
     Initiator sync(pair.here.index(), settings_of(way, rule, 1));
-    bool lied = false;  // not every way asks what the lie is about
+    bool lied = false;  // not every way asks about the subject of the lie
     const Lie noted = [&](ByteView question, Bytes answer) {
       Bytes told = lie(question, answer);
       lied = lied || told != answer;
@@ -184,7 +184,7 @@ void expect_found_out(const Lie& lie) {
   });
 }
 
-// Bytes that are no answer do no harm: the honest answer that follows is taken.
+// Bytes that are no answer do no harm: the following honest answer is accepted.
 void expect_no_harm(const std::function<Bytes(ByteView question, const Bytes& answer)>& noise) {
   for_each_sync([&](SyncWay way, SyncRule rule) {
     Pair pair;
@@ -277,7 +277,7 @@ TEST(HostileResponder, ContinuationsWithoutEndAreNotFollowed) {
     const std::string from = std::string("k").append(std::to_string(1'000'000'000 + ++step));
     out.varint(from.size());
     out.bytes({reinterpret_cast<const std::uint8_t*>(from.data()), from.size()});
-    if (body.size() < 40) {  // of a digest there is a count besides
+    if (body.size() < 40) {  // a digest comes with a count
       out.varint(1);
       out.u64(step);
       out.u64(step);
@@ -294,17 +294,17 @@ TEST(HostileResponder, SlotsThatAreAlwaysTooBigAreNotSplitForever) {
     out.varint(in.varint());
     const std::uint64_t size = in.varint();
     out.varint(size);
-    // Whatever the number of slots is, all of it is 'big' as far as it goes.
+    // Whatever the number of slots is, all of them are 'big' up to the end.
     for (std::uint64_t i = 0; i < size; ++i) out.u8(0xff);
     return lie;
   }));
 }
 
-// With the right number of slots, so that it is an answer.
+// The number of slots is right, so that the frame is an answer.
 TEST(HostileResponder, EverySlotBigForever) {
   for (const SyncWay way : {SyncWay::walk, SyncWay::list}) {
     Pair pair;
-    // Few records of some size: each is a container, and there are nodes with few records above.
+    // A few records of some size. Each is a container, and some nodes above have few records.
     for (int n = 0; n < 40; ++n) pair.here.put("k5" + std::to_string(n), std::string(300, 'v'));
     Responder responder(pair.there.index(), honest_terms());
     Initiator sync(pair.here.index(), settings_of(way, SyncRule::join, 1));
@@ -344,8 +344,8 @@ TEST(HostileResponder, RecordsOutsideTheRangeAreRefused) {
   }
 }
 
-// If this end has records too, it asks for others by their digests. A record with another value
-// counts as another record.
+// If this end has records too, it asks for other records by their digests. A record with another
+// value counts as another record.
 TEST(HostileResponder, RecordsThatNobodyAskedForAreNotTaken) {
   for (const SyncWay way : {SyncWay::walk, SyncWay::sketch, SyncWay::list}) {
     SCOPED_TRACE(kSyncWayNames[static_cast<std::size_t>(way)]);
@@ -372,7 +372,7 @@ TEST(HostileResponder, RecordsThatNobodyAskedForAreNotTaken) {
   }
 }
 
-// Bits flipped anywhere in valid answers; the checksum is made right again.
+// Flips bits anywhere in valid answers, and corrects the checksum.
 TEST(HostileResponder, MutatedAnswersEndAndTouchNothingElse) {
   int failed = 0;
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
@@ -388,7 +388,7 @@ TEST(HostileResponder, MutatedAnswersEndAndTouchNothingElse) {
     const Lie flips = [&](ByteView, Bytes answer) {
       if (random.unit() > rate) return answer;
       for (std::uint64_t times = 1 + random.below(8); times > 0; --times) {
-        // Most often near the beginning, where lengths and counts are.
+        // Most flips are near the beginning, where lengths and counts are.
         const std::size_t reach = random.below(2) == 0 ? 64 : answer.size();
         const std::size_t at = random.below(std::min(reach, answer.size()));
         answer[at] ^= static_cast<std::uint8_t>(1U << random.below(8));

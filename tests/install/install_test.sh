@@ -15,7 +15,7 @@ fail() {
   exit 1
 }
 
-# Shows what a command printed only if it fails.
+# Shows the output of a command only if it fails.
 quietly() {
   "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "failed: $*"; }
 }
@@ -25,7 +25,7 @@ needs() {
   readelf -d "$1" | grep -q "NEEDED.*\[$2"
 }
 
-# works_in PREFIX: what is installed there can be found and used.
+# works_in PREFIX: the installation there can be found and used.
 works_in() {
   prefix=$1 outside=$work/outside
   rm -rf "$outside"
@@ -68,7 +68,7 @@ works_in "$work/moved"
 quietly env DESTDIR="$work/destdir" "$cmake" --install "$build" --prefix /usr/local
 works_in "$work/destdir/usr/local"
 
-# The headers are those of cmake/SemelHeaders.cmake. Each compiles alone, against what is installed.
+# The headers are those of cmake/SemelHeaders.cmake. Each compiles alone against the installation.
 list() {
   sed -n "/^set($1/,/^)/p" "$here/../../cmake/SemelHeaders.cmake" | grep '^  '| tr -d ' '
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # A shared library exports what the public headers declare, and nothing else: no internals, and no
-# templates of other libraries that the compiler made for ours.
+# templates of other libraries that the compiler instantiated for us.
 #
 #   symbols_test.sh ROOT LIBRARY...
 set -eu
@@ -8,13 +8,13 @@ root=$1
 shift
 headers=$(sed -n '/^set(semel_public_headers/,/^)/p' "$root/cmake/SemelHeaders.cmake" | grep '^  ')
 
-# What SEMEL_API marks: names of classes and of functions outside classes.
+# The names that SEMEL_API marks: classes, and functions outside classes.
 declared=$(cd "$root" && cat $headers | grep -E '^(class|struct) SEMEL_API |^SEMEL_API ' |
   sed -E 's/^(class|struct) SEMEL_API (\[\[[a-z]+\]\] )?([A-Za-z0-9_]+).*/\3/
           s/^SEMEL_API [^(]*[ &*]([A-Za-z0-9_]+|operator[^ (]+)\(.*/\1/' | sort -u | tr '\n' ' ')
 [ -n "$declared" ] || { echo "symbols_test: the public headers declare nothing" >&2; exit 1; }
 
-# Prints the names that do not belong. Reads what `nm -D --defined-only -C` prints.
+# Prints the names that do not belong. Reads the output of `nm -D --defined-only -C`.
 not_public() {
   awk -v declared="$declared" '
     BEGIN { n = split(declared, names, " "); for (i = 1; i <= n; ++i) public[names[i]] = 1 }
@@ -33,7 +33,7 @@ not_public() {
     }'
 }
 
-# The check sees what it is for.
+# Checks that the check finds what it should.
 for planted in '1 T semel::window_internal::LaneTable::advance(long)' '1 T semel::TallyStore::Body::add()' \
                '1 W std::vector<semel::Digest>::reserve(unsigned long)' '1 T semel::forgotten(int)' \
                '1 V typeinfo for absl::Hidden' '1 T main'; do

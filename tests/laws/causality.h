@@ -1,12 +1,11 @@
-// Which removals are safe: the condition under which an observed-remove filter has no false
-// negatives.
+// Safe removals: the condition under which an observed-remove filter has no false negatives.
 //
 // A filter cannot distinguish keys with equal fingerprints and buckets. If removals of a key
 // outnumber its entries, one of them removes another key's entry. Within a site that is easy to
 // avoid. Across sites, two concurrent removals may both rely on the same add.
 //
-// So a removal is causally safe if it has seen enough adds of its key: one must be left for it
-// after every other removal of the key that does not follow it has taken one. If all removals of a
+// So a removal is causally safe if it has seen enough adds of its key: one must remain for it after
+// every other removal of the key that does not follow it has taken one. If all removals of a
 // history are safe, no key is lost (crdt/observed_cuckoo.h).
 //
 // Source    Definition 3.1 of the thesis (docs/papers.md).

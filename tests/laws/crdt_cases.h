@@ -17,9 +17,9 @@
 
 namespace semel {
 
-// Keys whose digests differ in the lowest bits only fall together in every cuckoo filter, because
-// that scales from the highest. Three such keys, two, and others of their fingerprint or their
-// bucket.
+// Keys whose digests differ only in the lowest bits collide in every cuckoo filter, because it
+// scales from the highest bits. Here are three such keys, two more, and others with their
+// fingerprint or their bucket.
 inline std::vector<Digest> colliding_keys() {
   constexpr std::uint64_t kThird = 0x5555'5555'5555'5550, kTop = 0xf000'0000'0000'0000;
   return {{0, 0}, {1, 1}, {2, 2}, {0, kThird}, {3, kThird}, {kThird, 0}, {kTop, kTop}, {kTop, 7}};
@@ -97,7 +97,7 @@ struct ObservedCuckooCase : DotNames<ObservedCuckoo> {
   static ObservedDelta delta() { return ObservedDelta(kShape); }
 };
 
-// A series of own chains, for which SharedCase puts the series of the thesis.
+// A series whose chains are the site's own. For SharedCase the thesis's series takes its place.
 template <class Filter, std::uint64_t kFirst, std::uint32_t kGrowth>
 struct OwnCase {
   using Type = Series<Filter>;
@@ -116,7 +116,7 @@ struct SeriesCase {
   using Type = typename Kind::Type;
   using Delta = typename Type::Delta;
   static constexpr bool kPartialDeltas = std::is_same_v<Filter, GrowBloom>;
-  static constexpr bool kSafeRemovals = false;  // keys that meet in one link need not in another
+  static constexpr bool kSafeRemovals = false;  // collisions differ from link to link
 
   static std::vector<Digest> keys() { return colliding_keys(); }
   static Type make() { return *Type::make(Kind::kGoal); }

@@ -1,4 +1,4 @@
-// The laws of replicated filters over all histories of two and three sites, in tiny universes.
+// The laws of replicated filters, over all histories of two and three sites in tiny universes.
 #include <gtest/gtest.h>
 
 #include "tests/laws/crdt_cases.h"
@@ -7,7 +7,7 @@
 namespace semel {
 namespace {
 
-// Two keys that fall together in every cuckoo filter, and one that may lie beside them.
+// Two keys that collide in every cuckoo filter, and one that may lie beside them.
 std::vector<Digest> three_keys() { return {{0, 0}, {1, 1}, {0, std::uint64_t{1} << 62}}; }
 std::vector<Digest> two_keys() { return {{0, 0}, {1, 1}}; }
 // Six fingerprints, two of them twice: too many for a bucket of four.
@@ -42,7 +42,7 @@ TEST(AllHistories, OfGrowBloom) {
   check_universe<Case>({.sites = 3, .most_steps = 6});
 }
 
-// One bucket, which overflows when sites merge; two, between which entries move.
+// One bucket, which overflows when sites merge, and two, between which entries move.
 TEST(AllHistories, OfGrowCuckoo) {
   check_universe<WithEightKeys<GrowCuckooCase<4, 8, 1>>>({.sites = 2});
   check_universe<WithEightKeys<GrowCuckooCase<4, 8, 2>>>({.sites = 2});

@@ -9,7 +9,7 @@
 //   a delta with a gap is refused, and changes nothing
 //   a key that was added is found until it is removed
 //
-// HistoryRun drives sites of a type through a history, with every message encoded and decoded, and
+// HistoryRun takes sites of a type through a history, with every message encoded and decoded, and
 // checks each step against the oracle. check_laws holds for any states that can meet.
 #pragma once
 
@@ -44,7 +44,7 @@ Object sent(const Object& object) {
   return *Object::decode(encoded(object));
 }
 
-// A merge that is refused changes nothing, and then the law in question does not hold.
+// A refused merge changes nothing. Then the law in question does not hold.
 template <class Type, class Other>
 Type joined(Type into, const Other& from) {
   static_cast<void>(into.merge(from));
@@ -62,7 +62,7 @@ Digest digest_of(const Type& state) {
   return state.digest(kHasher);
 }
 
-// Returns true if the states are equal by every means of comparison.
+// Returns true if every comparison finds the states equal.
 template <class Type>
 bool same(const Type& x, const Type& y) {
   return x == y && y == x && std::is_eq(*x.compare(y)) && encoded(x) == encoded(y) &&
@@ -120,7 +120,7 @@ class HistoryRun {
   using Delta = typename Type::Delta;
   static constexpr bool kRemoves = Type::kRemoves;
   static constexpr bool kSafeRemovals = CrdtCase::kSafeRemovals;
-  static constexpr std::size_t kMostSnapshots = 3;  // beside the states of the sites
+  static constexpr std::size_t kMostSnapshots = 3;  // besides the states of the sites
 
  public:
   explicit HistoryRun(const History& history)
@@ -136,8 +136,7 @@ class HistoryRun {
     finish();
   }
 
-  // Returns the complaint about an update, a delivery or the states at the end; empty if all laws
-  // held.
+  // Returns the complaint about an update, a delivery or the final states; empty if all laws held.
   const std::string& complaint() const { return complaint_.text(); }
 
  private:
@@ -148,7 +147,7 @@ class HistoryRun {
     Delta last = CrdtCase::delta();  // of the last update
     Seen last_seen;
     Type base;                           // the state that the interval follows
-    Delta interval = CrdtCase::delta();  // joined deltas of all that happened since
+    Delta interval = CrdtCase::delta();  // joined deltas of everything that happened since
     Seen interval_seen;
   };
   struct Message {
@@ -245,7 +244,7 @@ class HistoryRun {
     }
   }
 
-  // Any add of the key, whether this site has seen it or not.
+  // Returns any add of the key, even one that this site has not seen.
   void remove_named(Site& site, std::uint32_t number, std::uint32_t choice) {
     std::vector<Name> adds;
     for (const Oracle::Operation& operation : oracle_.operations()) {
@@ -389,7 +388,7 @@ class HistoryRun {
     }
   }
 
-  // All states in either order, and all deltas in whatever order they are admitted.
+  // Merges all states in either order, and all deltas in every order in which they are admitted.
   void converge(const std::vector<Type>& states) {
     Type forwards = CrdtCase::make(), backwards = CrdtCase::make(), by_deltas = CrdtCase::make();
     for (auto state = states.begin(); state != states.end(); ++state) {

@@ -1,4 +1,4 @@
-// The laws of replicated filters over random histories, and the laws themselves put to the test.
+// The laws of replicated filters over random histories, and tests of the laws themselves.
 #include "tests/laws/crdt_laws.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ TEST(CrdtLawsThemselves, FindEveryPlantedFault) {
   planted_fault = Fault::none;
 }
 
-// Figure 3.4 of the thesis: e4 and e5 collide, both sites have both, and remove at once.
+// Figure 3.4 of the thesis: e4 and e5 collide, both sites have both, and both remove at once.
 class Figure34 : public ::testing::TestWithParam<bool> {
  protected:
   using Case = ObservedCuckooCase<4, 8, 3>;
@@ -78,7 +78,7 @@ TEST_P(Figure34, AnElementThatNobodyRemovedIsStillThereIfBothNameTheDotOfTheOthe
   EXPECT_EQ(both.dots(e5), std::vector<Dot>{dot5});
 }
 
-// The random choice of the thesis can do this: each site removes another of the two entries.
+// The thesis's random choice can do this: each site removes another of the two entries.
 TEST_P(Figure34, AChoiceByChanceWouldLoseIt) {
   EXPECT_TRUE(*a.remove(e4, dot4) && *b.remove(e4, dot5));
   EXPECT_FALSE(joined(a, b).contains(e5));

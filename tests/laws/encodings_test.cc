@@ -1,5 +1,5 @@
-// Every structure that a value of the module is made of, written in pieces: the same bytes as in
-// one block, whatever the pieces, and in bounded memory.
+// Every structure inside a value of the module, written in pieces: the bytes are those of one
+// block, whatever the pieces, and memory is bounded.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -36,7 +36,7 @@ namespace {
 
 constexpr TimeMs kNow = 1'700'000'000'000, kWindow = 10'000;
 
-// Keeps what it gets, or only counts it.
+// Keeps the bytes that it gets, or only counts them.
 class Kept final : public Pieces {
  public:
   explicit Kept(std::span<std::uint8_t> buffer, Bytes* out = nullptr)
@@ -86,7 +86,7 @@ ObservedCuckoo observed(std::uint64_t n, std::uint64_t sites, double removed, Ra
   return filter;
 }
 
-// Ids spread over a window, of which some have left it.
+// Inserts ids spread over a window; some of them have left it.
 template <class W>
 W with_ids(W window, std::uint64_t n, Random& random) {
   const auto id = [&](std::uint64_t i) {
@@ -136,7 +136,7 @@ Secret secret() {
   return Secret(bytes);
 }
 
-// Calls visit(name, object) for each structure, with n ids or so.
+// Calls visit(name, object) for each structure, with about n ids.
 template <class Visit>
 void for_each_structure(std::uint64_t n, Random& random, Visit visit) {
   visit(
@@ -210,7 +210,7 @@ RC_GTEST_PROP(Encodings, InPiecesAreThoseInABlock, ()) {
     const Bytes block = encoded(object);
     RC_LOG() << name << ", " << block.size() << " bytes\n";
     RC_ASSERT(encoded_size(object) == block.size());
-    Bytes behind = {1, 2, 3};  // an encoding does not know what is before it
+    Bytes behind = {1, 2, 3};  // an encoding must not depend on the bytes before it
     object.encode(behind);
     RC_ASSERT(std::equal(behind.begin() + 3, behind.end(), block.begin(), block.end()));
     for (const std::uint64_t most : {9, 100, 5000}) {
@@ -249,7 +249,7 @@ TEST(Encodings, NeedLittleMemoryInPieces) {
   for_each_value(kIds, frugal);
 }
 
-// Sorts in rooms of any size, with memory that runs out.
+// Sorts in rooms of any size, while memory runs out.
 RC_GTEST_PROP(Ascending, EveryItemOnceInOrderWhateverTheRoom, ()) {
   const auto set = *rc::gen::container<std::set<std::uint32_t>>(rc::gen::inRange(0U, 5000U));
   std::vector<std::uint32_t> items(set.begin(), set.end());
@@ -270,7 +270,7 @@ TEST(Ascending, RoomIsSmallerWhereMemoryIsShort) {
   EXPECT_EQ(ScratchRoom<std::uint64_t>(1 << 22, 0).span().size(), whole / 2);
 }
 
-// A table in which one run holds nearly everything: digests as nobody draws them.
+// A table in which one run holds nearly everything: such digests do not come by chance.
 TEST(Encodings, OfChosenDigestsAreInOrderToo) {
   for (const std::uint64_t lo : {std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
     window_internal::EndlessSet set(kTestHash, kNow);

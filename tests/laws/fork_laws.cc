@@ -9,7 +9,7 @@ namespace {
 
 using Kind = ForkStep::Kind;
 
-// As often as they stand here.
+// Each kind is drawn in proportion to its entries here.
 constexpr std::array kKinds = {
     Kind::add,     Kind::add,     Kind::add,        Kind::add,          Kind::add,
     Kind::remove,  Kind::remove,  Kind::send_state, Kind::send_state,   Kind::send_delta,

@@ -1,4 +1,4 @@
-// Laws for dots that are used again: a replica is restored from a backup, or several replicas use
+// Laws for dots that are used twice: a replica is restored from a backup, or several replicas use
 // one site id.
 //
 // ForkRun drives replicas of a type through such a history, with every message encoded and decoded.
@@ -49,7 +49,7 @@ struct ForkHistory {
 
 std::string to_string(const ForkHistory& history);
 ForkHistory random_fork_history(Random& random);
-// As check_histories.
+// Runs many histories, like check_histories().
 bool check_fork_histories(const std::function<std::string(const ForkHistory&)>& complaint);
 
 template <class CrdtCase>
@@ -94,7 +94,7 @@ class ForkRun {
     Type state;
     SiteLife at;
     Known known;
-    Delta last = CrdtCase::delta();  // of the last update
+    Delta last = CrdtCase::delta();  // from the last update
     Known last_known;
     Delta interval = CrdtCase::delta();  // of all since the replica was made, or restored
     Known interval_known;
@@ -149,7 +149,7 @@ class ForkRun {
     check(replica.state, replica.known);
   }
 
-  // Whoever opens a state draws a life.
+  // Every program that opens a state draws a life.
   void begin(Replica& replica, const Bytes& bytes, const Known& known) {
     replica.state = *Type::decode(bytes);
     replica.known = known;
@@ -182,7 +182,7 @@ class ForkRun {
     }
   }
 
-  // Any add that the replica knows, by its name.
+  // Returns any add that the replica knows, by its name.
   void remove(Replica& replica, std::uint32_t choice) {
     if (replica.known.added.empty()) return;
     auto chosen = replica.known.added.begin();
@@ -247,7 +247,7 @@ class ForkRun {
     join_deltas(replica, delta, message);
   }
 
-  // Does what a user does after a refusal: the dots that were made here get another site.
+  // Does what a user does after a refusal: gives the dots that were made here another site.
   void go_on(Type branch, const Replica& replica, const Type& trunk, const Message& message) {
     Type all = trunk;
     Result<bool> merged = all.merge(branch);
@@ -272,7 +272,7 @@ class ForkRun {
            "what is renamed merges like any other");
   }
 
-  // Deltas of two replicas about a name join, or are refused.
+  // Deltas of two replicas with one name join, or are refused.
   void join_deltas(const Replica& replica, const Delta& delta, const Message& message) {
     Delta both = replica.last;
     const Result<void> joined = both.merge(delta);
@@ -310,7 +310,7 @@ class ForkRun {
     return false;
   }
 
-  // Returns all events that came before an event at the place where it was made, and the event.
+  // Returns an event and all events that came before it at the place where it was made.
   std::map<Name, std::set<std::size_t>> past(const Events& events) const {
     std::map<Name, std::set<std::size_t>> all;
     for (std::size_t event : events) {

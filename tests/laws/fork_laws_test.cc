@@ -1,4 +1,4 @@
-// Dots that are used again are found out, by every replicated type that has dots.
+// Reused dots are detected by every replicated type that has dots.
 #include "tests/laws/fork_laws.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ TYPED_TEST_P(ForkLaws, NoElementIsLostWithoutAWord) {
       [](const ForkHistory& history) { return ForkRun<TypeParam>(history).complaint(); }));
 }
 
-// Histories in which nothing clashes would prove nothing.
+// Histories without a clash would prove nothing.
 TYPED_TEST_P(ForkLaws, MeetDotsThatAreUsedAgain) {
   Random random(1);
   using Type = typename TypeParam::Type;

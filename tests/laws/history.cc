@@ -12,7 +12,7 @@ namespace {
 
 using Kind = Step::Kind;
 
-// As often as they stand here.
+// Each kind is drawn in proportion to its entries here.
 constexpr std::array kKinds = {
     Kind::add,     Kind::add,           Kind::add,        Kind::add,        Kind::remove,
     Kind::remove,  Kind::remove,        Kind::send_state, Kind::send_delta, Kind::send_delta,
@@ -127,7 +127,8 @@ bool Oracle::closed(const Seen& seen) const {
 }
 
 bool Oracle::safe(std::uint32_t key, const Seen& seen) const {
-  // Nothing comes after the removal in question yet, so that every other one of this key is before
+  // Nothing comes after the removal in question yet. So every other removal of this key is before
+  // it or parallel to it.
   // it or parallel to it.
   const auto adds_seen = [&](const Seen& by) {
     std::size_t count = 0;

@@ -1,5 +1,4 @@
-// Histories: what happens at a few sites and on the way between them, and an oracle that knows it
-// all.
+// Histories: events at a few sites and messages between them, and an oracle that knows all of them.
 //
 // A message, once sent, may be delivered anywhere at any later step: never (it is lost), late, out
 // of order, or again and again.
@@ -21,7 +20,7 @@
 
 namespace semel {
 
-// The name of an add; in a series dots are numbered in each link of each chain.
+// The name of an add. In a series, dots are numbered in each link of each chain.
 struct Name {
   Dot dot;
   SiteId chain = 0;
@@ -29,12 +28,12 @@ struct Name {
   auto operator<=>(const Name&) const = default;
 };
 
-// The order in which the entries of one key are removed: of the latest link the least dot.
+// The order in which the entries of one key are removed: from the latest link, the least dot first.
 inline bool is_removed_before(const Name& a, const Name& b) {
   return std::tuple(b.link, a.dot, a.chain) < std::tuple(a.link, b.dot, b.chain);
 }
 
-// Which removals a history has.
+// The kinds of removals that a history has.
 enum class Removals : std::uint8_t {
   named,  // of the dot of an add of that very key
   safe,   // unnamed, and causally safe
@@ -60,11 +59,11 @@ std::string to_string(const History& history);
 // By chance alone, for the checks of the checks.
 History random_history(Random& random);
 
-// Runs many histories of RapidCheck, which shrinks one that fails. `complaint` runs one and says
-// what was wrong, nothing if all was well. True if none failed.
+// Runs many random histories; RapidCheck shrinks one that fails. `complaint` runs a history and
+// returns what was wrong, nothing if all was well. Returns true if none failed.
 bool check_histories(const std::function<std::string(const History&)>& complaint);
 
-// The first law that did not hold.
+// The first law that was broken.
 class Complaint {
  public:
   void expect(bool holds, const char* law) {
@@ -78,7 +77,7 @@ class Complaint {
 };
 
 inline constexpr std::size_t kMostOperations = 256;
-// Numbers of operations: those whose effect has come to a site, or travels in a message.
+// Numbers of operations whose effect has come to a site, or travels in a message.
 using Seen = std::bitset<kMostOperations>;
 
 // Every add and removal of a history, and what its site had seen before it.
@@ -95,12 +94,13 @@ class Oracle {
   std::size_t note(const Operation& operation);  // its number
   std::span<const Operation> operations() const { return operations_; }
 
-  // For each name that these operations tell of, whether it is removed.
+  // Returns the names that occur in these operations, and whether each is removed.
   std::map<Name, bool> names(const Seen& seen) const;
-  // The order of states that have seen so much: names become known, and then removed.
+  // Returns the order of states that have seen this much: names become known, and then removed.
   static std::partial_ordering compare(const std::map<Name, bool>& a,
                                        const std::map<Name, bool>& b);
-  // Returns true if the dots before these are among them or already here: otherwise there is a gap.
+  // Returns true if all preceding dots are in the message or already here. Otherwise there is a
+  // gap.
   static bool continues(const std::map<Name, bool>& here, const std::map<Name, bool>& next);
 
   // Returns true if some add of the key has arrived, and its own name has not been removed.
@@ -109,7 +109,7 @@ class Oracle {
   bool outnumbers(std::uint32_t key, const Seen& seen) const;
   // Returns true if every predecessor of the arrived updates has arrived.
   bool closed(const Seen& seen) const;
-  // Returns true if a removal of the key by a site that has seen so much is causally safe, and
+  // Returns true if a removal of the key, by a site that has seen this much, is causally safe and
   // leaves parallel removals safe (definition 3.1 of the thesis).
   bool safe(std::uint32_t key, const Seen& seen) const;
 

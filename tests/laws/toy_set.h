@@ -1,6 +1,7 @@
-// ToySet: an observed-remove set of fingerprints in a few lines, right or with a fault on purpose.
+// ToySet: an observed-remove set of fingerprints in a few lines, correct or with a deliberate
+// fault.
 //
-// It checks the laws themselves: they hold for it, and each fault breaks one.
+// It checks the laws themselves: the correct set obeys them, and each fault breaks one.
 #pragma once
 
 #include <algorithm>
@@ -22,12 +23,12 @@ namespace semel {
 
 enum class Fault : std::uint8_t {
   none,
-  merge_revives,         // of a removed and a live entry the live one wins
+  merge_revives,         // a removed entry that meets a live one comes back
   merge_drops_news,      // an entry is lost if it comes with a merge of two sites of others
   merge_is_silent,       // never says that it changed anything
-  merge_favours_itself,  // keeps what it has
+  merge_favours_itself,  // keeps its own entries
   compare_forgets_removals,
-  compare_is_total,        // by the number of dots
+  compare_is_total,        // orders by the number of dots
   add_reuses_a_dot,        // after a removal
   removal_takes_the_last,  // the greatest dot
   removal_without_delta,
@@ -40,16 +41,16 @@ enum class Fault : std::uint8_t {
   decode_loses_the_last,
   refusal_leaves_a_trace,  // a dot is used up by an add for which there is no room
   contains_misses,         // a key with two entries
-  // Only dots that are used again show these (fork_laws.h).
+  // Only reused dots show these (fork_laws.h).
   forks_of_states_pass,
   forks_of_deltas_pass,
-  forks_before_a_delta_pass,  // what it follows on is not looked at
+  forks_before_a_delta_pass,  // the preceding dot is not checked
   forks_join_in_deltas,
   fork_names_no_site,
 };
 inline constexpr std::size_t kFaults = 19;  // that the laws of one history find
 inline constexpr std::size_t kForkFaults = 5;
-inline Fault planted_fault = Fault::none;  // in all that follows
+inline Fault planted_fault = Fault::none;  // in everything that follows
 
 // The states of dots: unknown, then an entry, then removed. Deltas are the same.
 class ToyDots {
@@ -61,12 +62,12 @@ class ToyDots {
     bool operator==(const Lived&) const = default;
   };
   std::map<Dot, Lived> lives;  // of the same dots
-  std::uint64_t path = 0;      // how it came about: seen by faults alone
+  std::uint64_t path = 0;      // its history, which only faults look at
 
   bool empty() const { return dots.empty(); }
   bool operator==(const ToyDots& other) const { return dots == other.dots && lives == other.lives; }
 
-  // A site with a dot of two lives.
+  // The site that has a dot with two lives.
   std::optional<SiteId> clash(const ToyDots& other, bool look_before) const {
     for (const auto& [dot, lived] : lives) {
       const auto there = other.lives.find(dot);

@@ -1,14 +1,14 @@
-// Universe: everything that can happen to a few sites with a few keys, one after the other.
+// Universe: everything that can happen at a few sites with a few keys, one step after another.
 //
 // A breadth-first search from empty sites over all adds, removals and merges of one site into
-// another. It goes on until nothing new comes, because a site has a bounded number of adds, or for
-// a bounded number of steps. States are told apart by their bytes, and every way that leads to
-// known bytes must lead to an equal state. Each update is checked as it is found, with its delta
-// applied to every state; then all pairs of states and all triples.
+// another. It goes on until no new state appears, because a site has a bounded number of adds, or
+// for a bounded number of steps. States are identified by their bytes, and every path to known
+// bytes must lead to an equal state. Each update is checked as it is found, with its delta applied
+// to every state; then all pairs of states and all triples.
 //
 // States of different histories can meet only if a dot names the same add in all of them. So a
-// script says which key each name stands for, and an add that would not fit it does not happen. All
-// histories are the histories of all scripts.
+// script assigns a key to each name, and an add that contradicts it does not happen. The histories
+// of all scripts together are all histories.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct UniverseSize {
   std::uint32_t adds = 0;   // of a site, in each link, where adds have names
   std::uint32_t links = 0;  // of a chain, where names have links
   std::uint32_t most_steps = std::numeric_limits<std::uint32_t>::max();
-  // So many different names.
+  // The number of different names.
   std::uint32_t names() const { return sites * adds * (links == 0 ? 1 : links); }
 };
 
@@ -100,14 +100,14 @@ class Universe {
 
   void expect(bool holds, const char* law) { complaint_.expect(holds, law); }
 
-  // The bytes, as something that a map takes.
+  // The bytes, in a form that can be the key of a map.
   template <class Object>
   static std::string text_of(const Object& object) {
     const Bytes bytes = encoded(object);
     return {bytes.begin(), bytes.end()};
   }
 
-  // The number of a state, which is remembered if it is new.
+  // Returns the number of a state. A new state is remembered.
   Index intern(const Type& state, const Names& names) {
     const auto [known, is_new] =
         index_.try_emplace(text_of(state), static_cast<Index>(states_.size()));

@@ -10,7 +10,7 @@
 namespace semel {
 namespace {
 
-// The lines of all files.
+// Returns the lines of all files.
 std::set<std::string> installed_packages() {
   std::set<std::string> packages;
   for (const auto& list : std::filesystem::directory_iterator("tools/packages")) {
@@ -26,7 +26,7 @@ std::set<std::string> installed_packages() {
   return packages;
 }
 
-// The first cells of the table's rows.
+// Returns the first cells of the table's rows.
 std::set<std::string> explained_packages() {
   std::set<std::string> packages;
   std::ifstream in("docs/dependencies.md");

@@ -58,7 +58,7 @@ std::string short_name(std::string_view folder) {
   return std::string(folder.starts_with("semel/") ? folder.substr(6) : folder);
 }
 
-// Returns the rooms that each room of the library may include, without those that another of them
+// Returns the rooms that each room of the library may include, except those that another of them
 // leads to.
 Uses direct_uses() {
   Uses uses;
@@ -134,7 +134,7 @@ void place(std::vector<Room>& rooms, std::size_t rows) {
         }
         if (count > 0) rooms[i].x = sweep < 40 ? sum / count : 0.3 * rooms[i].x + 0.7 * sum / count;
       }
-      // Ordered by where they want to be only at first, so that they settle.
+      // Rooms are ordered by preference only at first, so that they settle.
       if (sweep < 40) {
         std::stable_sort(line.begin(), line.end(),
                          [&](std::size_t a, std::size_t b) { return rooms[a].x < rooms[b].x; });
@@ -182,7 +182,7 @@ void draw() {
   for (Room& room : rooms) room.x += kMargin + kInside - left;
   const double width = right - left + 2 * (kMargin + kInside);
 
-  // From the top: the programs, the frame of the library with its rows, the ground.
+  // From the top: the programs, the frame of the library with its rows, and the ground.
   const double top = kTop, types = kTop + kRow, host = kTop + 2 * kRow;
   const double frame = host + kHigh + 44, first = frame + 44;
   const auto y_of = [&](std::size_t row) {

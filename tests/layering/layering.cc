@@ -49,7 +49,7 @@ const std::vector<Layer> kLayers = {
     {"cli", {"semel", "client"}},
 };
 
-// A file that may include more than its folder.
+// Files that may include more than their folder.
 struct Exception {
   std::string_view file;
   std::string_view may_include;
@@ -60,7 +60,7 @@ constexpr std::array kExceptions = {
     Exception{"semel/sync/replica.cc", "semel/store/internal/responsible_store.h"},
 };
 
-// A header or a folder of ours that only one folder may include.
+// Headers or folders of ours that only one folder may include.
 struct Hidden {
   std::string_view header;
   std::string_view seen_in;
@@ -93,7 +93,7 @@ constexpr std::array kFriends = {
     Friend{"module/types", "semel/crdt/internal"},
     Friend{"semel/sift/sifter.cc", "semel/window/internal"},  // the codec of a goal
     Friend{"semel/tally/internal/recogniser.cc", "semel/window/internal"},
-    // It works out how large structures would be.
+    // It computes the size of large structures.
     Friend{"cli/size.cc", "semel/window/internal"},
 };
 
@@ -127,7 +127,7 @@ constexpr std::array kLibraries = {
 };
 constexpr std::array<std::string_view, 3> kTestLibraries = {"gtest", "gmock", "rapidcheck"};
 
-// POSIX, Linux and the processor: everywhere but in core.
+// POSIX, Linux and processor headers: allowed everywhere except in core.
 const std::set<std::string_view> kPlatform = {
     "arpa",    "dirent.h", "endian.h", "fcntl.h",   "getopt.h", "immintrin.h",
     "linux",   "net",      "netdb.h",  "netinet",   "poll.h",   "pthread.h",
@@ -234,7 +234,7 @@ const std::set<std::string_view> kStandard = {
     "cwctype",
 };
 
-// True if `path` is `place`, or lies in it where that is a folder.
+// Returns true if `path` is `place`, or lies in it if that is a folder.
 bool within(std::string_view path, std::string_view place) {
   return path.starts_with(place) && (path.size() == place.size() || path[place.size()] == '/');
 }
@@ -245,7 +245,7 @@ bool within_any(std::string_view path, const Places& places) {
                      [&](std::string_view place) { return within(path, place); });
 }
 
-// The innermost folder of the table that holds `path`.
+// Returns the innermost folder of the table that holds `path`.
 const Layer* layer_of(std::string_view path) {
   const Layer* innermost = nullptr;
   for (const Layer& layer : kLayers) {
@@ -255,8 +255,8 @@ const Layer* layer_of(std::string_view path) {
   return innermost;
 }
 
-// The room whose internal/ folder holds `header`: two folders deep, so that a room and the rooms
-// inside it share their internals. Empty if the header is not internal.
+// Returns the room whose internal/ folder holds `header`: two folders deep, so that a room and the
+// rooms inside it share their internals. Returns an empty name if the header is not internal.
 std::string_view room_of_internal(std::string_view header) {
   if (header.find("/internal/") == std::string_view::npos) return {};
   return header.substr(0, header.find('/', header.find('/') + 1));
@@ -358,15 +358,15 @@ std::vector<Include> includes_of(std::string_view text) {
   return includes;
 }
 
-// Which headers of a tree include which.
+// The includes among the headers of a tree.
 class Graph {
  public:
   explicit Graph(const Tree& tree) {
     for (const auto& [file, text] : tree) includes_[file] = includes_of(text);
   }
 
-  // Calls visit(place, header) for every include that `file` sees, its own and those of headers of
-  // ours. `place` names the file and the line of the include.
+  // Calls visit(place, header) for every include that `file` sees: its own, and those of our
+  // headers that it includes. `place` names the file and the line of the include.
   template <class Visit>
   void for_each_seen(const std::string& file, Visit visit) const {
     std::set<std::string> seen{file};
@@ -387,7 +387,7 @@ class Graph {
   std::map<std::string, std::vector<Include>> includes_;
 };
 
-// Headers that a folder may not see even through other headers.
+// Headers that a folder may not see, even through other headers.
 constexpr std::array kHiddenThrough = {
     Hidden{"module/host/api.h", "module/host"},
 };
@@ -424,7 +424,7 @@ std::vector<Breach> breaches_through(const Tree& tree, const Headers& headers) {
   };
   for (const auto& [file, text] : tree) {
     for (const Hidden& hidden : kHiddenThrough) {
-      // The module itself puts host and commands together.
+      // The module itself joins host and commands.
       if (within(file, hidden.seen_in) || !file.starts_with("module/") || is_test(file) ||
           file.find('/') == file.rfind('/')) {
         continue;

@@ -1,4 +1,4 @@
-// Layering: which folder may include what. Dependencies point down, and a test holds them to it.
+// Layering: which folder may include which. Dependencies point down, and a test enforces it.
 //
 // Contract  Folders name each other by paths from the root of the repository:
 //           "semel/core/result.h". A header is ours (in a folder of the table), of the language, of
@@ -49,8 +49,8 @@ struct Headers {
 };
 Headers read_headers(const std::filesystem::path& root);
 
-// Finds the breaches that only show through other headers. Each is reported once, for the file that
-// a reader would have to change: at the include that leads there.
+// Finds the breaches that show only through other headers. Each is reported once, at the include
+// that a reader would have to change.
 std::vector<Breach> breaches_through(const Tree& tree, const Headers& headers);
 
 // A folder and what it may include.
@@ -61,8 +61,8 @@ struct Layer {
 // From the bottom to the top. docs/architecture.svg is drawn from it.
 const std::vector<Layer>& layers();
 
-// A folder of the table that may include one which does not stand above it there; empty if none
-// does, and then there can be no cycle.
+// Returns a folder of the table that may include one which does not stand above it there; empty if
+// there is none. If there is none, there can be no cycle.
 std::string upward_dependency();
 
 }  // namespace semel::layering

@@ -1,4 +1,4 @@
-// Layering: the tree keeps to the table, and the checker sees a planted breach of every kind.
+// Layering: the tree obeys the table, and the checker sees a planted breach of every kind.
 #include "tests/layering/layering.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Tests a window as of a later time, beside a copy that went there.
+// Tests a window as of a later time, compared with a copy that was advanced to it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace semel {
 
-// test(id, now_ms) of the window, one by one and as a batch, and test(id) of the copy.
+// Compares test(id, now_ms) of the window, one by one and as a batch, with test(id) of the copy.
 template <window_internal::IdWindow W>
 void expect_test_ahead_of_time(const W& window, std::span<const Digest> ids, TimeMs now_ms) {
   W later = window;

@@ -1,12 +1,12 @@
-// The twin of tests/oracle/window_twin.h beside a window without an end: steps of time of all sizes
-// change nothing, whatever was accepted is a duplicate for ever, and no age is too old.
+// The twin of tests/oracle/window_twin.h for a window without an end: steps of time of any size
+// change nothing, an accepted id is a duplicate for ever, and no age is too old.
 #pragma once
 
 #include "tests/oracle/window_twin.h"
 
 namespace semel {
 
-// A case as for WindowTwin. Asks until `wanted` ids that had to be recognised were asked for.
+// A case as for WindowTwin. Asks until `wanted` ids that must be recognised were asked for.
 template <class WindowCase>
 void check_endless(int configuration, std::uint64_t seed, std::uint64_t wanted) {
   using Twin = WindowTwin<WindowCase>;
@@ -21,7 +21,7 @@ void check_endless(int configuration, std::uint64_t seed, std::uint64_t wanted) 
   while (twin.checked() < wanted && twin.complaint().empty()) {
     batch.clear();
     for (std::uint64_t left = random.below(200); left > 0; --left) {
-      // Half are new; of ids that a filter wrongly knew, none is asked for again.
+      // Half of the ids are new. An id that a filter wrongly knew is never asked for again.
       const std::uint64_t known = next == 0 ? 0 : random.below(next);
       const bool again = random.below(2) == 0 && twin.accepted().contains(known);
       batch.push_back(again ? known : next++);
@@ -42,7 +42,7 @@ void check_endless(int configuration, std::uint64_t seed, std::uint64_t wanted) 
   EXPECT_EQ(twin.complaint(), "");
   EXPECT_EQ(twin.window().counts().stale, 0u);
 
-  // A short history, in which calls that must change nothing are held to it.
+  // A short history. Calls that must change nothing are checked.
   Twin strict(configuration, 0, true);
   for (int n = 0; n < 2000; ++n) {
     const auto call = static_cast<Call>(random.below(3));

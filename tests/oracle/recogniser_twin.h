@@ -1,4 +1,4 @@
-// An exact model beside a recogniser: what was taken, when, and what it did. The same history
+// An exact model of a recogniser: which ids were taken, when, and their contents. The same history
 // drives both, and the recogniser may differ from the model only where its promise allows:
 //
 //   * an id taken at or after kept_from_ms is a duplicate, or with another content a conflict;
@@ -50,12 +50,12 @@ inline Answers tested(const Recogniser& recogniser, std::span<const Query> queri
   return answers;
 }
 
-// Knows all that was ever taken, and says what is wrong with an answer.
+// Knows everything that was ever taken, and says what is wrong with an answer.
 class RecogniserModel {
  public:
   explicit RecogniserModel(Recogniser::Kind kind) : kind_(kind) {}
 
-  // Why the answer cannot be; empty if it can.
+  // Returns why the answer is impossible; empty if it is possible.
   std::string objection(const Query& query, Verdict answer, const Promise& promise) const {
     if (query.id.kind == OperationId::Kind::none) {
       return answer == Verdict::fresh ? "" : "an operation without an id is known";
@@ -93,7 +93,7 @@ class RecogniserModel {
   static Name name(const Query& query) {
     return {{query.id.kind == OperationId::Kind::numbered, query.id.digest.lo}, query.id.sequence};
   }
-  // Only of a client that has something forgotten at or above it.
+  // Returns true only if the client has forgotten a sequence at or above this one.
   bool may_be_stale(const Query& query, const Promise& promise) const {
     const bool numbers = query.id.kind == OperationId::Kind::numbered;
     if (kind_ != Recogniser::Kind::clients || !numbers) return false;
@@ -117,7 +117,7 @@ inline std::ostream& operator<<(std::ostream& out, const RecogniserStep& step) {
   return out << '{' << step.what << ", " << step.number << ", " << step.amount << '}';
 }
 
-// Half of the ids are opaque; content is that of the id, but for a few.
+// Half of the ids are opaque. The content follows from the id, with a few exceptions.
 inline Query query_of(std::uint64_t number, bool other_content) {
   const std::uint64_t content = other_content ? 1'000'000 : number;
   if (number % 16 == 0) return nameless();
@@ -141,7 +141,7 @@ inline void follow(const Recogniser::Goal& goal, TimeMs start_ms,
       case 1:
         judge(query, recogniser.test(query), false);
         break;
-      case 2: {  // a batch, with what is in it twice
+      case 2: {  // a batch, with some entries twice
         std::vector<Query> batch;
         for (int i = 0; i < step.amount; ++i) {
           batch.push_back(query_of(step.number + mix(step.number + i) % 8, i % 5 == 4));
@@ -152,7 +152,7 @@ inline void follow(const Recogniser::Goal& goal, TimeMs start_ms,
         for (std::size_t i = 0; i < batch.size(); ++i) judge(batch[i], answers[i], true);
         break;
       }
-      case 3: {  // what another site took, or a log tells
+      case 3: {  // an id that another site took, or that a log has
         // The model cannot tell which of two contents of one id is remembered.
         if (model.knows(query) && goal.kind == Recogniser::Kind::exact) break;
         const TimeMs at_ms = recogniser.now() - step.amount * 50;

@@ -1,5 +1,5 @@
-// An exact twin beside every approximate set: RapidCheck drives both with the same random history,
-// and the structure may differ from the twin only where its contract allows.
+// An exact twin of every approximate set. RapidCheck drives both with the same random history, and
+// the structure may differ from the twin only where its contract allows.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TYPED_TEST_P(SetTwin, AgreesWithAnExactSetThroughAnyHistory) {
         if (!added) {
           RC_ASSERT(structure == before);  // refused, and unchanged
         } else {
-          if constexpr (!kRemoves) RC_ASSERT(!(*added && inside > 0));  // 'new' is never said twice
+          if constexpr (!kRemoves) RC_ASSERT(!(*added && inside > 0));  // 'new' is said only once
           ++inside;
         }
       }

@@ -1,5 +1,5 @@
-// An exact twin beside every window: a map from each id to the time at which it was accepted. The
-// same history drives both, and the window may differ from the twin only where its promise allows.
+// An exact twin of every window: a map from each id to the time when it was accepted. The same
+// history drives both, and the window may differ from the twin only where its promise allows.
 //
 //   * an id accepted at or after kept_from_ms is a duplicate, by every call and in every batch;
 //   * kept_from_ms is no later than now - window, or than the last time at which ids were forgotten
@@ -49,7 +49,7 @@ class WindowTwin {
 
   enum class Call { test, insert, test_and_insert };
 
-  // `compares`: whether calls that must change nothing are held to it by a copy, which takes time.
+  // `compares`: a copy checks that calls which must change nothing do so. That takes time.
   WindowTwin(int configuration, TimeMs now_ms, bool compares)
       : window_(WindowCase::make(configuration, now_ms)),
         cap_(WindowCase::cap(configuration)),
@@ -63,9 +63,9 @@ class WindowTwin {
   TimeMs now() const { return now_ms_; }
   // Returns the first thing that the window did wrong; empty if nothing.
   const std::string& complaint() const { return complaint_; }
-  // How many times an id that had to be recognised was asked for.
+  // The number of times that an id that must be recognised was asked for.
   std::uint64_t checked() const { return checked_; }
-  // When each id was accepted last; those that must have been forgotten may be taken out.
+  // The last time at which each id was accepted. Ids that must have been forgotten may be removed.
   std::unordered_map<Number, TimeMs>& accepted() { return accepted_; }
 
   void advance(TimeMs to_ms) {
@@ -105,7 +105,7 @@ class WindowTwin {
         window_.test_and_insert(ids, verdicts);
         break;
     }
-    // Ids may have been forgotten early between one of the batch and the next.
+    // Ids may have been forgotten early between one id of the batch and the next.
     const TimeMs kept_from_ms = window_.promise().kept_from_ms;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       judge(kind, numbers[i], now_ms_, verdicts[i], promise, kept_from_ms);
@@ -113,8 +113,8 @@ class WindowTwin {
     check_state();
   }
 
-  // Holds the false positives seen so far to the rates that the window gave. Asks that no id which
-  // was never accepted was asked for twice.
+  // Compares the false positives so far with the rates that the window gave. It requires that no id
+  // which was never accepted was asked for twice.
   void check_false_positives() {
     const double most = false_positives_.expected + 5 * std::sqrt(false_positives_.variance) + 1;
     demand(false_positives_.seen <= most, "more false positives than it says",
@@ -134,7 +134,7 @@ class WindowTwin {
     return at_ms ? window_.test_and_insert(id, *at_ms) : window_.test_and_insert(id);
   }
 
-  // `promise` is that before the call; `kept_from_ms` that of the time of the answer.
+  // `promise` holds before the call; `kept_from_ms` holds at the time of the answer.
   void judge(Call kind, Number number, TimeMs at_ms, Verdict verdict, const Promise& promise,
              TimeMs kept_from_ms) {
     const auto known = accepted_.find(number);
@@ -143,7 +143,7 @@ class WindowTwin {
     if (ever && known->second >= kept_from_ms) {
       ++checked_;
       if (kind == Call::insert && verdict == Verdict::full) {
-        // No room to renew it; it stays as it was.
+        // There is no room to renew it, so it stays as it was.
       } else {
         demand(verdict == Verdict::duplicate, "does not recognise an id of the window", number);
       }
@@ -199,13 +199,13 @@ class WindowTwin {
     demand(window_.bytes() <= cap_, "takes more than its cap", window_.bytes());
   }
 
-  // The time `by_ms` ago, or the first there is.
+  // Returns the time `by_ms` ago, or the first time there is.
   TimeMs back(TimeMs by_ms) const {
     TimeMs edge_ms = 0;
     return __builtin_sub_overflow(now_ms_, by_ms, &edge_ms) ? kFirstMs : edge_ms;
   }
 
-  // The rate after a whole batch is its highest: it grows as ids come in.
+  // The rate after a whole batch is its highest, because it grows as ids come in.
   double rate() {
     if (!rate_) rate_ = window_.false_positive_rate();
     return *rate_;
@@ -242,8 +242,8 @@ class WindowTwin {
   std::string complaint_;
 };
 
-// A history of any load: single calls and batches, over few ids so that they come again; silence,
-// steps of time of all sizes and in both directions, and times of any sign.
+// A history of any load: single calls and batches, over few ids so that they recur; silence, steps
+// of time of all sizes in both directions, and times of any sign.
 struct WindowStep {
   int kind;
   std::uint64_t number;
@@ -325,9 +325,9 @@ TYPED_TEST_P(WindowHistory, KeepsThePromiseThroughAnyHistory) {
 
 REGISTER_TYPED_TEST_SUITE_P(WindowHistory, KeepsThePromiseThroughAnyHistory);
 
-// Makes the same checks at speed, until `wanted` ids that had to be recognised were asked for. The
-// load changes. It has retries of ids in the window, and questions for ids that have just left or
-// never came.
+// Makes the same checks at full speed, until `wanted` ids that must be recognised were asked for.
+// The load changes. It has retries of ids in the window, and questions for ids that have just left
+// or never came.
 template <class WindowCase>
 void check_promise(int configuration, std::uint64_t seed, std::uint64_t wanted) {
   using Twin = WindowTwin<WindowCase>;
@@ -343,7 +343,7 @@ void check_promise(int configuration, std::uint64_t seed, std::uint64_t wanted) 
   std::uint64_t next = 0, absent = kAbsent;
   std::vector<std::uint64_t> batch;
 
-  // Those of the oldest ids that must have been forgotten, each asked for once.
+  // The oldest ids that must have been forgotten. Each is asked for once.
   const auto ask_for_forgotten = [&] {
     batch.clear();
     const TimeMs before_ms = twin.window().promise().forgotten_before_ms;
@@ -356,8 +356,8 @@ void check_promise(int configuration, std::uint64_t seed, std::uint64_t wanted) 
     twin.call(Call::test, batch);
     for (const std::uint64_t number : batch) twin.accepted().erase(number);
   };
-  // Mostly ids that must be recognised; no other ones of a filter, which takes such an id for a
-  // duplicate again and again, or never.
+  // Asks mostly for ids that must be recognised. Asks a filter for no other ids, because it takes
+  // such an id for a duplicate either every time or never.
   const auto some_inside = [&](std::size_t count) {
     batch.clear();
     const TimeMs kept_from_ms = twin.window().promise().kept_from_ms;
@@ -377,7 +377,7 @@ void check_promise(int configuration, std::uint64_t seed, std::uint64_t wanted) 
     twin.call(Call::test_and_insert, batch);
   };
 
-  std::uint64_t rate = 1;  // ids in a batch of the load: it changes by and by
+  std::uint64_t rate = 1;  // ids in a batch of the load; it changes gradually
   while (twin.checked() < wanted && twin.complaint().empty()) {
     if (random.below(50) == 0) rate = std::uint64_t{1} << random.below(7);
     load(rate);

@@ -1,4 +1,4 @@
-// Agenda: the events to come in simulated time, in order. Events of equal time keep the order in
+// Agenda: the future events in simulated time, in order. Events of equal time keep the order in
 // which they were noted.
 #pragma once
 

@@ -98,7 +98,8 @@ class Simulation {
     if (effects_[index(event)] == 0) violate("is acknowledged before it is processed", event);
   }
 
-  // The consumers. Each of these functions stops where pass() says that its consumer has crashed.
+  // The consumers. Each of these functions stops as soon as pass() says that its consumer has
+  // crashed.
 
   bool pass(int consumer) {
     Consumer& self = consumers_[index(consumer)];
@@ -120,7 +121,7 @@ class Simulation {
     ask(consumer, Kind::claim);
   }
 
-  // Sends a request for the present event, again and again until the answer comes.
+  // Sends a request for the present event again and again, until the answer comes.
   void ask(int consumer, Kind kind) {
     const Consumer& self = consumers_[index(consumer)];
     const Request request{kind, consumer, self.owner, self.event, agenda_.now_ms() + kClaimMs};

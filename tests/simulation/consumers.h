@@ -1,6 +1,6 @@
 // A simulation of consumers that claim, work and commit, and crash at any point, over a network
-// that loses, doubles and delays. It runs in one thread and in simulated time, so a run is a
-// function of its hazards.
+// that loses, doubles and delays. It runs in one thread and in simulated time, so a run depends
+// only on its hazards.
 //
 //   source      delivers each event to one consumer after another, until it is acknowledged
 //   consumer    claims what it gets, works, commits, acknowledges; one event at a time. It repeats
@@ -27,11 +27,11 @@ namespace semel::simulation {
 
 enum class Work { before_commit, with_commit };
 
-// Faults that a sifter can have on purpose. The simulation must find them.
+// Faults that a sifter can have on purpose. The simulation must find each of them.
 enum class Fault {
   none,
-  lost_commit_is_done,    // who lost the claim may still commit
-  second_commit_is_done,  // a commit that comes again is done again
+  lost_commit_is_done,    // an owner that lost the claim may still commit
+  second_commit_is_done,  // a repeated commit is done again
   claim_takes,            // the window takes the id at the claim: add() in place of claim()
   claim_never_ends,       // no deadline
 };
@@ -42,10 +42,10 @@ inline constexpr TimeMs kLatencyMs = 1, kClaimMs = 100, kRetryMs = 30, kRestartM
 struct Fate {
   int copies = 1;  // 0: the message is lost
   TimeMs delay_ms = kLatencyMs;
-  TimeMs between_ms = 0;  // one copy and the next
+  TimeMs between_ms = 0;  // between one copy and the next
 };
 
-// Decides all that is random. It is asked in the order of events.
+// Decides everything that is random. It is asked in the order of events.
 class Hazards {
  public:
   virtual ~Hazards() = default;
@@ -53,9 +53,9 @@ class Hazards {
   virtual bool crashes(int consumer, int point) = 0;
   virtual Fate fate_of(int message) = 0;
   virtual TimeMs work_ms(int consumer) = 0;
-  virtual bool work_fails() = 0;       // then the consumer releases the claim
-  virtual bool renews() = 0;           // whether the consumer renews its claim during the work
-  virtual bool sifter_restarts() = 0;  // asked at each request: the sifter is read from its bytes
+  virtual bool work_fails() = 0;       // if so, the consumer releases the claim
+  virtual bool renews() = 0;           // true if the consumer renews its claim during the work
+  virtual bool sifter_restarts() = 0;  // at each request: from its bytes
   virtual int next_consumer(int last, int consumers) = 0;
 };
 
@@ -69,7 +69,7 @@ struct Plan {
 struct Outcome {
   std::string violation;  // empty if all held
   int messages = 0;
-  int points = 0;  // the most that a consumer passed
+  int points = 0;  // the highest number that a consumer passed
   int crashes = 0;
   int pending_claims = 0, lost_commits = 0, seen_commits = 0, releases = 0, renewals = 0;
   int repeated_work = 0;  // effects beyond the first of an event

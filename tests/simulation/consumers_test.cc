@@ -105,8 +105,8 @@ class RandomHazards final : public Hazards {
 
 struct Sum {
   int runs = 0;
-  std::string violation;  // the first
-  Outcome seen;           // sums; of points and messages the most
+  std::string violation;  // the first one
+  Outcome seen;           // sums; for points and messages the maximum
   int most_crashes = 0;
 
   void add(const Outcome& outcome, const auto& hazards) {
@@ -129,7 +129,7 @@ struct Sum {
   }
 };
 
-// No run of one event has as many points. The test checks that.
+// No run of one event has this many points. The test checks that.
 constexpr int kPoints = 24, kMessages = 24;
 
 // Tries all runs with at most two crashes, at any points of any consumers, and with one message
@@ -193,7 +193,7 @@ TEST(Consumers, ProcessEveryEventAtLeastOnceWhereverTheyCrash) {
   EXPECT_LT(sum.seen.points, kPoints);
   EXPECT_LT(sum.seen.messages, kMessages);
   EXPECT_GT(sum.seen.lost_commits, 0);
-  EXPECT_GT(sum.seen.repeated_work, 0);  // at least once is all that this way promises
+  EXPECT_GT(sum.seen.repeated_work, 0);  // this way promises only 'at least once'
 }
 
 TEST(Consumers, ProcessEveryEventOnceWhereverTheyCrashIfTheyCommitWithTheirWork) {

@@ -1,7 +1,7 @@
-// FailingStore: a store of which the next write or sync fails, when it is told so.
+// FailingStore: a store whose next write or sync fails on request.
 //
-// A write that fails may have been done all the same: whoever wrote knows nothing of it. A sync
-// that fails leaves what was not synced as it was.
+// A failed write may have been done all the same: its caller cannot know. After a failed sync,
+// unsynced writes are still unsynced.
 #pragma once
 
 #include <cstdint>

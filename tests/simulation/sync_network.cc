@@ -8,7 +8,7 @@
 namespace semel::simulation {
 namespace {
 
-// More deliveries than any sync of the sizes simulated here takes.
+// More deliveries than any simulated sync of this size takes.
 constexpr int kMostDeliveries = 200'000;
 
 }  // namespace
@@ -54,7 +54,7 @@ Network::Outcome Network::run(IndexedStore& here, const SyncSettings& settings, 
       return outcome;
     }
     if (sync.done()) break;
-    // Nothing is on its way, or patience is at its end.
+    // Nothing is on its way, or patience has run out.
     if (messages_.empty() || happens(0.05)) {
       for (const ByteView frame : sync.outstanding()) send(false, frame);
       continue;

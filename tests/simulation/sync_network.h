@@ -21,7 +21,7 @@ using sync_internal::Initiator;
 
 using Records = std::map<std::string, std::string>;
 
-// A store with its index, and what a client does with it.
+// A store with its index, and the calls of a client.
 class SyncSite {
  public:
   SyncSite(const Secret& secret, std::uint32_t burst_bytes);
@@ -29,7 +29,7 @@ class SyncSite {
   IndexedStore& index() { return *index_; }
   Records records() const;
   void put(const std::string& key, const std::string& value);
-  // Writes as a client does under a join: the value is joined with what is there.
+  // Writes like a client under a join: the value is joined with the present one.
   void join(const std::string& key, const std::string& value, const Resolver& resolver);
 
  private:
@@ -41,13 +41,13 @@ class SyncSite {
 struct NetworkFaults {
   double lost = 0;
   double doubled = 0;
-  double cut = 0;      // at any length
+  double cut = 0;      // cut at any length
   double corrupt = 0;  // some bytes
-  double reorder = 0;  // else messages come in the order in which they were sent
+  double reorder = 0;  // otherwise messages come in the order in which they were sent
 };
 
-// Carries frames between one initiator and one responder. What is on its way when a sync ends comes
-// to its successors.
+// Carries frames between one initiator and one responder. Frames that are on their way when a sync
+// ends reach its successors.
 class Network {
  public:
   Network(std::uint64_t seed, const NetworkFaults& faults) : random_(seed), faults_(faults) {}
@@ -55,10 +55,10 @@ class Network {
   struct Outcome {
     enum class End : std::uint8_t { done, failed, stopped, endless } end = End::done;
     Error error{};
-    std::string words;  // of the peer that refused
+    std::string words;  // from the peer that refused
     SyncReport report;
   };
-  // Called before every delivery; false stops the sync, as a crash of the initiator does.
+  // Called before every delivery. False stops the sync, as a crash of the initiator does.
   using Between = std::function<bool(Initiator& sync)>;
   Outcome run(IndexedStore& here, const SyncSettings& settings, Responder& there,
               const Between& between);

@@ -1,7 +1,7 @@
-// Two and three stores that are synchronised over a network that loses, doubles, cuts, corrupts and
-// reorders frames, while both ends are written to, and initiators crash.
+// Simulates two and three stores that sync over a network that loses, doubles, cuts, corrupts and
+// reorders frames, while both ends are written to and initiators crash.
 //
-// A run is named by its seed: SEMEL_SYNC_SEED=n runs that one alone, SEMEL_SYNC_RUNS=n so many.
+// A seed names a run: SEMEL_SYNC_SEED=n runs that one alone, SEMEL_SYNC_RUNS=n runs that many.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -34,7 +34,7 @@ struct Scenario {
   SyncRole role = SyncRole::initiator_is_source;
   bool remove_extra = false;
   NetworkFaults faults;
-  double writes = 0;   // before a delivery
+  double writes = 0;   // probability before a delivery
   double crashes = 0;  // the same
   std::uint32_t frame_bytes = 1U << 20;
   std::uint64_t stretch_records = 1000;
@@ -83,7 +83,7 @@ class Data {
     Random named(random_.below(universe) * 4 + manner_);  // the same number, the same key
     std::string key;
     switch (manner_) {
-      case 0:  // short, and many of them the beginning of others
+      case 0:  // short keys, many of which begin others
         for (std::uint64_t size = named.below(7); size > 0; --size) {
           key.push_back("\0\1a\xff"[named.below(4)]);
         }
@@ -142,7 +142,7 @@ class World {
     resolver_.role = scenario.role;
     resolver_.remove_extra = scenario.remove_extra && scenario.rule == SyncRule::source;
     for (std::size_t i = 0; i < sites; ++i) {
-      // Containers need not be alike at both ends.
+      // Containers need not be the same at both ends.
       const std::uint32_t burst = scenario.burst_bytes << (i == 1 ? random_.below(2) : 0);
       sites_.push_back(std::make_unique<SyncSite>(numbered_secret(9), burst));
     }
@@ -185,15 +185,15 @@ class World {
   // Returns a key that no site has.
   std::string new_key() { return data_.key(scenario_.keys) + " that is new"; }
 
-  // These return the records that all sites must hold in the range, under a join, and those that
-  // each holds besides.
+  // These return the records that all sites must hold in the range, under a join, and the records
+  // that each holds besides.
   const Records& expected() const { return expected_; }
   const Records& others(std::size_t i) { return others_[i]; }
 
  private:
   void fill() {
     const double shared = random_.unit();
-    // Now and then one site has next to nothing.
+    // Now and then one site has almost nothing.
     const std::size_t poor = random_.below(4 * sites_.size());
     const std::uint64_t records = random_.below(scenario_.keys + 1);
     for (std::uint64_t n = 0; n < records; ++n) {
@@ -235,9 +235,9 @@ std::string failure(const char* what, const Network::Outcome& outcome) {
   return text;
 }
 
-// Each of these returns a description of the failure; nothing if all is well.
+// Each of these returns a description of the failure, or nothing if all is well.
 
-// With join or newest, writes and crashes, all sites become equal, and nothing is lost.
+// With join or newest, writes and crashes, all sites become equal and nothing is lost.
 std::string converges(const Scenario& scenario, std::size_t sites) {
   World world(scenario, sites);
   Random& random = world.random();
@@ -272,8 +272,8 @@ std::string converges(const Scenario& scenario, std::size_t sites) {
       return failure("a sync under writes", outcome);
     }
   }
-  // Syncs all pairs until nothing is found any more. Late messages may still come, so it may take a
-  // few rounds.
+  // Syncs all pairs until nothing more is found. Late messages may still come, so it may take a few
+  // rounds.
   constexpr int kMostRounds = 8;
   for (int round = 0;; ++round) {
     if (round == kMostRounds) return "does not come to rest";
@@ -310,7 +310,7 @@ std::optional<std::string> called_back(std::string_view key, std::optional<std::
   }
 }
 
-// Changes two stores as the words of the rule say.
+// Changes two stores as the description of the rule says.
 void apply_rule(const Resolver& resolver, const KeyRange& range, Records& source,
                 Records& destination) {
   Records keys = within(source, range);
@@ -515,7 +515,8 @@ TEST(SyncSimulation, CountsEachDifferenceOnceHoweverManyPassesItTakes) {
   }
 }
 
-// If one end has next to nothing in a slot, the other may have more there than a frame takes.
+// If one end has almost nothing in a slot, the other may have more records there than a frame can
+// hold.
 TEST(SyncSimulation, APoorEndAndARichOneMeetInSmallFrames) {
   constexpr std::uint64_t kRich = 60'000;
   for (const SyncWay way : {SyncWay::walk, SyncWay::sketch, SyncWay::list, SyncWay::copy}) {
@@ -544,7 +545,7 @@ TEST(SyncSimulation, APoorEndAndARichOneMeetInSmallFrames) {
   }
 }
 
-// Draws a scenario by RapidCheck, which shrinks its counterexamples.
+// RapidCheck draws the scenario, and shrinks counterexamples.
 Scenario arbitrary_scenario() {
   const auto often_none = [](int most) {
     return *rc::gen::weightedOneOf<int>(

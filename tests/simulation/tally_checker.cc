@@ -90,7 +90,7 @@ void TallyChecker::rest(TallySite& site, const VersionVector& held, bool sums) c
   }
 }
 
-// Names the operations that make the difference, if the digits tell.
+// Names the operations that make the difference, if the digits identify them.
 std::string TallyChecker::difference(const std::string& counter, int128 is, int128 is_to_be) const {
   if (!weather_.digits) return {};
   const auto counted = digits_.counts(counter, is);

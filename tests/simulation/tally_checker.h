@@ -1,4 +1,4 @@
-// TallyChecker: computes the values that a site must have from all facts of a simulated run.
+// TallyChecker: computes the values that a site must have, from all facts of a simulated run.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +19,15 @@ class TallyChecker {
   TallyChecker(const TallyTruth& truth, const Digits& digits, const Weather& weather)
       : truth_(truth), digits_(digits), weather_(weather) {}
 
-  // Checks the value that a site gave with its answer; it held `held`.
+  // Checks the value in a site's answer; the site held `held`.
   void answer(const TallySite& site, const VersionVector& held, const std::string& counter,
               std::optional<std::int64_t> told) const;
-  // Checks that each value is that of the operations that the site holds.
+  // Checks that each value follows from the operations that the site holds.
   void values(TallySite& site) const;
-  // Checks a site at rest: what it tells in other ways, and what it keeps. With `sums`, sums too.
+  // Checks a site at rest: its other answers, and the entries that it keeps. With `sums`, sums too.
   void rest(TallySite& site, const VersionVector& held, bool sums) const;
 
-  // Returns whether a value fits an answer.
+  // Returns true if a value fits an answer.
   static bool fits(int128 value);
 
  private:

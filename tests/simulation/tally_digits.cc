@@ -15,7 +15,7 @@ Digits::Place Digits::next(std::size_t operation, bool negative, bool large) {
   const auto has_room = [&](const Counter& counter) {
     return large ? counter.large.size() < std::size(kLarge) : counter.operations.size() < kPlaces;
   };
-  // Small operations come to the newest counter, large ones to the first that has room.
+  // Small operations go to the newest counter, large ones to the first that has room.
   auto at = large ? std::find_if(counters_.begin(), counters_.end(), has_room)
                   : counters_.end() - (counters_.empty() ? 0 : 1);
   if (at == counters_.end() || !has_room(*at)) at = counters_.insert(counters_.end(), Counter{});
@@ -46,7 +46,7 @@ std::optional<std::map<std::size_t, int>> Digits::counts(const std::string& coun
   const Counter& of = counters_.at(number);
   std::map<std::size_t, int> counts;
   for (std::size_t place = 0; place < kPlaces; ++place) {
-    // Digits from -499 to 500.
+    // Digits range from -499 to 500.
     int digit = static_cast<int>(value % kBase);
     if (digit > kBase / 2) digit -= kBase;
     if (digit < 1 - kBase / 2) digit += kBase;

@@ -1,8 +1,8 @@
-// Digits: makes deltas such that the value of a counter tells how often each operation counted.
+// Digits: makes deltas such that the value of a counter shows how often each operation counted.
 //
-// The k-th operation of a counter adds 1000^k or takes it away, so that the digits of the value to
-// the base 1000 are the counts: a lost operation and a doubled one never cancel out. Six fit a
-// counter. A counter may have two large operations besides, 9 * 10^18 and 4 * 10^18: one of them
+// The k-th operation of a counter adds or subtracts 1000^k, so the digits of the value to the base
+// 1000 are the counts. A lost operation and a doubled one never cancel out. Six operations fit a
+// counter. A counter may also have two large operations, 9 * 10^18 and 4 * 10^18: each of them
 // alone fits 64 bits, both together do not.
 #pragma once
 
@@ -24,13 +24,14 @@ class Digits {
     std::string counter;
     std::int64_t delta;
   };
-  // Returns the counter and the delta of one more operation. Two `large` ones do not fit 64 bits.
+  // Returns the counter and the delta of one more operation. Two `large` ones do not fit 64 bits
+  // together.
   Place next(std::size_t operation, bool negative, bool large);
-  // Returns a counter that has operations, or will have. Resets use it.
+  // Returns a counter that has operations, or will have them. Resets use it.
   std::string any(Random& random) const;
 
-  // Returns how often each operation counted, by the value of its counter; nullopt if no counts
-  // give that value.
+  // Returns how often each operation counted, derived from the value of its counter; nullopt if no
+  // counts give that value.
   std::optional<std::map<std::size_t, int>> counts(const std::string& counter, int128 value) const;
   std::vector<std::string> counters() const;
 
@@ -39,7 +40,7 @@ class Digits {
   static constexpr int kBase = 1000;
 
   struct Counter {
-    std::vector<std::pair<std::size_t, int>> operations;  // and the sign of each
+    std::vector<std::pair<std::size_t, int>> operations;  // with the sign of each
     std::vector<std::size_t> large;
   };
   static std::string name(std::size_t counter) { return "counter-" + std::to_string(counter); }

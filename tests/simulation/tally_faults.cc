@@ -35,7 +35,7 @@ std::string encoded(const auto& value) {
   return std::string(text_of(out));
 }
 
-// Writes the record of the journal again, with these ids.
+// Rewrites the record of the journal with these ids.
 Result<void> rewrite(OrderedStore& store, std::string_view key,
                      const tally::internal::JournalRecord& record, bool with_content) {
   tally::internal::StoreBatch batch(store, with_content);
@@ -60,7 +60,7 @@ Result<void> ForgetfulStore::write(std::span<const Write> writes) {
   return below().write(writes);
 }
 
-// An operation of this site becomes an entry only when the site says that it holds the operation.
+// An operation of this site becomes an entry only once the site says that it holds the operation.
 Result<void> ForgetfulStore::write_unkept(std::span<const Write> writes) {
   const bool says = std::any_of(writes.begin(), writes.end(), [this](const Write& write) {
     return tally::internal::site_of_key(write.key) == site_;

@@ -1,5 +1,5 @@
-// Faults that are planted in a simulated table: the checker must find them. The code of the table
-// stays as it is; its store, its messages or its settings do not.
+// Faults that are planted in a simulated table and that the checker must find. The code of the
+// table stays the same; its store, its messages or its settings change.
 #pragma once
 
 #include <array>
@@ -24,17 +24,17 @@ namespace semel::simulation {
 enum class TallyFault : std::uint8_t {
   none,
   id_before_effect,  // the ids of a write reach the disk before the rest of it
-  no_second_rule,    // a site says what it holds of others, and not how far it had got itself
+  no_second_rule,    // a site says what it holds of others, but not how far it had got itself
   short_window,      // ids are forgotten while they are still retried
   half_window,       // ids are forgotten after half of the window
-  journal_dropped,   // records of the journal go with the window, with operations not yet shared
-  acknowledged_while_full,  // a site says that it holds what it had no room to remember
-  folded_not_kept,          // what is folded and still needed is in no entry
+  journal_dropped,   // old records of the journal are removed, even with operations not yet shared
+  acknowledged_while_full,  // a site claims to hold an operation that it had no room to remember
+  folded_not_kept,          // a folded operation that is still needed is in no entry
   retired_copied,           // a copy of a retired member becomes a site
-  arrivals_without_time,    // what arrives is stamped with the time of the last tick
+  arrivals_without_time,    // arriving entries get the time of the last tick
   recall_within_cap,        // a restart forgets the ids for which its windows have no room
   out_of_order_forgotten,   // a sequence that arrives after a higher one is not in the journal
-  doubles_unnoticed,        // nobody is told what others know of a site, or of which table it is
+  doubles_unnoticed,        // sites do not hear what others know of them, or their table
 };
 inline constexpr std::array<std::string_view, 13> kFaultNames = {"none",
                                                                  "id-before-effect",
@@ -50,11 +50,11 @@ inline constexpr std::array<std::string_view, 13> kFaultNames = {"none",
                                                                  "out-of-order-forgotten",
                                                                  "doubles-unnoticed"};
 
-// IdFirstStore: writes the ids that a table remembers first, as a write of their own, so that a
-// crash may come between.
+// IdFirstStore: writes the ids of a table first, as a separate write, so that a crash may come
+// between.
 class IdFirstStore final : public ForwardingStore {
  public:
-  // REQUIRES: `below` outlives this, and is that of a table; `with_content`: of an exact one.
+  // REQUIRES: `below` outlives this, and holds a table; `with_content`: an exact one.
   IdFirstStore(OrderedStore& below, bool with_content)
       : ForwardingStore(below), with_content_(with_content) {}
 
@@ -64,11 +64,10 @@ class IdFirstStore final : public ForwardingStore {
   bool with_content_;
 };
 
-// ForgetfulStore: leaves out a part of what a table writes.
+// ForgetfulStore: omits a part of a table's writes.
 class ForgetfulStore final : public ForwardingStore {
  public:
-  // REQUIRES: `below` outlives this, and is that of a table of this site; `with_content`: of an
-  // exact one.
+  // REQUIRES: `below` outlives this, and holds a table of this site; `with_content`: an exact one.
   ForgetfulStore(OrderedStore& below, SiteId site, TallyFault fault, bool with_content)
       : ForwardingStore(below), site_(site), fault_(fault), with_content_(with_content) {}
 
@@ -90,16 +89,15 @@ Result<void> forget_beyond_cap(OrderedStore& store, const tally::Recognition& go
 // Turns the copy of a member's store into that of another site, even if the member is retired.
 Result<void> become_blindly(OrderedStore& store, SiteId site);
 
-// Returns the entries as a credulous site would see them: without what they know of its own log,
+// Returns the entries as a credulous site would see them: without their knowledge of its own log,
 // and with heads and a group that agree with its own.
 using Entries = std::vector<std::pair<std::string, std::string>>;
 Entries believed(const Entries& entries, const tally::internal::OperationLog::State& state);
 
-// Returns a view of `site` that says it has got only to `own` in its own log. REQUIRES: a sound
-// view.
+// Returns a view in which `site` has got only to `own` in its own log. REQUIRES: a sound view.
 std::string understated(std::string_view view, SiteId site, std::uint64_t own);
 
-// Returns a view that says its site holds `more` besides. REQUIRES: a sound view.
+// Returns a view in which its site also holds `more`. REQUIRES: a sound view.
 std::string overstated(std::string_view view, const VersionVector& more);
 
 // Removes the records of a table's journal that are older than this.

@@ -44,7 +44,7 @@ struct Options {
 
 struct Tally {
   std::uint64_t seeds = 0;
-  std::uint64_t lost = 0, doubled = 0, other = 0;  // seeds
+  std::uint64_t lost = 0, doubled = 0, other = 0;  // numbers of seeds
   TallyCounts counts;
 };
 
@@ -140,7 +140,7 @@ std::string command_of(const TallyPlan& plan) {
   return command + " --trace";
 }
 
-// An assertion of the table ends the program. This prints at which seed.
+// A failed assertion of the table ends the program. This prints the seed.
 extern "C" void tell_seed(int) {
   std::fprintf(stderr, "in the run of: %s\n", command_of(running).c_str());
 }
@@ -226,7 +226,7 @@ class Runs {
   Options options_;
   std::atomic<std::uint64_t> next_;
   std::atomic<bool> found_ = false;
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // guards everything below
   std::map<int, Tally> tallies_;
   int failures_ = 0;
 };

@@ -30,7 +30,7 @@ TEST(TallySimulation, CountsEveryOperationOnceWhateverHappens) {
       ADD_FAILURE() << outcome.violation->text << "\n  tally_simulation --first " << seed
                     << " --seeds 1 --sites " << sites << " --trace";
     }
-    // Every fault has happened.
+    // Every fault has happened at least once.
     EXPECT_GT(counts.repeated, 0U);
     EXPECT_GT(counts.crashes, 0U);
     EXPECT_GT(counts.syncs, 0U);
@@ -90,7 +90,7 @@ TEST(TallyDigits, TellHowOftenEachOperationCounted) {
 
 struct Planted {
   TallyFault fault;
-  std::optional<Violation::Kind> kind = {};  // as which it shows; nullopt: as anything
+  std::optional<Violation::Kind> kind = {};  // the kind that shows the fault; nullopt: any
 };
 void PrintTo(const Planted& planted, std::ostream* out) {
   *out << kFaultNames[static_cast<std::size_t>(planted.fault)];

@@ -164,7 +164,7 @@ Entries TallySite::entries(bool honest) {
   return entries;
 }
 
-// Notes the next entries of a log that were refused for want of room.
+// Notes the next entries of a log that were refused because there was no room.
 void TallySite::note_refused(const Entries& entries) {
   const VersionVector now = held();
   for (const auto& [key, value] : entries) {

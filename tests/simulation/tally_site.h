@@ -1,8 +1,8 @@
-// TallySite: a site of a simulated table: a real TallyStore on a store that loses what was not
-// synced.
+// TallySite: a site of a simulated table. It is a real TallyStore on a store that loses unsynced
+// writes.
 //
-// It has a clock of its own, is killed and started again, and tells a Violation as soon as it has
-// lost what it may not lose.
+// It has its own clock, can be killed and restarted, and throws a Violation as soon as it has lost
+// something that it must keep.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@
 
 namespace semel::simulation {
 
-// Violation: thrown when the simulation finds something that must not be.
+// Violation: thrown when the simulation finds something that must not happen.
 struct Violation {
   enum class Kind : std::uint8_t {
     lost,     // an operation that was acknowledged does not count
@@ -48,7 +48,7 @@ void require(const Result<T>& result, const char* what) {
   throw Violation{Violation::Kind::other, std::string(what) + ": " + result.error().what};
 }
 
-// Skew: how far the clock of a site is wrong.
+// Skew: the error of a site's clock.
 struct Skew {
   TimeMs offset_ms = 0;
   double drift = 0;
@@ -61,34 +61,34 @@ class TallySite {
 
   SiteId id() const { return id_; }
   bool up() const { return table_ != nullptr; }
-  tally::TallyStore& table() { return *table_; }  // REQUIRES: up(), of this and all that follow
+  tally::TallyStore& table() { return *table_; }  // REQUIRES: up(), for this and all that follow
   VersionVector held() const { return table_->info().held; }
   const VersionVector& durable() const { return durable_; }
 
   TimeMs clock(TimeMs now_ms) const;
   void step_clock(TimeMs by_ms) { skew_.offset_ms += by_ms; }
-  // Lets its clock go on. Returns the latest time that it has shown so far.
+  // Lets its clock advance. Returns the latest time that it has shown so far.
   TimeMs see(TimeMs now_ms);
 
   void open(TimeMs now_ms);
   // Starts from a copy of a member's state. Returns an error if the member or the copy is refused.
   Result<void> open_as_copy_of(TallySite& member, TimeMs now_ms);
 
-  // Stops the site. If the power fails, it loses a part of what was not synced. REQUIRES: up().
+  // Stops the site. If the power fails, it loses some of its unsynced writes. REQUIRES: up().
   void crash(bool power_fails, Random& random);
-  // Returns how many of its own operations are left. REQUIRES: !up().
+  // Returns how many of its own operations it still has. REQUIRES: !up().
   std::uint64_t restart(TimeMs now_ms);
 
   // Lets the next write or sync of its disk fail; nullopt: none.
   void fail_next(std::optional<FailingStore::Failure> failure) { failing_.fail_next(failure); }
-  // Checks that all calls fail, after one said that the disk has failed. REQUIRES: up().
+  // Checks that all calls fail after one has reported a failed disk. REQUIRES: up().
   void find_broken(TimeMs now_ms);
 
   void tick(TimeMs now_ms);
   void publish();
-  // Notes what is on disk now and must stay. Call it after calls of the table.
+  // Notes what is on disk now and must stay there. Call it after calls of the table.
   void note();
-  // Returns the entries that it shares. With some faults these are not the truth, unless `honest`.
+  // Returns the entries that it shares. With some faults these are false, unless `honest`.
   Entries entries(bool honest);
   void take(const Entries& entries, bool join, TimeMs now_ms);
 
@@ -101,7 +101,7 @@ class TallySite {
   tally::TallyStore::Settings settings_;
   TallyFault fault_;
   Skew skew_;
-  ManualClock shown_{0};  // the time that its clock shows
+  ManualClock shown_{0};  // the time on its clock
   TimeMs latest_ms_;
   CrashingStore disk_;
   FailingStore failing_;

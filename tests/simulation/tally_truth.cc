@@ -74,7 +74,8 @@ std::optional<bool> TallyTruth::counts(std::size_t intent, const VersionVector& 
            std::any_of(by->second.begin(), by->second.end(),
                        [&](const VersionVector* observed) { return observed->contains(dot); });
   };
-  // An addition is undone if any of its retries is. Another operation is undone only if all are.
+  // An addition is undone if any of its retries is. Any other operation is undone only if all of
+  // them are.
   return intents[intent].kind == Operation::Kind::add
              ? std::none_of(here.begin(), here.end(), is_undone)
              : !std::all_of(here.begin(), here.end(), is_undone);

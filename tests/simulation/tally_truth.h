@@ -1,8 +1,8 @@
 // TallyTruth: knows every operation of a simulated run, and computes the values of the counters.
 //
-// It knows an operation by the client that means it, not by its id, and computes a value from
-// nothing but the operations taken and what a site holds: the definition in operation_log.h, with
-// none of its structures.
+// It knows an operation by the client's intent, not by its id. It computes a value only from the
+// operations that were taken and those that a site holds. This is the definition in
+// operation_log.h, with none of its structures.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace semel::simulation {
 
-// An operation that a client wants once, however often it asks.
+// An operation that a client wants to count once, however often it sends it.
 struct Intent {
   tally::internal::Operation::Kind kind = tally::internal::Operation::Kind::add;
   std::string counter = {};
@@ -38,39 +38,39 @@ class TallyTruth {
  public:
   std::vector<Intent> intents;
 
-  // Notes that a site took an operation, which it calls `dot`; it held `observed` before that.
+  // Notes that a site took an operation as `dot`; it held `observed` before that.
   void take(Dot dot, std::size_t intent, VersionVector observed);
-  // Notes that a site has only `last` operations of its own left. Returns whose operations were
-  // lost.
+  // Notes that a site has only `last` operations of its own left. Returns the intents whose
+  // operations were lost.
   std::vector<std::size_t> lose(SiteId site, std::uint64_t last);
 
   std::uint64_t last_of(SiteId site) const;
-  // Returns the operation that a dot names; nullopt for a dot that is lost or not given out.
+  // Returns the operation that a dot names; nullopt for a dot that is lost or was never given.
   std::optional<std::size_t> intent_of(Dot dot) const;
-  // Returns whether this dot still names this operation: a lost dot is given out again.
+  // Returns true if this dot still names this operation. A lost dot is given again.
   bool names(Dot dot, std::size_t intent) const { return intent_of(dot) == intent; }
-  // Returns whether a site that holds this holds the operation.
+  // Returns true if a site that holds this holds the operation.
   bool held(std::size_t intent, const VersionVector& held) const;
 
-  // Returns whether an operation that `site` took is folded, and another one of its id is held and
-  // is not.
+  // Returns true if an operation that `site` took is folded, and another one with its id is held
+  // but not folded.
   bool between(SiteId site, const VersionVector& held, const VersionVector& folded) const;
 
   // Returns the counters of a site that holds this.
   using Values = std::map<std::string, int128>;
   Values values(const VersionVector& held) const;
-  // Returns one of them, or nullopt.
+  // Returns one of these counters, or nullopt.
   std::optional<int128> value(const std::string& counter, const VersionVector& held) const;
 
   struct Bounds {
     int128 least = 0;
     int128 most = 0;
   };
-  // Returns the bounds of one counter at a site, for additions alone: acknowledged operations
-  // count, and requested ones may.
+  // Returns the bounds of one counter at a site, for additions only: acknowledged operations count,
+  // and requested ones may count.
   Bounds bounds(const std::string& counter, SiteId site) const;
 
-  // Returns how many operations there are beyond the first of each intent.
+  // Returns how many operations there are besides the first of each intent.
   std::uint64_t repeated() const;
 
  private:

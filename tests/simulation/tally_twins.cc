@@ -27,7 +27,7 @@ using tally::OperationId;
 using tally::Outcome;
 using tally::TallyStore;
 
-constexpr int kRounds = 8;  // of exchanges, in which sites come to rest
+constexpr int kRounds = 8;  // exchanges until sites come to rest
 constexpr SiteId kStranger = 99;
 
 using Records = std::vector<std::pair<std::string, std::string>>;
@@ -79,7 +79,7 @@ class Twins {
   }
 
  private:
-  // A table that is open. Several may have one id.
+  // An open table. Several may have one id.
   struct Process {
     SiteId id;
     bool apart = false;  // made apart from the table of the others
@@ -223,7 +223,8 @@ class Twins {
     }
   }
 
-  // Only one id at a time: the first may have been the last to hold operations that a second loses.
+  // Only one id at a time may be false: its first process may be the last to hold operations that a
+  // second loses.
   bool may_be_false(SiteId id) {
     if (!false_) false_ = id;
     return *false_ == id;
@@ -273,7 +274,8 @@ class Twins {
     processes_.push_back(std::move(twin));
   }
 
-  // Makes a separate table, with or without operations. It and the others call each other members.
+  // Makes a separate table, with or without operations. It and the others list each other as
+  // members.
   void make_stranger() {
     const bool has_one = std::any_of(processes_.begin(), processes_.end(),
                                      [](const Process& each) { return each.apart; });
@@ -313,8 +315,8 @@ class Twins {
     check_end();
   }
 
-  // One valid site goes on. The others are retired, and it takes over their operations. Sites that
-  // agree with it would not need that, but it does no harm.
+  // One valid site continues. The others are retired, and it takes over their operations. That is
+  // not needed for sites that agree with it, but it does no harm.
   std::optional<Process> leave_one() {
     const auto main =
         std::find_if(processes_.begin(), processes_.end(),
@@ -326,7 +328,7 @@ class Twins {
         require(main->table->retire(each.id), "retire");
       }
     }
-    // A site that was admitted and made apart is a member as well.
+    // A site that was admitted and also made separately is a member too.
     for (const SiteId site : {kStranger}) {
       if (main->table->info().members.active(site)) {
         require(main->table->retire(site), "retire");
@@ -394,7 +396,7 @@ class Twins {
   Digits digits_;
   TallyCounts counts_;
   bool told_ = false;
-  std::optional<SiteId> false_;  // the id of which there is more than one site, or an older one
+  std::optional<SiteId> false_;  // the id with more than one site, or with an older one
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 // A world of sites with wrong identities: sites restored from an older backup, two sites with one
-// id, or sites of separate tables that call each other members.
+// id, or sites of separate tables that list each other as members.
 //
 // A dot may mean different operations at different sites here, so the checker does not use dots: it
 // reads from the values how often each operation counts (tally_digits.h). Operations come and are

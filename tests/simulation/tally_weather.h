@@ -1,4 +1,4 @@
-// Weather: the kind of run that a seed is. It says which worlds it has, and how much goes wrong.
+// Weather: the kind of run that a seed is: its worlds, and how much goes wrong.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace semel::simulation {
 
-// Features: worlds that a run may be made of, besides what happens in every run. A seed chooses
+// Features: worlds that a run may have, in addition to what happens in every run. A seed chooses
 // some.
 enum class Feature : std::uint8_t {
   retired_copies,  // a site starts from a copy of a member that is retired, and may know it
@@ -22,7 +22,7 @@ enum class Feature : std::uint8_t {
   short_windows,  // ids leave the window during the run; clients retry within it
   caps,           // the memory for ids is full
   out_of_order,   // clients send their numbers in any order
-  twins,          // stores restored from backups, two tables of one id, strangers (tally_twins.h)
+  twins,          // stores restored from backups, two tables with one id, strangers (tally_twins.h)
   batches,        // additions come several in a call, some of them twice
   overflow,       // values near 2^63
   io_errors,      // writes and syncs of a store fail
@@ -52,8 +52,8 @@ struct TallyPlan {
   std::uint64_t seed = 1;
   int sites = 3;
   TallyFault fault = TallyFault::none;
-  Features features = Features::all();  // those that the seed may choose from
-  Features always = Features::none();   // those that it has in any case
+  Features features = Features::all();  // those that the seed may choose
+  Features always = Features::none();   // those that it always has
 };
 
 struct Weather {
@@ -68,10 +68,10 @@ struct Weather {
   double same_site = 0.5;
   double hasty = 0;       // a client asks two sites at once
   double late = 0;        // a client that was answered asks again
-  TimeMs late_ms = 8000;  // at most so long after
+  TimeMs late_ms = 8000;  // at most this much later
   double changes = 0;     // resets and removals
   double negative = 0;    // deltas
-  double large = 0;       // deltas of which no two fit a counter
+  double large = 0;       // deltas of which no two fit one counter
   double numbered = 0.5;
   double without_id = 0;
   bool digits = true;  // every operation has a delta of its own (tally_digits.h)
@@ -86,7 +86,7 @@ struct Weather {
   double reused = 0;  // ids of the first act that come again in the second
 };
 
-// Returns the worlds that every seed with this fault has, because the fault shows there.
+// Returns the worlds that every seed with this fault has, because they show the fault.
 Features features_for(TallyFault fault);
 
 // Both are functions of the plan.

@@ -1,5 +1,5 @@
 // A simulation of a table at several sites, and of clients that retry. It runs in one thread and in
-// simulated time, so a run is a function of its plan.
+// simulated time, so a run depends only on its plan.
 //
 //   client    sends an operation to a site, and again to that or another one until it is answered;
 //             at times also after that
@@ -42,14 +42,14 @@ struct TallyCounts {
   std::uint64_t syncs = 0;
   std::uint64_t crashes = 0;
   std::uint64_t admitted = 0, retired = 0;
-  std::uint64_t repeated = 0;                         // taken by a second site before it knew
+  std::uint64_t repeated = 0;                         // taken by a second site, new to it
   std::uint64_t plain_taken = 0, plain_distinct = 0;  // by plain shards
-  std::uint64_t batches = 0;                          // with an operation that is in them twice
+  std::uint64_t batches = 0;                          // with an operation that appears twice
   std::uint64_t standbys = 0;                         // that take over
-  std::uint64_t late = 0;            // requests that came after the window, and were not heard
-  std::uint64_t full = 0;            // operations refused for want of room
-  std::uint64_t stale = 0;           // and because they are too old to judge
-  std::uint64_t overflows = 0;       // and because they would leave 64 bits
+  std::uint64_t late = 0;            // requests that came after the window and were not sent
+  std::uint64_t full = 0;            // operations refused because there was no room
+  std::uint64_t stale = 0;           // operations refused because they are too old to judge
+  std::uint64_t overflows = 0;       // operations refused because they would leave 64 bits
   std::uint64_t io_errors = 0;       // of a disk
   std::uint64_t retired_copies = 0;  // of members that were retired
 
@@ -64,7 +64,7 @@ struct TallyOutcome {
   TallyCounts counts;
 };
 
-// `trace`, if any, is told what happens.
+// `trace`, if any, receives a report of all that happens.
 TallyOutcome simulate(const TallyPlan& plan, std::ostream* trace = nullptr);
 
 }  // namespace semel::simulation

@@ -11,7 +11,7 @@ int World::begin_request() {
   while (operations.size() < size && may_be_in_batch(operations.back())) {
     operations.push_back(begin_intent());
   }
-  // An operation of another kind goes in a request of its own.
+  // An operation of another kind is sent in its own request.
   const auto at_ms = static_cast<TimeMs>(random_.below(kClientsStopMs));
   if (operations.size() > 1 && !may_be_in_batch(operations.back())) {
     agenda_.after(at_ms, [=, this] { ask({operations.back()}, kMostTries, any_served()); });
@@ -237,7 +237,8 @@ std::optional<World::Acknowledged> World::judge(Member& at, std::size_t number,
       dot = take(at, number, held);
       break;
     case Outcome::duplicate:
-      // A retired site that has not heard of it may keep operations for ever, and know their ids.
+      // A retired site that has not heard of its retirement may keep operations for ever, and know
+      // their ids.
       if (!knew && at.retired) return std::nullopt;
       require(knew, name + "taken for a retry, and not held", Violation::Kind::lost);
       break;

@@ -16,7 +16,7 @@ void World::admit() {
   // Only the simulator knows that a site is retired before the site has heard of it.
   if (!has(Feature::retired_copies) && (by.retired || !by.site->table().info().ready)) return;
   const SiteId old = by.site->id();
-  const SiteId id = new_site().id();  // `by` is good no longer
+  const SiteId id = new_site().id();  // `by` is no longer valid
   members_.back().started = false;
   tell("site ", old, " admits site ", id);
   Result<void> admitted;
@@ -41,7 +41,7 @@ void World::start_copy(SiteId id, SiteId old) {
   Member& from = member(old);
   if (closed_ || from.gone || member(id).retired || !from.site->up()) return;
   if (!has(Feature::retired_copies)) {
-    // It may have come too late for a fence, and be void already.
+    // It may have come too late for a fence, and already be void.
     if (from.retired || !from.site->table().info().members.active(id)) return;
   }
   tell("site ", id, " starts from a copy of site ", old);
@@ -58,13 +58,13 @@ void World::start_copy(SiteId id, SiteId old) {
     return;
   }
   member(id).started = true;
-  // The rest of each window is as long here as at the member, whatever the clocks say.
+  // The rest of each window is as long here as at the member, whatever the clocks show.
   const TimeMs ahead_ms = member(id).site->see(agenda_.now_ms()) - from.site->see(agenda_.now_ms());
   member(id).since = from.since;
   for (auto& [intent, since] : member(id).since) since.site_ms += ahead_ms;
   check_values(member(id));
   start_timers(id);
-  // This may come before anybody else has heard of it.
+  // This may happen before anybody else has heard of the site.
   if (weather_.retirements > 0) {
     agenda_.after(static_cast<TimeMs>(random_.below(1'000)), [=, this] { lose_site(old); });
   }
@@ -102,7 +102,7 @@ void World::retire(SiteId id, SiteId by) {
   bool told = false;
   guarded(by, [&] {
     const Result<void> retired = member(by).site->table().retire(id);
-    // It may not have heard of a site that was admitted elsewhere.
+    // It may not know a site that was admitted elsewhere.
     if (!retired && retired.error().code == Errc::invalid) return;
     told = true;
     require(retired, "retire");

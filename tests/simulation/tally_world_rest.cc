@@ -40,14 +40,14 @@ void World::heal() {
     require(by.has_value(), "no site is left that works");
     retire(each.site->id(), *by);
   }
-  // A full table takes in the operations of others one window at a time.
+  // A full table takes in other sites' operations one window at a time.
   const int most_rounds = has(Feature::caps) ? 10 * kMostRounds : kMostRounds;
   for (int round = 0; !at_rest(); ++round) {
     if (round == most_rounds) tell_states();
     require(round < most_rounds, "the sites do not come to rest");
     exchange_all();
     find_void();
-    // A full table has room again when ids have left the window.
+    // A full table has room again once ids have left the window.
     if (has(Feature::caps)) pass(weather_.window_ms / 8);
   }
   for (const SiteId id : survivors()) check_values(member(id));

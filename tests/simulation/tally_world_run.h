@@ -1,4 +1,4 @@
-// World: one run of the simulation of a table: its state, and all that happens in it.
+// World: one run of the simulation of a table: its state, and everything that happens in it.
 //
 //   tally_world.cc           begins a run, lets it play, and ends it
 //   tally_world_clients.cc   clients: operations, retries, and what answers must be
@@ -37,7 +37,7 @@ using tally::internal::Operation;
 inline constexpr TimeMs kRunMs = 20'000;
 inline constexpr TimeMs kClientsStopMs = 14'000;
 inline constexpr int kMostTries = 6;
-inline constexpr int kMostRounds = 60;  // in which sites that hear each other have to come to rest
+inline constexpr int kMostRounds = 60;          // within which connected sites must come to rest
 inline constexpr int kMostPointedCrashes = 24;  // in an act
 
 class World {
@@ -55,13 +55,14 @@ class World {
 
  private:
   using Operations = std::vector<std::size_t>;  // numbers of intents
-  // The time when a site came to hold an operation: the latest that its clock had shown, and the
-  // true time.
+  // When a site came to hold an operation: the latest time that its clock had shown, and the true
+  // time.
   struct Since {
     TimeMs site_ms;
     TimeMs world_ms;
   };
-  // An operation that a site may have taken while its disk failed. The next start tells.
+  // An operation that a site may have taken while its disk failed. The next start shows whether it
+  // did.
   struct Doubtful {
     Dot dot;
     std::size_t intent;
@@ -76,7 +77,7 @@ class World {
     std::set<std::size_t> plain = {};  // what plain shards have taken here
     std::map<std::size_t, Since> since = {};
     std::vector<Doubtful> doubtful = {};
-    std::uint64_t quiet = 0;  // so many messages it takes before it publishes again
+    std::uint64_t quiet = 0;  // messages to take before it publishes again
   };
   struct Acknowledged {
     std::size_t intent;
@@ -107,10 +108,10 @@ class World {
 
   TallySite& new_site();
   void begin();
-  // Lets everything happen until the next rest.
+  // Runs everything until the next rest.
   void play();
   bool all_ready();
-  // Begins the operations of one request, and returns how many.
+  // Begins the operations of one request, and returns their number.
   int begin_request();
   void begin_asking(Operations operations, TimeMs at_ms);
   std::size_t begin_intent();
@@ -152,28 +153,28 @@ class World {
   // Returns the operations that are still within the window. Clients give up the others, because
   // nothing is promised for them.
   Operations within_window(Member& at, const Operations& asked);
-  // Notes what a site holds now and did not before.
+  // Notes the operations that a site holds now and did not hold before.
   void note_arrivals(Member& at, const VersionVector& before);
   void serve(const Operations& asked, SiteId id);
   Result<void> call(TallySite& site, const Operations& operations, std::span<Answer> answers,
                     bool values);
   void answer(Member& at, const Operations& operations);
-  // Notes a call without a known result. If it changed anything, it did so in this order.
+  // Notes a call without a known result. Its changes, if any, came in this order.
   void note_doubtful(Member& at, const Operations& operations, std::span<const Answer> answers,
                      VersionVector held);
-  // Checks what a site said of one operation when it held `held`, which becomes what it holds
+  // Checks a site's answer about one operation when it held `held`; `held` becomes what it holds
   // afterwards.
   std::optional<Acknowledged> judge(Member& at, std::size_t number, const Answer& answer,
                                     bool values, VersionVector& held);
   Dot take(Member& at, std::size_t number, VersionVector& held);
-  // Returns whether a number may be below one that was forgotten of its client.
+  // Returns true if a number may be below a forgotten one of its client.
   bool may_be_stale(const Intent& intent) const;
   void tick(SiteId id);
   void gossip(SiteId id);
   void gossip(Member& at, SiteId to);
   void arrive(SiteId to, SiteId from, const Entries& entries);
   void take_entries(Member& at, const Entries& entries, bool join);
-  // Returns whether a crash would come between a fold and the end of its group.
+  // Returns true if a crash would come between a fold and the end of its group.
   bool between_folds(Member& at);
   void crash_here(Member& at, double probability);
   void sync(Member& here, Member& there);
@@ -188,7 +189,7 @@ class World {
   void start_copy(SiteId id, SiteId old);
   // Returns another site that is ready: the last site of a table must not be retired.
   std::optional<SiteId> ready_site_besides(SiteId id);
-  // Lets a site be gone for good, or only seem so. Sooner or later another site retires it.
+  // Makes a site leave for good, or only seem to. Sooner or later another site retires it.
   void lose_site(SiteId id);
   void retire(SiteId id, SiteId by);
 
@@ -199,10 +200,10 @@ class World {
   void heal();
   void pass(TimeMs time_ms);
   void tell_states();
-  // Finds sites that were admitted too late for a fence, and retired at once.
+  // Finds sites that were admitted too late for a fence, and so were retired at once.
   void find_void();
   void check_end();
-  // Checks all values now and then, because it is slow with many operations.
+  // Checks all values, but only now and then, because it is slow with many operations.
   void check_sometimes(Member& at);
   void check_values(Member& at);
 
@@ -219,7 +220,7 @@ class World {
   TallyTruth truth_;
   TallyChecker checker_;
   std::size_t first_of_act_ = 0;  // of the intents
-  std::set<std::size_t> reused_;  // whose ids have come again
+  std::set<std::size_t> reused_;  // the intents whose ids have come again
   SiteId standby_ = 0;            // 0: none
   TimeMs takeover_ms_ = 0;
   int pointed_crashes_ = 0;

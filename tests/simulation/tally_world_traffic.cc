@@ -108,7 +108,7 @@ void World::take_entries(Member& at, const Entries& entries, bool join) {
   try {
     at.site->take(entries, join, agenda_.now_ms());
   } catch (const DiskFailed&) {
-    note_arrivals(at, before);  // of what the disk may have all the same
+    note_arrivals(at, before);  // for entries that the disk may have written anyway
     throw;
   }
   note_arrivals(at, before);
@@ -199,7 +199,7 @@ void World::restart(SiteId id) {
     if (each.dot.counter <= last) truth_.take(each.dot, each.intent, std::move(each.observed));
   }
   at.doubtful.clear();
-  // A site that has just started may hear of others before it speaks.
+  // A site that has just started may receive from others before it sends.
   if (has(Feature::crash_points)) at.quiet = random_.below(8);
   const VersionVector held = at.site->held();
   std::erase_if(at.since, [&](const auto& each) { return !truth_.held(each.first, held); });

@@ -1,5 +1,5 @@
-// A program that knows Semel only as installed. It needs all that an installation must bring: the
-// headers, the library, and libsodium behind it.
+// A program that knows only an installed Semel. It needs everything that an installation must
+// bring: the headers, the library, and libsodium behind it.
 #include <cstdio>
 
 #include "semel/filter/bloom_filter.h"
