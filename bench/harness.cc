@@ -58,7 +58,7 @@ class Measurement {
     }
   }
 
-  // Ours first, then the peers in their order.
+  // Ours comes first, then the peers in their order.
   std::vector<Outcome> outcomes() {
     std::vector<Outcome> all;
     for (std::size_t i = 0; i < contenders_.size(); ++i) {

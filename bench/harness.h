@@ -5,10 +5,10 @@
 //           few milliseconds long, and each round begins with another one. The rounds of
 //           comparisons that belong together are spread over the same minute or two, so that noise
 //           hits all of them. Time is the CPU time of the thread, which does not run while another
-//           process has the core. The 10th percentile of the rounds counts: neighbours can only add
-//           to a time, so the low end is nearest to the cost of the code, and the lowest may be a
-//           fluke of the clock. The median stands beside it. Their distance tells how quiet the
-//           machine was.
+//           process has the core. The 10th percentile of the rounds counts. Neighbours can only add
+//           to a time, so the low end is nearest to the cost of the code, but the minimum may be a
+//           fluke of the clock. The median is reported too; the distance of the two shows how quiet
+//           the machine was.
 // Checks    A contender that does not find a key that was added aborts the program: its time would
 //           mean nothing. The share of absent keys that it finds is its measured error rate.
 // TSV       Columns id, ours, peer, peer_value, ratio, unit. `ours` and `peer_value` are numbers,
@@ -33,18 +33,18 @@ namespace semel::bench {
 // The keys of one round.
 struct Slice {
   std::span<const Key> keys;
-  std::span<const Digest> digests;  // of the same keys, for those that measure the rest alone
+  std::span<const Digest> digests;  // of the same keys, without the cost of hashing
 };
 
 struct Contender {
   std::string name;  // a letter, then letters, digits, '-': part of an id
-  // Works through the slice and says for how many keys the answer was yes.
+  // Processes the slice, and returns for how many keys the answer was yes.
   std::function<std::uint64_t(const Slice&)> work;
   std::optional<double> bits_per_key = {};
   std::function<void(std::size_t round)> prepare = {};  // before each round, not timed
 };
 
-// Draws the keys of a round, and says which answers are right.
+// Draws the keys of a round, and knows which answers are right.
 struct Workload {
   enum class Answers { any, no, yes };  // no: a yes is an error; yes: a no aborts
   Answers answers;
@@ -53,7 +53,7 @@ struct Workload {
 };
 Workload absent_keys(std::uint64_t keys);   // keys beyond the first `keys`, never one twice
 Workload present_keys(std::uint64_t keys);  // of the first `keys`, at random
-// The first `keys` in order, over and over, in slices of which a whole number makes `keys`.
+// Returns the first `keys` in order, over and over. A whole number of slices makes `keys`.
 Workload new_keys(std::uint64_t keys);
 
 struct Comparison {
@@ -76,12 +76,12 @@ class Session {
   Session(bool quick, std::ostream& table, std::ostream* tsv);
 
   bool quick() const { return quick_; }
-  // The size that is far beyond any cache, and the one that is not.
+  // A size far beyond any cache, and one within it.
   std::uint64_t large() const { return quick_ ? 2'000'000 : 100'000'000; }
   std::uint64_t small() const { return quick_ ? 200'000 : 1'000'000; }
 
-  // Measures all of them in the same rounds, then reports one after the other. What they share must
-  // not change by being measured: comparisons that add to one set are given one at a time.
+  // Measures all of them in the same rounds, then reports one after the other. A measurement must
+  // not change what they share, so comparisons that add to one set are given one at a time.
   void compare(const std::vector<Comparison>& comparisons);
 
  private:

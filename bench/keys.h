@@ -1,4 +1,4 @@
-// Keys: 16 random-looking bytes each, named by a number. All contenders get the same ones.
+// Keys: 16 random-looking bytes each, named by a number. All contenders get the same keys.
 #pragma once
 
 #include <cstdint>

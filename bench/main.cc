@@ -1,5 +1,4 @@
-// semel_bench: runs the benchmarks of bench/micro. docs/benchmarks.md says how to read what it
-// prints.
+// semel_bench: runs the benchmarks of bench/micro. docs/benchmarks.md explains the output.
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -26,7 +25,7 @@ int refuse(const std::string& why) {
   return 2;
 }
 
-// Empty and a message on standard error if the arguments do not fit.
+// Returns nothing, after a message on standard error, if the arguments do not fit.
 std::optional<Options> parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {

@@ -1,5 +1,5 @@
-// NumberedRecords: records in the order of their keys, and cursors over them. All values are equal;
-// records can be hidden, as if they were not there yet.
+// NumberedRecords: records in the order of their keys, and cursors over them. All values are equal.
+// Records can be hidden, as if they were not there yet.
 #pragma once
 
 #include <algorithm>
@@ -63,7 +63,7 @@ class NumberedRecords {
   std::string value_;
 };
 
-// A number as eight bytes, so that the order of the bytes is that of the numbers.
+// Returns a number as eight bytes, so that the order of the bytes is that of the numbers.
 inline std::string big_endian(std::uint64_t number) {
   std::string bytes;
   for (int shift = 56; shift >= 0; shift -= 8) bytes += static_cast<char>(number >> shift);

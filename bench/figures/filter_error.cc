@@ -1,4 +1,4 @@
-// Figure: the error that was promised against the error that was measured, for every structure.
+// Figure: the promised error against the measured error, for every structure.
 //
 // Prints TSV. `expected` is the formula for the shape and the number of keys, `live` what the
 // filter itself says once it is full, `measured` the share of absent keys that it took for present
@@ -26,7 +26,7 @@ double deviations(double hits, double lookups, double rate) {
   return (hits - lookups * rate) / std::sqrt(lookups * rate * (1 - rate));
 }
 
-// One row; true if the formula holds.
+// Prints one row. Returns true if the formula holds.
 template <class Filter, class Shape>
 bool measure(const char* structure, double goal, const Shape& shape) {
   Hashed<Filter> set(shape);
@@ -53,9 +53,9 @@ bool measure(const char* structure, double goal, const Shape& shape) {
   return std::abs(deviation) <= kMostDeviations;
 }
 
-// Fingerprints come in steps of bits. Below what 16 bits give at full load the next step is 32,
-// whose rate of 2e-9 no number of lookups can measure: there it is 16 bits in more buckets than
-// needed.
+// Fingerprints come in steps of bits. For an error below that of 16 bits at full load the next step
+// is 32 bits, whose rate of 2e-9 no number of lookups can measure. So these filters have 16 bits
+// and more buckets than needed.
 CuckooShape cuckoo_shape(double goal, std::uint32_t bucket_size) {
   CuckooShape shape = *CuckooShape::for_goal(
       {.keys = kKeys, .fpr = std::max(goal, 1e-3), .bucket_size = bucket_size});

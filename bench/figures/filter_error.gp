@@ -19,7 +19,7 @@ plot x with lines linetype 6 linewidth 1 notitle, \
   data index 3 using 4:6 with points linetype 4 title 'Bloom, 3 lines', \
   data index 4 using 4:6 with points linetype 5 title 'cuckoo'
 
-# Points of one goal stand side by side: shift(i) moves those of structure i along.
+# Points of one goal are drawn next to each other: shift(i) moves those of structure i along.
 shift(i) = 1.12 ** (i - 2)
 set size 1,0.4
 set origin 0,0

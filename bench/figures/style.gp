@@ -1,4 +1,4 @@
-# What the figures have in common. make-figures sets `data` and `figure`.
+# The common style of the figures. make-figures sets `data` and `figure`.
 set terminal svg size 760,520 dynamic background rgb 'white' font 'sans-serif,14'
 set output figure
 set datafile separator tab

@@ -1,8 +1,8 @@
 // Adding to Bloom filters of 1 %, from empty to full (small), or the first keys of many (large).
 //
-// Ours says for every key whether it was new, like `simple-answering` and unlike `simple`.
-// RocksDB's filter is left out: its builder keeps hashes, and makes the filter from all of them at
-// the end.
+// Ours returns for every key whether it was new, like `simple-answering` and unlike `simple`.
+// RocksDB's filter is left out, because its builder keeps hashes and makes the filter from all of
+// them at the end.
 #include "bench/harness.h"
 #include "bench/peers/libbloom.h"
 #include "bench/peers/simple_blocked.h"

@@ -39,7 +39,7 @@ void compare_at_one_percent(Session& session, std::uint64_t keys) {
             {batched("rocksdb", rocksdb, keys), batched("rocksdb-2M-pages", rocksdb_2m, keys),
              one_by_one("libbloom", libbloom, keys), batched("simple", simple, keys)});
 
-    // Without the hashing: the filter against the memory.
+    // Without hashing: the filter against the memory.
     compare("digests-one-by-one", digests_one_by_one("semel-blocked", ours, keys),
             {digests_one_by_one("simple", simple, keys)});
     compare("digests-batched", digests_batched("semel-blocked", ours, keys),

@@ -58,7 +58,7 @@ class MapPeer {
     ++found->second;
     return true;
   }
-  // The sum of what lies between, one after the other.
+  // Sums the counters in between, one after the other.
   std::int64_t sum(std::string_view first, std::string_view end) const {
     std::int64_t sum = 0;
     for (auto at = map_.lower_bound(first); at != map_.end() && at->first < end; ++at) {
@@ -77,7 +77,7 @@ class MapPeer {
 
 constexpr std::size_t kLargestBatch = 1000;
 
-// How many of the keys had a counter before.
+// Returns how many of the keys already had a counter.
 std::uint64_t add_all(Counters& counters, std::span<const Key> keys, std::size_t batch) {
   std::array<NamedShard, kLargestBatch> additions;
   std::array<int128, kLargestBatch> sums;
@@ -97,7 +97,8 @@ Counters filled(std::uint64_t count) {
   return counters;
 }
 
-// From each key to the end of those that begin with the same byte: 2000 of a million in the mean.
+// Ranges from each key to the end of those that begin with the same byte: 2000 of a million on
+// average.
 std::uint64_t sum_ranges(const Slice& slice, const auto& sum) {
   std::uint64_t summed = 0;
   for (const Key& key : slice.keys) {

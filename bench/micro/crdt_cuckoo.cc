@@ -30,7 +30,7 @@ CuckooShape shape_for(std::uint64_t keys, std::uint32_t payload_bits) {
 
 constexpr SiteLife kSite = {0, 1};
 
-// ObservedCuckoo as the benchmarks see a set: one site adds.
+// ObservedCuckoo as a set for the benchmarks: one site adds.
 class OneSite {
  public:
   explicit OneSite(const CuckooShape& shape) : filter_(shape) {}
@@ -76,8 +76,8 @@ ObservedCuckoo with_more(ObservedCuckoo filter, std::uint64_t first, std::uint64
   return filter;
 }
 
-// The least CPU time of some merges, each into a fresh copy: a merge of millions of entries is too
-// long for the rounds of a Session.
+// Returns the least CPU time of several merges, each into a fresh copy. A merge of millions of
+// entries is too long for the rounds of a Session.
 double merge_seconds(const ObservedCuckoo& here, const ObservedCuckoo& there) {
   double least = std::numeric_limits<double>::infinity();
   for (int round = 0; round < 5; ++round) {
@@ -89,8 +89,8 @@ double merge_seconds(const ObservedCuckoo& here, const ObservedCuckoo& there) {
   return least;
 }
 
-// Two sites that have all but one in a hundred entries in common, half of them, and none, in a
-// table that the merge fills to so many percent.
+// Two sites share all but one in a hundred entries, half of them, or none. The merge fills the
+// table to the given percentage.
 void measure_merges(Session& session) {
   const std::uint64_t entries = session.large() / 10;
   for (const std::uint64_t percent : {95, 85}) {
@@ -109,7 +109,7 @@ void measure_merges(Session& session) {
   }
 }
 
-// The last thousand adds arrive at another site, as bytes. `bits/key` are those of the message.
+// The last thousand adds arrive at another site, as bytes. `bits/key` is the size of the message.
 template <class Type, class Add>
 void compare_delta(Session& session, const std::string& name, Type sender,
                    typename Type::Delta delta, Add add) {

@@ -17,7 +17,7 @@ namespace {
 constexpr double kError = 1e-3;
 
 // A forgetful filter as a set. Time stands still: lanes rotate because they are full, and the
-// oldest goes when all are.
+// oldest is dropped when all are.
 class Lanes {
  public:
   Lanes(std::uint64_t keys, std::uint32_t lanes, BloomLayout layout)
@@ -100,8 +100,7 @@ void compare_checks(Session& session, std::uint64_t keys, BloomLayout layout, co
   }));
 }
 
-// new_keys() come again and again, and are forgotten in between: there is room for a quarter of
-// them.
+// new_keys() recur, and are forgotten in between, because there is room for only a quarter of them.
 void compare_inserts(Session& session, std::uint64_t keys) {
   const std::uint64_t room = keys / 4;
   Lanes two(room, 8, BloomLayout::blocked2), three(room, 8, BloomLayout::blocked3),

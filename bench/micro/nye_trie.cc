@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kValueSize = 100 - sizeof(Key);
 constexpr std::uint32_t kBurst = 4096;
 
-// Sixteen bits of the value, as of a counter.
+// Sixteen bits of the value, like that of a counter.
 int128 measure_of(std::string_view, std::string_view value) {
   return load_u64(bytes_of(value).data()) % (1U << 16);
 }

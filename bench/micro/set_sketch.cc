@@ -23,7 +23,7 @@ std::vector<std::uint32_t> random_numbers(std::size_t count, std::uint64_t seed)
   return numbers;
 }
 
-// The time of a number. Each goes to one of a thousand sketches.
+// Measures the time for a number. Each number goes to one of a thousand sketches.
 Contender toggling(const Kernel& kernel, std::uint32_t capacity, std::size_t slice) {
   constexpr std::size_t kSketches = 1000;
   const auto sketches = std::make_shared<std::vector<std::uint32_t>>(kSketches * capacity);
@@ -64,7 +64,7 @@ void compare_toggles(Session& session) {
 const Registration kToggle("set-sketch-toggle", "a number into one of a thousand set sketches",
                            compare_toggles);
 
-// The time of a sketch.
+// Measures the time for a sketch.
 Contender decoding(std::string name, std::uint32_t members, std::uint32_t capacity,
                    std::size_t slice) {
   std::vector<SetSketch> sketches;

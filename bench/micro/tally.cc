@@ -61,7 +61,7 @@ class Load {
     return *Table::make(settings, 0);
   }
 
-  // How many counted.
+  // Returns how many counted.
   std::uint64_t add(std::span<const Key> names, std::size_t batch) {
     std::array<Addition, kLargestBatch> additions;
     std::array<Answer, kLargestBatch> answers;
@@ -76,7 +76,7 @@ class Load {
       SEMEL_ASSERT(added);
       for (std::size_t i = 0; i < size; ++i) applied += answers[i].outcome == Outcome::applied;
     }
-    // New ids taken for retries: one in a million.
+    // One in a million new ids is taken for a retry.
     SEMEL_ASSERT(applied + 1 + names.size() / 10'000 >= names.size());
     return applied;
   }

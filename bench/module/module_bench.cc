@@ -1,5 +1,5 @@
-// module_bench: semel.so in redis-server, beside what Redis itself can do, and beside RedisBloom's
-// figures. docs/benchmarks.md says how to read what it prints.
+// module_bench: compares semel.so in redis-server with what Redis itself can do, and with
+// RedisBloom's figures. docs/benchmarks.md explains the output.
 //
 //   module_bench MODULE [--quick] [--only NAME] [--rounds N] [--tsv FILE]
 //
@@ -28,7 +28,7 @@ struct Bench {
 
 bool any_answer(const Replies& /*replies*/) { return true; }
 
-// All new, but for a few false positives of a filter.
+// All ids are new, except for a few false positives of a filter.
 auto all_ones(std::uint64_t items) {
   return [items](const Replies& replies) { return replies.ones + items / 50 >= items; };
 }
@@ -43,8 +43,8 @@ Contender ping(const Bench& bench) {
           .right = any_answer};
 }
 
-// The limit: commands of a module with as many words, which find no key and do nothing. They cost
-// what the server itself costs.
+// The limit: commands of a module with the same number of words, which find no key and do nothing.
+// They cost what the server itself costs.
 Contender nothing(const Bench& bench, const char* name,
                   std::function<Commands(std::uint64_t first, std::uint64_t items)> commands) {
   return {.name = name,
@@ -82,7 +82,7 @@ constexpr const char* kBloomScript =
     "if redis.call('BF.ADD', KEYS[1], ARGV[2]) == 1 then "
     "return redis.call('INCRBY', KEYS[2], ARGV[1]) end return redis.call('GET', KEYS[2])";
 // Like kBloomScript, without a module: a filter in a string, with 20 bits for an id. The client has
-// computed the places. One BITFIELD sets all of them and returns what they were.
+// computed the positions. One BITFIELD sets all of them and returns their former values.
 constexpr const char* kBitsScript =
     "local set = {} for i = 2, #ARGV do set[4 * i - 7] = 'SET' set[4 * i - 6] = 'u1' "
     "set[4 * i - 5] = ARGV[i] set[4 * i - 4] = 1 end "
@@ -104,7 +104,7 @@ class Script {
   std::shared_ptr<std::string> sha_;
 };
 
-// Counters that are there already, so that no round makes them.
+// Counters that exist already, so that no round makes them.
 void fill_counters(RedisLoad& load) {
   load.run(each(0, kCounters, [](Commands& to, std::uint64_t i) {
     to.add({"SET", "counter:" + std::to_string(i), "1"});
@@ -192,7 +192,7 @@ Contender lua_bits(const Bench& bench) {
           .right = any_answer};
 }
 
-// Opaque ids, of which one in `again` is that of an operation a thousand before; 0: none.
+// Opaque ids. One in `again` is the id of an operation a thousand before; 0: none is.
 Contender tally_opaque(const Bench& bench, const char* name, std::uint64_t again) {
   const auto is_again = [again](std::uint64_t i) { return again != 0 && i % again == again - 1; };
   return {
@@ -205,7 +205,8 @@ Contender tally_opaque(const Bench& bench, const char* name, std::uint64_t again
       .commands =
           [n = bench.commands, is_again](std::size_t round) {
             return each(round * n, n, [&](Commands& to, std::uint64_t i) {
-              // An earlier one that was itself new: 999 before one of the last kind is none of it.
+              // Repeats an id that was itself new: 999 before a repeated one is never another
+              // repeated one.
               const std::uint64_t operation = is_again(i) && i >= 999 ? i - 999 : i;
               to.add({"TALLY.INCRBY", "table", counter_of(operation), "1", "ID", Id(operation)});
             });
@@ -254,7 +255,7 @@ void tally(const Bench& bench) {
 
 // --- Ids -----------------------------------------------------------------------------------------
 
-// Ids that are new, or some of a million that were there before, at random.
+// Ids that are new, or a random choice from a million that were there before.
 template <class Add>
 Contender ids(const Bench& bench, std::string name, bool again, Add add,
               std::function<void(RedisLoad&)> make = {}) {
@@ -294,7 +295,7 @@ void sift(const Bench& bench) {
 
 // --- Filters -------------------------------------------------------------------------------------
 
-// RedisBloom 2.6 as it was measured on such a machine: CPU of the server for a command, in PINGs.
+// RedisBloom 2.6 as measured on such a machine: CPU time of the server for a command, in PINGs.
 constexpr double kBloomPing = 0.34;
 struct FilterCommand {
   const char* name;
@@ -322,7 +323,7 @@ Contender filter_command(const Bench& bench, const FilterCommand& row, bool rese
       to.add({row.command, row.key, Id(i)});
     });
   };
-  // One of a hundred absent ids may seem to be there, and a little more by chance.
+  // One in a hundred absent ids may seem to be there, plus a margin for chance.
   const auto few = [items](const Replies& replies) { return replies.ones <= items / 50; };
   return {.name = row.name + std::string(reserved ? "" : "-grown"),
           .prepare =
@@ -330,7 +331,7 @@ Contender filter_command(const Bench& bench, const FilterCommand& row, bool rese
                 const std::string_view key = row.key;
                 if (reserved && key == "bf") load.call({"BF.RESERVE", "bf", "0.01", "2000000"});
                 if (reserved && key == "cf") load.call({"CF.RESERVE", "cf", "2000000"});
-                if (!row.writes) {  // reads are of ids that are there and of others, in turns
+                if (!row.writes) {  // reads ask for present and absent ids in turn
                   load.run(key == "bf" ? batches("BF.MADD", key, 0, 8 * items)
                                        : each(0, 8 * items, [&](Commands& to, std::uint64_t i) {
                                            to.add({"CF.ADD", key, Id(i)});
@@ -396,7 +397,7 @@ class Scale {
   double usage(std::string_view key) {
     return std::strtod(load_.call({"MEMORY", "USAGE", key, "SAMPLES", "0"}).c_str(), nullptr);
   }
-  // Bytes of used_memory that `work` took.
+  // Returns the bytes of used_memory that `work` took.
   template <class Work>
   double growth(Work work) {
     const double before = used();
@@ -453,14 +454,14 @@ void sift_memory(const Bench& bench, const char* error, double set_nx, std::opti
   bench.report.compare(id + "/used-memory", used / n, "set-nx", set_nx, "bytes");
 }
 
-// The share of as many absent ids that seem to be there.
+// Returns the share of the same number of absent ids that seem to be there.
 double error_of(RedisLoad& load, const Bench& bench, const char* command, const char* key) {
   const Replies replies = load.run(batches(command, key, 10 * bench.million, bench.million));
   no_errors(replies);
   return static_cast<double>(replies.ones) / static_cast<double>(bench.million);
 }
 
-// RedisBloom: 7.3 bytes for an id at 0.1 %, an error of 1.03 % where 1 % was asked for.
+// RedisBloom takes 7.3 bytes for an id at 0.1 %, and errs at 1.03 % if 1 % is requested.
 void bloom_memory(const Bench& bench, const char* error, std::optional<double> least_bytes_ratio) {
   Scale scale(bench);
   scale.load().call({"BF.RESERVE", "bf", error, "100"});
@@ -477,7 +478,7 @@ void bloom_memory(const Bench& bench, const char* error, std::optional<double> l
   }
 }
 
-// RedisBloom's refuses after 30,611 ids, or reaches 37 %.
+// RedisBloom's filter refuses after 30,611 ids, or reaches 37 %.
 void cuckoo_memory(const Bench& bench) {
   Scale scale(bench);
   const Replies added = scale.load().run(each(0, bench.million, [](Commands& to, std::uint64_t i) {

@@ -1,13 +1,13 @@
 // Race: workloads of one run, each on a redis-server of its own, measured in turns.
 //
 // Method    All servers run on one processor, the load on the other, and one server works at a
-//           time. In each round every contender gets the same number of commands, and another one
-//           begins. The first round does not count. The ratio of a pair is taken in each round, and
-//           the median of these ratios counts: noise in a round slows both down.
+//           time. In each round every contender gets the same number of commands, and a different
+//           one begins. The first round does not count. The ratio of a pair is taken in each round,
+//           and the median of these ratios counts: noise in a round slows both down.
 // Time      There are two times for a command: the CPU time of the server, which does not run while
 //           another process has the processor, and the time that passed. On a quiet machine a busy
 //           server needs as much of one as of the other. Ratios are of CPU time.
-// TSV       As that of semel_bench, with two columns more: goal (the least ratio) and reached.
+// TSV       The columns of semel_bench, and two more: goal (the least ratio) and reached.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Contender {
   std::string name;
   std::function<void(RedisLoad&)> prepare = {};  // once, before the rounds
   std::function<Commands(std::size_t round)> commands;
-  std::function<bool(const Replies&)> right;  // whether a round was answered as it should be
+  std::function<bool(const Replies&)> right;  // true if a round was answered correctly
 };
 
 struct Timing {
@@ -48,7 +48,7 @@ struct Setting {
   int server_processor;
 };
 
-// In the order of the contenders.
+// Returns the timings in the order of the contenders.
 std::vector<Laps> race(const std::vector<Contender>& contenders, const Setting& setting);
 
 class Report {
@@ -61,11 +61,11 @@ class Report {
   // Peer over ours, by CPU time, round by round.
   void compare(const std::string& id, const Laps& ours, const Laps& peer,
                std::optional<double> goal = {});
-  // Two numbers, of which less is better.
+  // Compares two numbers, of which less is better.
   void compare(const std::string& id, double ours, const std::string& peer, double theirs,
                const char* unit, std::optional<double> goal = {});
 
-  void finish();  // how many goals were reached
+  void finish();  // prints how many goals were reached
 
  private:
   void row(const std::string& id, double ours, const std::string& peer, double theirs, double ratio,

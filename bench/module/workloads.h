@@ -15,7 +15,8 @@ namespace semel::bench {
 inline constexpr std::uint64_t kCounters = 100'000;
 inline constexpr std::size_t kBatch = 100;  // items of BF.MADD and BF.MEXISTS
 
-// 16 hexadecimal digits. Different numbers give different ids, because mix() is a bijection.
+// Returns 16 hexadecimal digits. Different numbers give different ids, because mix() is a
+// bijection.
 class Id {
  public:
   explicit Id(std::uint64_t number) {
@@ -31,12 +32,12 @@ class Id {
   std::array<char, 16> text_;
 };
 
-// Returns the counter of an operation: any counter, but always the same.
+// Returns the counter of an operation: any counter, but always the same one.
 inline std::string counter_of(std::uint64_t operation) {
   return "counter:" + std::to_string(mix(operation ^ 0x5eed) % kCounters);
 }
 
-// `count` commands; `add` appends one for a number, counted up from `first`.
+// Returns `count` commands; `add` appends one for a number, counted up from `first`.
 template <class Add>
 Commands each(std::uint64_t first, std::uint64_t count, Add add) {
   Commands commands;
@@ -44,7 +45,7 @@ Commands each(std::uint64_t first, std::uint64_t count, Add add) {
   return commands;
 }
 
-// A command with kBatch ids behind a key, for every kBatch ids counted up from `first`.
+// Adds a command with kBatch ids behind a key, for every kBatch ids counted up from `first`.
 inline Commands batches(std::string_view command, std::string_view key, std::uint64_t first,
                         std::uint64_t count) {
   Commands commands;

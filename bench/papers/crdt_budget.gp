@@ -1,5 +1,5 @@
-# Two data sets, own chains and a shared one: rows by filter, then sites and split, then how often
-# merged.
+# There are two data sets, own chains and a shared one. Their rows are ordered by filter, then by
+# sites and split, then by how often they merged.
 set terminal svg size 1100,460 dynamic background rgb 'white' font 'sans-serif,13'
 set key below font ',11'
 set bmargin 15
@@ -10,7 +10,7 @@ set xtics ('10^3' 0, '10^4' 1, '10^5' 2, '10^6' 3, 'never' 4)
 set logscale y
 set yrange [1e-3:1]
 set ylabel 'false positives, goal 0.01'
-# Of 20 rows of a filter: two sites even, two 99-1, four even, four 99-1; 5 rows each.
+# A filter has 20 rows: two sites even, two 99-1, four even, four 99-1, with 5 rows each.
 do for [i = 0:2] {
   set title word('GrowBloom GrowCuckoo ObservedCuckoo', i + 1)
   first(s) = 1 + 20 * i + 5 * s

@@ -1,5 +1,5 @@
-// Shared by the programs about 'Conflict-free replicated filters': its filters as it configures
-// them, and sites that share a workload and merge now and then.
+// Shared by the programs about 'Conflict-free replicated filters': the filters as the paper
+// configures them, and sites that share a workload and merge now and then.
 #pragma once
 
 #include <algorithm>
@@ -25,11 +25,11 @@ inline constexpr std::uint64_t kWorkload = 1 << 20;  // operations of the thesis
 inline constexpr double kThesisFpr = 0.03125;        // of all its filters, by the formulas
 inline constexpr std::uint64_t kNever = std::uint64_t{1} << 62;  // merged at the end only
 
-// Key `number` of a run: another in every run.
+// Returns key `number` of a run. It is another key in every run.
 inline Digest added_key(std::uint64_t run, std::uint64_t number) {
   return digest_of(key_of(run << 40 | number));
 }
-// Keys that are never added.
+// Returns keys that are never added.
 inline Digest absent_key(std::uint64_t run, std::uint64_t number) {
   return digest_of(key_of(std::uint64_t{1} << 62 | run << 40 | number));
 }
@@ -47,8 +47,8 @@ inline papers::SharedGoal scalable(double fpr) {
   return {.fpr = fpr, .first_keys = kWorkload / 4, .growth = 1, .hash = {}};
 }
 
-// Adds keys to a filter or a series of any kind; how many up to the first for which there is no
-// room. What changed joins `delta` if there is one.
+// Adds keys to a filter or a series of any kind. Returns how many were added before the first for
+// which there was no room. The changes join `delta` if there is one.
 template <class Type>
 std::size_t add_some(Type& filter, std::span<const Digest> keys, SiteId site,
                      typename Type::Delta* delta) {
@@ -69,7 +69,8 @@ std::size_t add_some(Type& filter, std::span<const Digest> keys, SiteId site,
   }
 }
 
-// How the operations are dealt out: one in so many goes to each site but the first; or all in turn.
+// How the operations are distributed: one in `of` goes to each site but the first, or all sites
+// take turns.
 struct Split {
   const char* name;
   std::uint32_t sites;
@@ -83,9 +84,9 @@ struct Split {
   }
 };
 
-// Sites that add a workload and merge every so many operations, and once at the end. Merging often
-// is by deltas, which gives the same as by states. A site whose filter is full adds no more, as in
-// the thesis.
+// Sites that add a workload and merge at intervals, and once at the end. Frequent merges use
+// deltas, which give the same result as states. A site whose filter is full adds no more, as in the
+// thesis.
 template <class Type>
 class SharedWorkload {
   using Delta = typename Type::Delta;
@@ -138,7 +139,7 @@ class SharedWorkload {
     site.waiting.clear();
   }
 
-  // Everybody gets everything; at the end only the first has to.
+  // Everybody gets everything; at the end only the first site needs it.
   void merge(bool end) {
     for (std::uint32_t to = 0; to < (end ? 1 : sites_.size()); ++to) {
       for (std::uint32_t from = 0; from < sites_.size(); ++from) {
@@ -159,7 +160,7 @@ class SharedWorkload {
   std::uint64_t added_ = 0;
 };
 
-// The share of `keys` absent keys that the filter claims to hold.
+// Returns the share of `keys` absent keys that the filter claims to hold.
 template <class Type>
 double measured_fpr(const Type& filter, std::uint64_t run, std::uint64_t keys = kWorkload) {
   constexpr std::uint64_t kBatch = 512;

@@ -65,7 +65,7 @@ struct Outcome {
   }
 };
 
-// by_equal[x]: the events of which x timers are equal.
+// by_equal[x] counts the events of which x timers are equal.
 Outcome run(Slices filter, std::uint32_t threshold, std::uint64_t seed,
             std::array<Outcome, kProbes + 1>* by_equal = nullptr) {
   ZipfEvents events(seed);
@@ -85,8 +85,8 @@ Outcome run(Slices filter, std::uint32_t threshold, std::uint64_t seed,
   return outcome;
 }
 
-// A slot is a millisecond, and a tick six. What is remembered in its last tick is neither right nor
-// wrong.
+// A slot is a millisecond, and a tick is six. An id that is remembered in its last tick counts as
+// neither right nor wrong.
 Outcome run_ours(double cells, std::uint32_t threshold, std::uint64_t seed) {
   papers::TimedShape shape{.filter = {.window_ms = kWindow,
                                       .fpr = 0.99,  // so that it never grows

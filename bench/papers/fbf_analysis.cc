@@ -42,7 +42,7 @@ struct Setting {
   }
 };
 
-// One row but for its first column; true if the corrected analysis is a bound.
+// Prints one row except for its first column. Returns true if the corrected analysis is a bound.
 bool print_rates(const Setting& setting) {
   double equation_3 = 0, printed = 0, corrected = 0, from_bits = 0;
   for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {

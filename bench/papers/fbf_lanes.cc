@@ -41,7 +41,7 @@ void run(Insert insert, Sample sample) {
   }
 }
 
-// A row for each second, a column for each filter.
+// Prints a row for each second and a column for each filter.
 class Table {
  public:
   void add(std::size_t column, TimeMs now, double rate) {
@@ -59,7 +59,7 @@ class Table {
   const std::array<double, 4>& at(TimeMs now) const {
     return rows_[static_cast<std::size_t>(now / 1000 - 1)];
   }
-  // The range of one column over another while the rate is near to that of the claim.
+  // Returns the range of one column over another while the rate is near that of the claim.
   void print_ratio(const char* what, std::size_t column, std::size_t over) const {
     double least = HUGE_VAL, most = 0;
     for (TimeMs now = 19'000; now <= 23'000; now += 1000) {

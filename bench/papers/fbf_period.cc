@@ -65,8 +65,8 @@ void print_rise() {
   }
 }
 
-// Runs the load up to the moment of the claim, which falls on another part of a period in each
-// phase.
+// Runs the load up to the moment of the claim. In each phase that moment is in another part of a
+// period.
 template <class Insert>
 void run_until_claim(const Load& load, std::uint64_t phase, Insert insert) {
   const double s = std::log2(kRateOfTheClaim / load.first_rate) * load.doubling_s;
@@ -91,8 +91,8 @@ double mean_rate(const Load& load, TimeMs period_ms) {
   return sum / kPhases;
 }
 
-// Returns the mean rate by the analysis, an upper bound. The bits in all, and the window of 10 s,
-// do not depend on the lanes.
+// Returns the mean rate by the analysis, an upper bound. The total number of bits and the window of
+// 10 s do not depend on the lanes.
 double mean_rate_of(const Load& load, CheckRule rule, const LaneShape& shape) {
   double sum = 0;
   for (std::uint64_t phase = 0; phase < kPhases; ++phase) {

@@ -25,17 +25,18 @@ constexpr TimeMs kWindowMs = 2 * kPeriodMs;
 constexpr double kTarget = 0.01;
 constexpr std::size_t kMostFilters = 16;  // the paper has 8, and names no bound
 constexpr std::size_t kManyFilters = 4096;
-// Before, the filter is nearly empty, and Algorithm 3 would make the period longer each second.
+// Before this, the filter is nearly empty, and Algorithm 3 would make the period longer each
+// second.
 constexpr TimeMs kResizedFromMs = kPeriodMs + 1000;
 constexpr TimeMs kEndMs = 70'000;
 constexpr std::uint64_t kAbsent = 100'000;
 
-// Operations a second, from the second named on.
+// Operations a second, from the given second on.
 struct Stretch {
   int from_s;
   int rate;
 };
-// Chosen so that Algorithm 3 acts when the paper says it does: the paper gives no numbers.
+// Chosen so that Algorithm 3 acts when the paper says it does. The paper gives no numbers.
 constexpr Stretch kLoad[] = {{0, 55},  {11, 59}, {16, 8},   {18, 60}, {19, 15},
                              {23, 15}, {28, 45}, {40, 600}, {56, 20}};
 
@@ -59,7 +60,7 @@ class Record {
     highest_ = std::max(highest_, measured);
     return measured;
   }
-  // How many ids of the window the check does not recognise now.
+  // Returns how many ids of the window the check does not recognise now.
   template <class Check>
   std::size_t see(const std::vector<Accepted>& ids, TimeMs now, Check check) {
     std::size_t count = 0;
@@ -87,7 +88,8 @@ ForgetfulBloomFilter safe_filter() {
 ForgetfulFilter fill_filter() {
   ForgetfulFilter::Goal goal{.window_ms = kWindowMs, .fpr = kTarget};
   goal.layout = BloomLayout::plain;
-  // As many ids as fit lanes with the paper's bits, when half of the error is for later tables.
+  // The number of ids for which lanes have the paper's bits, if half of the error is kept for later
+  // tables.
   const double ids = 50 * kWindowMs / 1000.0;
   const LaneShape shape = best_shape(CheckRule::newest, goal.lanes(), 3 * kBits, ids);
   goal.ids = papers::ids_for(shape, CheckRule::newest, kTarget / 2) * goal.past_lanes;

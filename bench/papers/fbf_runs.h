@@ -1,4 +1,4 @@
-// Shared by the programs about forgetful filters: ids, and how an error is measured.
+// Shared by the programs about forgetful filters: ids, and the measurement of an error.
 #pragma once
 
 #include <algorithm>
@@ -20,17 +20,17 @@ using papers::LaneSchedule;
 using papers::LaneShape;
 using window_internal::ForgetfulFilter;
 
-// Id `number` of a run: the same in every program, and another in every run.
+// Returns id `number` of a run. It is the same in every program, and another in every run.
 inline Digest id_of(std::uint64_t run, std::uint64_t number) {
   return digest_of(key_of(run << 40 | number));
 }
 
-// Ids that no run has.
+// Returns ids that no run has.
 inline Digest absent_id(std::uint64_t number) {
   return digest_of(key_of(std::uint64_t{1} << 62 | number));
 }
 
-// The share of `ids` absent ids that the check takes for known ones.
+// Returns the share of `ids` absent ids that the check takes for known ones.
 template <class Check>
 double measure(std::uint64_t ids, Check check) {
   std::uint64_t hits = 0;
@@ -55,7 +55,8 @@ double measure_window(const W& window, std::uint64_t ids) {
   return static_cast<double>(hits) / static_cast<double>(ids);
 }
 
-// The plain lanes with so many bits in all that have the least error with `ids` in a window.
+// Returns the plain lanes with this total number of bits that have the least error with `ids` in a
+// window.
 inline LaneShape best_shape(CheckRule rule, std::uint32_t lanes, std::uint64_t bits, double ids) {
   const double lane_ids = ids / papers::periods_covered(rule, lanes);
   LaneShape best{BloomLayout::plain, lanes, 1, bits / lanes};
@@ -67,7 +68,7 @@ inline LaneShape best_shape(CheckRule rule, std::uint32_t lanes, std::uint64_t b
   return best;
 }
 
-// A filter of this shape with a lane for each period, whatever the error becomes.
+// Returns a filter of this shape with a lane for each period, whatever the error becomes.
 inline ForgetfulBloomFilter timed_filter(CheckRule rule, const LaneShape& shape, TimeMs window_ms) {
   const ForgetfulBloomFilter::Goal goal{.window_ms = window_ms,
                                         .fpr = 0.99,

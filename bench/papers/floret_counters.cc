@@ -19,8 +19,8 @@ namespace {
 
 constexpr int kTrials = 1000;
 
-// Counters of `bits`, of differences that fall anywhere: what hashing does, without its time. Half
-// of them are on either side.
+// Counters of `bits`, with differences that fall anywhere. This has the effect of hashing without
+// its time. Half of the differences are on either side.
 std::vector<std::int32_t> differences(std::uint64_t total, std::uint32_t counters, int bits,
                                       Random& random) {
   std::vector<std::int32_t> result(counters);
@@ -34,7 +34,7 @@ std::vector<std::int32_t> differences(std::uint64_t total, std::uint32_t counter
   return result;
 }
 
-// The mean is 0, as known from the counts, or 1 of an odd total.
+// The mean is 0, as the counts are known, or 1 for an odd total.
 double estimated_total(const std::vector<std::int32_t>& differences, std::uint64_t total) {
   const auto counters = static_cast<double>(differences.size());
   const double mean = static_cast<double>(total % 2) / counters;
@@ -84,7 +84,7 @@ bool print_by_counters() {
   bool kept = true;
   std::printf("counters\tdeviation\ttheory\tmean\tmean_by_paper\n");
   for (std::uint32_t counters = 16; counters <= 8192; counters *= 2) {
-    // Few counters get more differences than 8 bits bear.
+    // With few counters there are more differences than 8 bits can hold.
     const bool fits = kTotal / counters <= 1500;
     const Accuracy accuracy = measured(kTotal, counters, fits ? 8 : 24);
     const double expected = theory(kTotal, counters);

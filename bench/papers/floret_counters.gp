@@ -10,7 +10,7 @@ plot data index 0 every ::1 using 1:2 with points linetype 1 title 'measured', \
   data index 0 every ::1 using 1:3 with lines linetype 6 title 'sqrt(2/n)', \
   '+' using (512):(6) every ::::0 with points linetype 2 pointsize 1.5 title 'the paper'
 
-# Of 4 bits the deviation is small where the mean is far off: the error is of both.
+# With 4 bits the deviation is small where the mean is far off; the total error includes both.
 rms(mean, deviation) = sqrt(deviation ** 2 + (100 * (mean - 1)) ** 2)
 set key left top
 set xtics auto

@@ -30,7 +30,7 @@ double rate_at(TimeMs now) {
   return kRate * (1 + ramp * (kStep - 1));
 }
 
-// Ten times a second around the step, else once.
+// Samples ten times a second around the step, otherwise once.
 bool sampled(TimeMs now) {
   return now % (now >= kUpMs - 1000 && now < kUpMs + 10'000 ? 100 : 1000) == 0;
 }

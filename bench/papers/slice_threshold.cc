@@ -27,7 +27,7 @@ Rates run(double bits, std::uint32_t needed, bool believes_new) {
   double positives = 0, firsts = 0, negatives = 0, repeated = 0;
   for (std::uint64_t seed = 1; seed <= kRuns; ++seed) {
     SlicedBits filter(SliceLayout::vertical, kSlices, bits, kProbes, {.needed = needed});
-    // Which slices failed is of no account, since digests are others in each run.
+    // It does not matter which slices failed, because the digests differ in each run.
     for (std::size_t slice = 0; slice < kFailed; ++slice) {
       filter.filter().set_state(slice, SliceState::failed);
     }

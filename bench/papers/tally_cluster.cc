@@ -156,7 +156,7 @@ class Cluster {
  private:
   static Partition new_partition(std::uint64_t number);
   std::string name(std::uint64_t counter) const { return "counter " + std::to_string(counter); }
-  // Which counter it adds to, the same at every attempt.
+  // The counter that it adds to, the same at every attempt.
   std::uint64_t counter_of(std::uint64_t operation) const {
     return Random(run_.seed ^ mix(operation)).below(run_.counters);
   }
