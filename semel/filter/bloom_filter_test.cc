@@ -53,7 +53,7 @@ struct Case {
   static bool holds(const Type& filter, int replica) {
     return count_found(filter, keys(1000 * replica, 1000 * replica + 1500)) == 1500;
   }
-  // For hostile bytes, golden files and the twin: a filter of some hundred bytes.
+  // A filter of some hundred bytes for hostile bytes, golden files and the twin.
   static Type make() {
     BloomFilter filter(shape_for(40, 0.05, kLayout));
     add_all(filter, keys(0, 20));

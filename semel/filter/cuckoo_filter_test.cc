@@ -50,7 +50,7 @@ struct Case {
   static constexpr std::size_t kHeaderSize = 40;
   static constexpr CuckooShape kShape = {kSize, kBits, kPayload, 5, kTestHash};
 
-  // For hostile bytes and golden files: a filter of some dozen slots, three quarters full.
+  // A filter of some dozen slots, three quarters full, for hostile bytes and golden files.
   static Type make() {
     CuckooFilter filter(kShape);
     const std::uint64_t most = kPayload == 64 ? ~0ull : (1ull << kPayload) - 1;
@@ -59,7 +59,8 @@ struct Case {
     }
     return filter;
   }
-  // For the twin: six buckets, and 40 keys that are added again and again, so that it fills up.
+  // A filter of six buckets for the twin. Its 40 keys are added again and again, so that it fills
+  // up.
   static std::optional<bool> add(Type& filter, Digest key) {
     if (filter.insert(key)) return true;
     return std::nullopt;

@@ -1,6 +1,6 @@
-// kill -9 at random moments: what was acknowledged is there, and the index is right.
+// kill -9 at random moments: everything acknowledged is there afterwards, and the index is right.
 //
-// SEMEL_CRASH_ROUNDS sets how many times for each test, SEMEL_CRASH_SEED which moments.
+// SEMEL_CRASH_ROUNDS sets the number of kills for each test, SEMEL_CRASH_SEED chooses the moments.
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
 #include <rocksdb/sst_file_writer.h>
@@ -31,7 +31,7 @@ Model records(const OrderedStore& store) {
   return model;
 }
 
-// Starts a child, kills it, and gives how many operations it has acknowledged; -1 if it was killed
+// Starts a child and kills it. Returns how many operations it has acknowledged; -1 if it was killed
 // before its store was open.
 int acknowledged_until_killed(const std::string& mode, const std::string& directory,
                               std::uint64_t seed, Random& random) {

@@ -1,9 +1,9 @@
 // tally_child DURABILITY DIRECTORY SEED FIRST...: serves the clients of tally_load.h until it is
 // killed, each from the step FIRST on.
 //
-// Prints `.` when the table is open, and the letter of a client (a, b, ...) when a step of it has
-// been answered. Beside the clients it sums, checkpoints and flushes: `<` when it begins, `>` when
-// it is done.
+// Prints `.` when the table is open, and the letter of a client (a, b, ...) when one of its steps
+// has been answered. Meanwhile it also sums, checkpoints and flushes: it prints `<` at the
+// beginning and `>` at the end.
 #include <rocksdb/db.h>
 #include <unistd.h>
 

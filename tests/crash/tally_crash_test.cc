@@ -1,8 +1,8 @@
-// kill -9 of a table under load: what was answered counts, and nothing counts twice.
+// kill -9 of a table under load: every answered operation counts, and none counts twice.
 //
-// A process that is killed loses nothing that reached the system, so that all durabilities must be
-// exact here. What a loss of power takes is for tally_store_test and the simulator.
-// SEMEL_CRASH_ROUNDS sets how many times for each durability, SEMEL_CRASH_SEED which moments.
+// A process that is killed loses nothing that reached the system, so all durabilities must be exact
+// here. Losses of power are for tally_store_test and the simulator. SEMEL_CRASH_ROUNDS sets the
+// number of kills for each durability, SEMEL_CRASH_SEED chooses the moments.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ class TallyCrash : public ::testing::TestWithParam<tally::Durability> {
     values_.clear();
   }
 
-  // Serves the clients, and is killed. Each goes on where it got its last answer.
+  // Serves the clients, and is killed. Each client continues after its last answer.
   void serve_until_killed() {
     Start start;
     start.command = {SEMEL_TALLY_CHILD, std::to_string(static_cast<int>(GetParam())), path_,
@@ -81,7 +81,8 @@ class TallyCrash : public ::testing::TestWithParam<tally::Durability> {
     carry_out(step(seed_, client, counted_[client]++), values_);
   }
 
-  // All that was answered, and of each client the step that was not answered: or nothing of it.
+  // Checks that every answered step counts, and that the unanswered step of each client counts as a
+  // whole or not at all.
   void expect_exact(const tally::TallyStore& table) {
     const Values found = values_in(table);
     for (std::uint64_t client = 0; client < kClients; ++client) {
@@ -120,7 +121,7 @@ class TallyCrash : public ::testing::TestWithParam<tally::Durability> {
       const bool counted = counted_[client] > answered_[client];
       const Sent sent = sent_again(directory, client, answered_[client]);
       EXPECT_NE(sent, Sent::wrong);
-      // A counter that was gone, or zero, does not tell whether it was removed, or reset.
+      // A counter that is absent, or zero, does not show whether it was removed or reset.
       if (step(seed_, client, answered_[client]).kind == Step::Kind::add) {
         EXPECT_EQ(sent == Sent::known, counted);
       }

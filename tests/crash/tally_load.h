@@ -36,7 +36,7 @@ struct Step {
 
 Step step(std::uint64_t seed, std::uint64_t client, std::uint64_t number);
 
-// The prefix of all counters that nobody else changes.
+// The prefix of the counters that only this client changes.
 std::string own_prefix(std::uint64_t client);
 
 // Every counter that exists.
@@ -49,7 +49,7 @@ enum class Sent : std::uint8_t { counted, known, wrong };
 // an answer that is neither, or if a retry of the step before was not told from new ones.
 Result<Sent> send(const Step& step, tally::TallyStore& table, TimeMs now_ms);
 
-// The table, one for each durability: with every recogniser.
+// Returns the settings of a table for each durability; together they have every recogniser.
 tally::TallyStore::Settings tally_settings(tally::Durability durability);
 
 }  // namespace semel::crash

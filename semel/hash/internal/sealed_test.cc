@@ -1,4 +1,4 @@
-// The envelope: what it holds comes back, and every damage is told.
+// The envelope: its contents come back, and every damage is reported.
 #include "semel/hash/internal/sealed.h"
 
 #include <gtest/gtest.h>

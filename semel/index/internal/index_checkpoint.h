@@ -1,4 +1,4 @@
-// IndexCheckpoint: an index as it is saved beside its store, and the position that it belongs to.
+// IndexCheckpoint: an index in the form in which it is saved beside its store, and its position.
 //
 // Contract  The index is right for a store in which, since the position, nothing has changed except
 //           what is marked. decode() checks everything but the trie, which has its own format.
