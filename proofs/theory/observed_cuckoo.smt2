@@ -27,7 +27,7 @@
 (assert (forall ((p Place) (b Bucket) (f Fingerprint))
   (! (= (alt p (alt p b f) f) b) :pattern ((alt p b f)))))
 
-; The same entry in its other bucket.
+; Returns the same entry in its other bucket.
 (define-fun dual ((p Place) (e Entry)) Entry
   (entry (alt p (bucket e) (fingerprint e)) (fingerprint e) (dot_of e)))
 
@@ -82,7 +82,7 @@
 (define-fun filter_add ((p Place) (x Filter) (e Element) (d Dot)) Filter
   (insert x (entry (first_bucket p e) (fingerprint_of p e) d)))
 
-; What the site that adds sees to: the dot is new, and from now on it names the element's entry.
+; The adding site ensures this: the dot is new, and from now on names the element's entry.
 (define-fun add_allowed ((p Place) (x Filter) (e Element) (d Dot)) Bool
   (and (not (select (context x) d))
        (= (named_bucket p d) (first_bucket p e))

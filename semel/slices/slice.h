@@ -14,7 +14,7 @@
 //             test           Verdict: fresh or duplicate
 //             set            Verdict of Window::insert: remembers, and renews what was known
 //             test_and_set   Verdict of Window::test_and_insert: does not renew
-//             claim          ClaimAnswer. fresh: the owner holds it now. seen: another committed it.
+//             claim          ClaimAnswer. fresh: the owner holds it. seen: another committed it.
 //                            pending: another holds it, ask again
 //             commit         ClaimAnswer. done, or lost: another has claimed it, nothing changed
 //             release        ClaimAnswer. done: the id is free again. lost: nothing changed
