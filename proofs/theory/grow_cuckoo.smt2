@@ -22,8 +22,8 @@
 (assert (forall ((p Place) (b Bucket) (f Fingerprint))
   (! (= (alt p (alt p b f) f) b) :pattern ((alt p b f)))))
 
-; Returns the same entry in its other bucket. {dual(e) | e in S} is the dual table D(S) (3.2), and since
-; dual is its own inverse, e is in D(S) when dual(e) is in S.
+; Returns the same entry in its other bucket. {dual(e) | e in S} is the dual table D(S) (3.2).
+; dual is its own inverse, so e is in D(S) when dual(e) is in S.
 (define-fun dual ((p Place) (e Entry)) Entry
   (entry (alt p (bucket e) (fingerprint e)) (fingerprint e)))
 
