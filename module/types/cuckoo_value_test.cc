@@ -382,7 +382,7 @@ bool is_damage(Errc why) {
   return why == Errc::corrupt || why == Errc::truncated || why == Errc::unsupported;
 }
 
-// Not inlined: g++ takes the size of a vector that has grown for zero there.
+// Not inlined: g++ would believe that a vector that has grown is still empty.
 [[gnu::noinline]] Bytes repaired(Bytes chunk) {
   store_u64(chunk.data() + chunk.size() - 8, checksum(ByteView(chunk).first(chunk.size() - 8)));
   return chunk;
