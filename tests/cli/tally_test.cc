@@ -492,7 +492,7 @@ TEST_F(Tally, TellsRefusedRecordsByTheirLines) {
             {"semel tally load: standard input line 2: not counted: its id came before, "
              "with another counter or delta\n",
              "semel tally load: standard input line 4: not counted: the counter would "
-             "leave 64 bits\n",
+             "not fit into 64 bits\n",
              "refused          2: 1 conflict, 1 overflow\n"});
   EXPECT_EQ(all(), "a\t5\nb\t9223372036854775806\n");
 }
