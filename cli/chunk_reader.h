@@ -6,8 +6,8 @@
 // Header    With `has_header` the first record of each input names its columns. The header of the
 //           first input is handed on to be written. An input whose header has other columns, or
 //           another order, is not read.
-// Cost      Bytes are read to where they stay; only a record that the end of a chunk cuts in two is
-//           moved. Every byte is searched once for the end of the last record.
+// Cost      Bytes are not copied after they are read, except those of a record that the end of a
+//           chunk cuts in two. Every byte is searched once for the end of the last record.
 // Memory    A chunk, or up to twice the longest record.
 #pragma once
 
@@ -38,15 +38,17 @@ class ChunkReader {
   ChunkReader(Plan plan, std::function<bool(int fd)> ready,
               std::function<void(const std::string&)> complain);
 
-  // Reads the next records. False if there are no more.
+  // Reads the next records. Returns false if there are no more.
   bool next(Chunk& chunk);
   bool failed() const { return failed_; }  // an input could not be read to its end
 
  private:
   bool open_next();
-  // Reads until there is a record in the chunk. False at the end of the input, or on an error.
+  // Reads until there is a record in the chunk. Returns false at the end of the input, or on an
+  // error.
   bool fill(Chunk& chunk);
-  // Looks at the first bytes of the input, once they are enough. False if it is compressed.
+  // Looks at the first bytes of the input, once there are enough. Returns false if the input is
+  // compressed.
   bool see_beginning(std::string_view bytes);
   bool take_header(Chunk& chunk);
   Result<void> read_header(Chunk& chunk);

@@ -1,8 +1,7 @@
-// The subcommands of semel, a file each, and what they share.
+// The subcommands of semel, one file each, and the code that they share.
 //
-// Failing   run() returns an error, and main() complains about it. Errc::invalid means that the
-//           command line makes no sense: Exit::usage. Any other error gives the subcommand's
-//           `failure`.
+// Errors    run() returns an error, and main() prints it. Errc::invalid means that the command line
+//           makes no sense: Exit::usage. Any other error gives the subcommand's `failure`.
 #pragma once
 
 #include <functional>

@@ -1,8 +1,8 @@
 // Compression: recognises compressed inputs by their first bytes. The newlines in them mean
 // nothing, so they hold no records.
 //
-// Contract  Knows the files of gzip, compress, bzip2, xz, lzip, zstd, lz4, snappy, zip and 7z.
-//           Bytes that begin like such a file are taken for one: text does not begin so by chance.
+// Contract  Recognises gzip, compress, bzip2, xz, lzip, zstd, lz4, snappy, zip and 7z. Bytes that
+//           begin like such a file are taken for one: text does not begin like that by chance.
 #pragma once
 
 #include <string>
@@ -22,8 +22,8 @@ Compression compression_of(std::string_view bytes);
 // Returns true if more bytes may turn these into the beginning of a compressed file.
 bool may_become_compressed(std::string_view bytes);
 
-// Returns a refusal that says what to do instead. `path` is a file, or "-" for standard input;
-// `command` was to read it, for example "semel sift".
+// Returns a refusal that says what to do instead. `path` is a file, or "-" for standard input.
+// `command` is the reader, for example "semel sift".
 std::string refused_compression(const Compression& compression, const std::string& path,
                                 std::string_view command);
 

@@ -1,6 +1,6 @@
 // Differences: writes the keys that differ, in order and each once, as soon as they are settled.
 //
-// Memory    That of the keys that are not settled.
+// Memory    Grows with the keys that are not settled.
 #pragma once
 
 #include <cstdint>

@@ -77,8 +77,8 @@ std::string reason(const Error& error, const DirectoryPlaces& places) {
   if (error.code == Errc::busy) return "it is in use by another process";
   if (error.code == Errc::outside) {
     return error.message() + "; allowed: --wal-dir" + places.suffix +
-           " with the place of its own log (a copy " +
-           "that has its log in itself: the directory), --db-path" + places.suffix +
+           " with the place of its log (for a copy " +
+           "that contains its log: the directory itself), --db-path" + places.suffix +
            " with each place of its tables";
   }
   return error.message();

@@ -54,7 +54,7 @@ class Directory {
   Result<void> build_index(const Secret& secret, std::uint32_t burst_bytes);
   IndexedStore& index() const { return *index_; }  // REQUIRES: it was built
   // Reads every record and compares it with the index. Reports on standard error, in the name of a
-  // subcommand, what is wrong; and, unless `quiet`, that nothing is.
+  // subcommand, what is wrong. Unless `quiet`, also reports that nothing is wrong.
   Result<void> scrub_index(const std::string& name, bool quiet);
   bool rotten() const { return rotten_; }  // true if scrub_index() found the index wrong
   Result<void> save_index();

@@ -61,7 +61,7 @@ Command dump_command() {
   auto settings = std::make_shared<Settings>();
   Syntax syntax{"semel dump",
                 "Writes the records of a RocksDB directory, a line each, in order of their keys",
-                "A line is KEY, a tab and VALUE, as 'semel load' reads them: bytes that are no "
+                "A line is KEY, a tab and VALUE, as 'semel load' reads them: bytes that are not "
                 "printable ASCII are \\xNN, and a backslash is \\\\.",
                 {}};
   append(syntax.options, options_of(settings->range));

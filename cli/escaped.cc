@@ -47,7 +47,7 @@ Character first_character(std::string_view text) {
 
 bool is_shown(std::uint32_t code) {
   if (code < 0x20 || (code >= 0x7f && code < 0xa0)) return false;
-  if (code == 0x061c || code == 0x200e || code == 0x200f) return false;  // marks of direction
+  if (code == 0x061c || code == 0x200e || code == 0x200f) return false;  // direction marks
   return (code < 0x2028 || code > 0x202e) && (code < 0x2066 || code > 0x2069);
 }
 

@@ -12,7 +12,7 @@
 namespace semel::cli {
 namespace {
 
-// Returns the error of the last call if it is not worth another try; otherwise waits until one is.
+// Returns the error of the last call if a retry is pointless. Otherwise waits until it makes sense.
 std::error_code unless_transient(int fd, short wanted) {
   const std::error_code error = last_error();
   if (error == std::errc::interrupted) return {};

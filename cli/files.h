@@ -23,9 +23,8 @@ class File {
   static File open_to_read(const std::string& path, std::error_code& error);
   // Creates the file if it is not there, and keeps its contents.
   static File open_to_write(const std::string& path, std::error_code& error);
-  // Opens a file that is to be the caller's own, to read and to write. A symbolic link is not
-  // followed (std::errc::too_many_symbolic_link_levels), and nothing waits for the other end of a
-  // FIFO.
+  // Opens a file that only the caller should use, to read and to write. Follows no symbolic link
+  // (std::errc::too_many_symbolic_link_levels), and does not wait for the other end of a FIFO.
   static File open_own(const std::string& path, std::error_code& error);
   // Takes over a descriptor.
   static File own(int fd) { return File(fd, true); }
@@ -58,7 +57,7 @@ std::error_code read_some(int fd, char* to, std::size_t size, std::size_t& got);
 std::error_code read_all(int fd, std::string& to);
 std::error_code write_all(int fd, std::string_view bytes);
 
-// Names a regular file. There is no id for anything else, such as a pipe or a terminal.
+// Identifies a regular file. Other things, such as a pipe or a terminal, have no id.
 struct FileId {
   std::uint64_t device;
   std::uint64_t number;

@@ -23,7 +23,8 @@ struct InputOptions {
 
   // Refuses options that do not fit the format.
   Result<void> check() const;
-  // Returns what `command` reads, without the questions. REQUIRES: check() succeeded.
+  // Returns the options of a ChunkReader for `command`, without the questions. REQUIRES: check()
+  // succeeded.
   ChunkReader::Plan plan(std::string command) const;
 };
 

@@ -41,8 +41,8 @@ class JsonReader {
   };
   struct Value {
     Kind kind = Kind::missing;
-    // The characters of a string. Any other value as it is written without blanks, and always in
-    // the same way: 0.10 is 0.1.
+    // The characters of a string. For any other value, its text without blanks, always in the same
+    // form: 0.10 is 0.1.
     std::string_view text = {};
   };
   // Returns the value at an RFC 6901 pointer. Its text is valid until the next parse(), and while

@@ -10,7 +10,7 @@
 namespace semel::cli {
 namespace {
 
-// Keys of one chunk, ordered by slice; those of one slice stay in their order.
+// Keys of one chunk, ordered by slice. Keys of one slice keep their order.
 struct Sorted {
   std::vector<std::uint32_t> slices;   // of each record
   std::vector<std::uint32_t> ends;     // of each slice, in what follows

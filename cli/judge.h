@@ -53,11 +53,11 @@ class Judge {
   // then the run must end, and problem() says why. REQUIRES: called once for each number, 0, 1, 2,
   // ..., in ascending order on each thread.
   virtual bool judge(Chunk& chunk) = 0;
-  // Tells that the chunk is written, so its records need not be let through again. Returns false as
-  // judge() does.
+  // Notes that the chunk is written, so its records need not be let through again. Returns false in
+  // the same cases as judge().
   // REQUIRES: called once for each number, in ascending order, while others are being judged.
   virtual bool written(const Chunk&) { return true; }
-  // May be asked from any thread.
+  // May be called from any thread.
   virtual std::string problem() const {
     return "cannot recognise more keys: the filters are as large as they can be";
   }
@@ -74,7 +74,7 @@ class Judge {
   virtual Trust trust() const = 0;
   virtual std::size_t sections() const = 0;
   virtual void encode(std::size_t section, Sink out) const = 0;
-  // Prepares for so many sections. Returns false if there cannot be so many.
+  // Prepares for this number of sections. Returns false if there cannot be that many.
   virtual bool prepare(std::uint64_t sections) { return sections == this->sections(); }
   // Reads a section. Call it for all sections, from 0 on. After an error the judge is unusable.
   virtual Result<void> decode(std::size_t section, ByteView in) = 0;
@@ -91,10 +91,10 @@ inline Fate fate_of(Verdict verdict) {
   return verdict == Verdict::fresh ? Fate::first : Fate::duplicate;
 }
 
-// All windows together first have room for so many keys: kFirstKeys in a window without an end,
+// The keys that all windows together have room for at first: kFirstKeys in windows without an end,
 // kFirstIds in others, which follow the load. A smaller first filter would save little, and a
-// longer series of filters costs bits: ten million keys take 68 MiB in 4 filters, and 80 MiB in 8
-// filters from 1 << 16 on.
+// longer series of filters costs bits. Ten million keys take 68 MiB in 4 filters, and 80 MiB in 8
+// filters that begin with 1 << 16.
 inline constexpr std::uint64_t kFirstKeys = 1 << 20;
 inline constexpr std::uint64_t kFirstIds = 1 << 18;
 

@@ -1,4 +1,4 @@
-// semel: takes its arguments to the subcommand that they name.
+// semel: passes its arguments to the subcommand that they name.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
   using namespace semel::cli;
   occupy_standard_streams();
   std::set_terminate(end_at_once);
-  std::signal(SIGPIPE, SIG_DFL);  // a reader that has enough ends us, even if our parent ignores it
+  std::signal(SIGPIPE, SIG_DFL);  // a reader that closes ends us, even if our parent ignores this
   std::signal(SIGXFSZ, SIG_IGN);  // a file that would grow beyond its limit is an error like others
   try {
     return static_cast<int>(run({argv + 1, static_cast<std::size_t>(std::max(argc - 1, 0))}));

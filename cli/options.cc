@@ -31,7 +31,7 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
   return row.back();
 }
 
-// Breaks at blanks so that no line is longer than `width`, if words allow.
+// Breaks at blanks, so that no line is longer than `width` unless a single word is.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   std::vector<std::string> lines(1);
   while (!text.empty()) {

@@ -28,7 +28,7 @@
 
 namespace semel::cli {
 
-// Turns a text into a value and puts it in its place. Made by the functions below.
+// Parses a text into a value and stores it. The functions below make these.
 struct Value {
   std::string placeholder;                     // as the help shows it: N, FILE
   std::string allowed;                         // as a refusal shows it: "a whole number ..."
@@ -82,8 +82,7 @@ std::string help_text(const Syntax& syntax);
 // Returns lines of two columns, the second wrapped.
 std::string columns(std::span<const std::pair<std::string, std::string>> rows);
 
-// Returns 'text' in quotes: on one line whatever it holds, safe on a terminal, and cut if it is
-// long.
+// Returns 'text' in quotes: always one line, safe on a terminal, and cut if it is long.
 std::string quoted(std::string_view text);
 // Returns "; nearest: X; allowed: X, Y, Z". The nearest is left out unless it is near enough.
 std::string allowed_words(std::string_view given, std::span<const std::string> words);

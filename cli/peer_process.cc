@@ -81,8 +81,7 @@ std::vector<pid_t> descendants() {
   for (const auto& [pid, relative] : all) {
     if (relative.zombie || relative.session != session) continue;
     pid_t ancestor = relative.parent;
-    // A process that ends while others are read may leave a loop behind, if its number is used
-    // again.
+    // If a process ends meanwhile and its number is used again, parents may form a loop.
     for (std::size_t steps = 0; ancestor != self && steps < all.size(); ++steps) {
       const auto above = all.find(ancestor);
       if (above == all.end()) break;
@@ -168,8 +167,8 @@ bool PeerProcess::all_end_before(Time deadline) {
   }
 }
 
-// Looks again and again: processes may start while others are ended. A process that even SIGKILL
-// does not end, because a disk or a network does not answer, is left to the system.
+// Ends the processes in several passes, because new ones may start meanwhile. If even SIGKILL does
+// not end a process, because a disk or a network does not answer, it is left to the system.
 void PeerProcess::end_all() {
   const auto signal_all = [this](int signal) {
     for (const pid_t pid : descendants()) (void)::kill(pid, signal);

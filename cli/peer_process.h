@@ -33,10 +33,10 @@ class PeerProcess {
   int to() const { return to_; }
   int from() const { return from_; }
 
-  // Closes the pipes and waits for the end. Returns how it ended, such as "ended with status 1";
-  // nothing if with status 0. After `patience`, or a signal, it is made to end.
+  // Closes the pipes and waits for the end. Returns how the command ended, such as "ended with
+  // status 1", or nothing for status 0. After `patience`, or a signal, makes the command end.
   std::string finish(std::chrono::milliseconds patience, const StopSignal& stop);
-  // Like finish(), after a moment, but does not report that the command was made to end.
+  // Like finish() after a moment of patience, but does not report that the command was made to end.
   std::string terminate();
 
  private:

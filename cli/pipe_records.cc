@@ -130,7 +130,7 @@ std::string PipeDecoder::what() const {
   const std::string said = quoted(bytes_.substr(0, std::min(bytes_.find('\n'), kLongestLine)));
   const std::string_view hello = hello_of(peer_);
   return bytes_.starts_with(kHelloName)
-             ? "the peer speaks another version, or has the same part as this end: it said " +
+             ? "the peer speaks another version, or has the same role as this end: it said " +
                    said + ", not " + quoted(hello.substr(0, hello.size() - 1))
              : "the peer does not speak semel's sync: it said " + said;
 }

@@ -1,9 +1,9 @@
 // The byte stream of a sync over a pipe: frames, signs of life and the end.
 //
-// Contract  Frames come out as they went in, whole and in order. A stream in which bytes were lost,
-//           changed, repeated or swapped gives a problem, and no frame that was not sent. It does
-//           so after at most two more signs of life. Each is as long as the longest record, and so
-//           fills any hole that the reader waits in.
+// Contract  Frames come out as they went in, whole and in order. If bytes were lost, changed,
+//           repeated or swapped, the stream gives a problem, and no frame that was not sent. The
+//           problem shows after at most two more signs of life: each is as long as the longest
+//           record, so it completes any record that the reader waits for.
 // Memory    The decoder holds bytes that it has not read yet, and a frame of at most `most_bytes`,
 //           which grows with its pieces.
 // Format    docs/formats/sync_pipe_v1.md.
@@ -63,7 +63,7 @@ class PipeDecoder {
   bool greeted() const { return greeted_; }
   // True if the stream must not end here.
   bool in_the_middle() const { return !greeted_ || at_ < bytes_.size() || !frame_.empty(); }
-  // True if the first line of a stream that is foreign is there, or enough of it.
+  // True if the first line of a foreign stream is there, or enough of it.
   bool line_is_whole() const;
   // REQUIRES: next() gave `foreign` or `broken`.
   std::string what() const;

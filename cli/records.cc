@@ -22,7 +22,7 @@ std::size_t find(std::string_view text, char c, std::size_t from) {
   return found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) : kNone;
 }
 
-// Finds the last one at `from` or behind it.
+// Returns the position of the last `c` at `from` or behind it.
 std::size_t find_last(std::string_view text, char c, std::size_t from) {
   if (from >= text.size()) return kNone;
   const void* found = ::memrchr(text.data() + from, c, text.size() - from);
@@ -269,7 +269,7 @@ const std::vector<std::string_view>& ColumnSplitter::split(std::string_view reco
   record = without_line_end(syntax_.format, record);
   fields_.clear();
   unquoted_.clear();
-  unquoted_.reserve(record.size());  // so that what points into it stays
+  unquoted_.reserve(record.size());  // views into it must stay valid
   const bool quotes = syntax_.format == Format::csv;
   const char delimiter = quotes ? syntax_.delimiter : '\t';
   for (std::size_t at = 0; fields_.size() < most;) {
@@ -420,7 +420,7 @@ FieldReader::FieldReader(const RecordSyntax& syntax, const std::vector<Field>& f
     : fields_(fields), splitter_(syntax) {
   if (syntax.format != Format::json) return;
   json_ = std::make_unique<Json>();
-  json_->buffers.resize(fields.size());  // so that what points into them stays
+  json_->buffers.resize(fields.size());  // views into them must stay valid
 }
 
 FieldReader::FieldReader(FieldReader&&) noexcept = default;

@@ -7,8 +7,8 @@
 // Keys      Without fields: all that stands before the newline.
 //           One column: its bytes, without quotes.
 //           A JSON value: the value, however it is written. "A" and "\u0041" are one key, 1 and "1"
-//           are two; the members of an object count in their order. A number beyond 64 bits and
-//           beyond a double counts by its digits.
+//           are two. The order of an object's members counts. A number beyond 64 bits and beyond a
+//           double is compared by its digits.
 //           Several fields: each with its length, so that ("ab", "c") and ("a", "bc") differ.
 // Times     Seconds, milli-, micro- or nanoseconds since 1970, told apart by their size, or ISO
 //           8601 (2026-11-15T10:45:00.250+01:00; without a zone it is UTC).
@@ -36,10 +36,10 @@ struct RecordSyntax {
   char delimiter = ',';  // between the columns of CSV
 };
 
-// How many bytes have to be readable behind every record: the JSON parser looks ahead.
+// The number of bytes that must be readable behind every record: the JSON parser looks ahead.
 inline constexpr std::size_t kPadding = 64;
 
-// A quote that is not closed within so many bytes after a newline does not open a quoted column.
+// A quote that is not closed within this many bytes after a newline does not open a quoted column.
 inline constexpr std::size_t kMostQuoted = std::size_t{1} << 20;
 
 struct Cut {
@@ -49,13 +49,13 @@ struct Cut {
 };
 // Cuts the record at the beginning of `bytes`. More bytes follow unless this is the end.
 Cut cut_record(const RecordSyntax& syntax, std::string_view bytes, bool end);
-// How far bytes have been searched that come piece by piece.
+// The progress of a search in bytes that come piece by piece.
 struct CutProgress {
   std::size_t whole = 0;  // bytes of whole records
   std::size_t seen = 0;   // bytes in which no other record ends
 };
 // Returns the size of all whole records at the beginning of `bytes`. `progress` comes from the last
-// call with fewer of these bytes: so a byte of a long record is not searched again for every piece.
+// call, with fewer of these bytes. So no byte of a long record is searched again for every piece.
 std::size_t whole_records(const RecordSyntax& syntax, std::string_view bytes, bool end,
                           CutProgress& progress);
 

@@ -1,5 +1,5 @@
-// RemoteId: the form in which a server gets a key. A key of up to 64 bytes is sent as it is, so
-// that one can ask for it there by name. A longer key is sent as its first 49 bytes and its digest.
+// RemoteId: the form in which a key is sent to a server. A key of up to 64 bytes is sent unchanged,
+// so that others can ask for it by name. A longer key is sent as its first 49 bytes and its digest.
 // These are 65 bytes, so no other key is sent in the same form.
 #pragma once
 

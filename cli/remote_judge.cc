@@ -89,7 +89,7 @@ class RemoteJudge final : public SerialJudge {
     if (waits_ > 0) out << "waits            " << grouped(waits_) << " for other producers\n";
     if (late_ > 0) {
       out << "perhaps twice    " << grouped(late_)
-          << " written after the end of the claim, and perhaps by another too\n";
+          << " written after the end of the claim, perhaps by another producer too\n";
     }
     return out.str();
   }
@@ -172,7 +172,7 @@ class RemoteJudge final : public SerialJudge {
     if (verdict == Verdict::full) return client::no_room(key.name);
     if (verdict == Verdict::stale) {
       return Error{Errc::mismatch,
-                   "the server takes an id that is new for one that is too old, in "
+                   "the server refuses a new id as too old, in "
                    "key " +
                        key.name};
     }
@@ -217,8 +217,8 @@ class RemoteJudge final : public SerialJudge {
     return {};
   }
 
-  // Returns the records that have to be asked for. What we hold, and what comes again in this
-  // chunk, is a duplicate: a server would grant it again.
+  // Returns the records that a server must be asked about. A key that we hold, or that comes again
+  // in this chunk, is a duplicate: a server would grant it again.
   std::vector<std::size_t> not_held(Chunk& chunk) {
     std::vector<std::size_t> open;
     DigestSet met;
@@ -257,7 +257,7 @@ class RemoteJudge final : public SerialJudge {
     return pending;
   }
 
-  // Releases what this chunk holds above the digest, and adds it to `open`.
+  // Releases the keys of this chunk with digests above this one, and adds their records to `open`.
   Result<void> give_back(Chunk& chunk, Digest above, const Claims& claims,
                          std::vector<std::size_t>& open) {
     client::Calls<ClaimAnswer> calls(*judging_);
@@ -286,7 +286,7 @@ class RemoteJudge final : public SerialJudge {
     }
   }
 
-  // Commits what was written.
+  // Commits the keys of the records that were written.
   Result<void> commit(const Chunk& chunk) {
     Claims claims;
     {

@@ -16,8 +16,9 @@
 //           the order of their digests.
 // Slices    Keys of the server, NAME:{tag}, spread over the slots (client/slot.h). The key
 //           NAME:slices has their number, and producers with another number are refused.
-// Giving up When servers do not answer, or answer nonsense: at the latest one claim's time after
-//           the beginning, or after the last good answer. The claims that are left end then too.
+// Giving up If servers do not answer, or answer nonsense, the judge gives up at the latest one
+//           claim's time after the beginning or after the last good answer. The claims that are
+//           left end then too.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,7 @@ inline constexpr TimeMs kDefaultClaimMs = 60'000;
 struct RemoteSettings {
   std::string stream;  // its name: keys begin with it
   client::SiftShape shape;
-  // How many replicas have to have every answer; none: as the client decides.
+  // The number of replicas that must have every answer; none: the client decides.
   std::optional<std::uint32_t> replicas;
   Delivery delivery = Delivery::at_least_once;
   TimeMs claim_ms = kDefaultClaimMs;
@@ -48,14 +49,14 @@ struct RemoteSettings {
 };
 
 // Returns a connected client that is as patient as claims allow. Errc::invalid for a user without a
-// password. Nothing that it does lasts longer than a claim, until the caller takes that back by
-// end_by(): there may be more to do at the beginning.
+// password. Together its calls last no longer than a claim, until the caller takes that limit back
+// by end_by(): there may be more to do at the beginning.
 Result<std::unique_ptr<client::Cluster>> connect(const client::Url& url,
                                                  const RemoteSettings& settings);
 // Returns a name that is different for every run of every producer.
 std::string make_owner();
 
-// Errc::io if a server fails; the user can mend all other errors.
+// Makes the judge. Errc::io if a server fails; the user can mend all other errors.
 Result<std::unique_ptr<Judge>> make_remote_judge(const client::Url& url, std::uint32_t slices,
                                                  const RemoteSettings& settings);
 

@@ -124,7 +124,7 @@ Command serve_sync_command() {
   auto settings = std::make_shared<Settings>();
   Syntax syntax{
       "semel serve-sync",
-      "Answers a sync, a diff or a plan of another host, on a pipe",
+      "Answers a sync, a diff or a plan from another host, over a pipe",
       "The command of --via runs it on the other host. It ends when the other end has ended, or "
       "has been silent for too long. Standard input and output are the pipe; errors go to "
       "standard error.\n"

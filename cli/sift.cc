@@ -119,7 +119,7 @@ Result<void> check_options(const Settings& s) {
   return {};
 }
 
-// Refuses the same for memory at a server. `tree` is true if the root of a tree is there.
+// Refuses options that contradict memory at a server. `tree`: the root of a tree is at a server.
 Result<void> check_remote_options(const Settings& s, bool tree) {
   const bool remote = s.at || tree;
   const char* const given = s.stream          ? "--stream"
@@ -164,7 +164,7 @@ Result<void> check_remote_options(const Settings& s, bool tree) {
   return {};
 }
 
-// Returns what is asked of every record.
+// Returns the questions that every record answers.
 Result<Questions> questions_of(const Settings& settings, const RecordSyntax& syntax,
                                const std::optional<TreePlan>& tree) {
   const char* const allowed =
@@ -301,8 +301,8 @@ Result<std::unique_ptr<Judge>> judge_of(const Settings& settings, const Memory& 
   return judge;
 }
 
-// Returns how long a key may be recognised at most. A tree that copies what it recognises has it
-// from then on.
+// Returns the longest time for which a key may be recognised. A tree that copies a recognised key
+// keeps it from then on.
 TimeMs longest_recognised(const Settings& settings, const std::optional<TreePlan>& tree) {
   const TimeMs window_ms = *settings.window_ms;
   const auto in_one = [&](bool remote) {
@@ -416,7 +416,7 @@ Memory memory_of(const Settings& settings) {
       .now_ms = settings.time_field ? std::numeric_limits<TimeMs>::min() : SystemClock().now_ms()};
 }
 
-// Fills in what the run has not counted.
+// Fills in the figures that the run has not counted.
 void complete(SiftReport& report, const Settings& settings, const std::optional<TreePlan>& tree,
               const Judge& judge) {
   report.exact = settings.exact;
@@ -496,7 +496,7 @@ Command sift_command() {
        delimiter_option(settings->input),
        {"window", 'w', duration_value("TIME", settings->window_ms),
         "recognise a key for this long after it was written, then forget it: at once with --exact, "
-        "otherwise within the same time again (default: never forget)"},
+        "otherwise before as much time has passed again (default: never forget)"},
        {"time-field", 'T', text_value("FIELD", "a field", settings->time_field),
         "take the time from this field, not from the clock: seconds, milli-, micro- or nanoseconds "
         "since 1970, or ISO 8601"},

@@ -1,4 +1,4 @@
-// SiftReport: what a run of `semel sift` did, and how far it can be trusted.
+// SiftReport: the counts of a run of `semel sift`, and how far they can be trusted.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct SiftReport {
   std::string json_details;
   double seconds = 0;
 
-  // Returns how many new lines are expected to be dropped, if each is with the probability `error`;
-  // at most as many as were dropped at all.
+  // Returns the expected number of new lines that were dropped, each with the probability `error`.
+  // Never more than were dropped at all.
   double wrongly_dropped(double error) const;
 
   std::string counts() const;                       // a line for each: a name and a number

@@ -27,7 +27,7 @@ using std::chrono::steady_clock;
 constexpr const char* kName = "semel sift";
 constexpr std::uint64_t kProblemsShown = 10;
 constexpr std::chrono::milliseconds kProgressEvery{500};
-// A save takes at most one part in so many of the time, however large the state is.
+// A save takes at most one part in this many of the time, however large the state is.
 constexpr int kSaveShare = 10;
 
 class SiftRun {

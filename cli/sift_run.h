@@ -14,9 +14,9 @@
 //             read (in order) -> parse -> sequence (in order) -> judge (in order at each slice)
 //                  -> assemble -> write (in order)
 //
-// State     The thread that reads saves the state when all that was read is written. So all that a
-//           state knows has been written, and a crash loses nothing. All that was written before a
-//           save is in the state, and is not let through again.
+// State     The thread that reads saves the state, once everything that was read is written. So
+//           everything in a state has been written, and a crash loses nothing. Everything that was
+//           written before a save is in the state, and is not let through again.
 #pragma once
 
 #include <cstdint>

@@ -90,7 +90,7 @@ Result<void> encode_state(const StateOptions& options, const Judge& judge,
 Result<void> decode_state(ByteView in, const StateOptions& options, Judge& judge) {
   auto opened = open_sealed(in, kFormat);
   if (!opened && opened.error().code == Errc::unsupported) {
-    return Error{Errc::unsupported, "it is no state of this version of semel sift"};
+    return Error{Errc::unsupported, "it is not a state of this version of semel sift"};
   }
   if (!opened) return damaged();
   Reader& r = *opened;

@@ -27,14 +27,14 @@ using StateOptions = std::vector<std::pair<std::string, std::string>>;
 Result<void> encode_state(const StateOptions& options, const Judge& judge,
                           const std::function<Result<void>(ByteView)>& put);
 
-// Reads a state that fills `in` exactly; `in` is untrusted. Errc::invalid if the state is sound and
-// of other options. After an error the judge is of no use.
+// Reads a state that fills `in` exactly; `in` is untrusted. Errc::invalid if the state is sound but
+// belongs to other options. After an error the judge is unusable.
 Result<void> decode_state(ByteView in, const StateOptions& options, Judge& judge);
 
 class StateFile {
  public:
-  // Opens and locks the file, and makes an empty one if there is none. A symbolic link, a FIFO or a
-  // device is refused: a state is replaced, and they would not be.
+  // Opens and locks the file, and makes an empty one if there is none. Refuses a symbolic link, a
+  // FIFO and a device: saving a state replaces the file.
   Result<void> open(const std::string& path);
 
   Result<void> load(const StateOptions& options, Judge& judge);

@@ -1,9 +1,9 @@
-// semel size: works out how much memory a structure takes, how many ids it holds, or how much it
-// errs. Two of the three give the third, for every structure that could be meant.
+// semel size: works out the memory of a structure, the number of ids that it holds, or its error.
+// Two of the three give the third, for every structure that fits.
 //
 // Contract  Shapes come from the functions that make the filters themselves. A structure without
-//           such a function is made small and measured, and its memory is taken to double with its
-//           ids. That is right within a tenth.
+//           such a function is made small and measured. Its memory is assumed to double with its
+//           ids, which is right within a tenth.
 //           A structure that cannot answer has no row: its error would be too low, or its memory
 //           too small.
 #include <algorithm>
@@ -33,8 +33,8 @@ namespace {
 
 constexpr char kName[] = "semel size";
 constexpr std::uint64_t kMostIds = limits::kFilterBits;
-constexpr std::uint64_t kMeasuredIds = 4096;  // of an object that is made to be measured, or half
-constexpr std::uint64_t kClientIds = 1000;    // of a client in a window
+constexpr std::uint64_t kMeasuredIds = 4096;  // in an object that is measured, or half as many
+constexpr std::uint64_t kClientIds = 1000;    // ids of one client in a window
 
 struct Settings {
   std::optional<std::uint64_t> ids;
@@ -53,7 +53,7 @@ struct Plan {
 struct Structure {
   std::string name;
   std::string use;
-  // Plans for so many ids at no more than this error; nullopt if that is impossible.
+  // Plans for this number of ids at no more than this error; nullopt if that is impossible.
   std::function<std::optional<Plan>(std::uint64_t ids, double error)> plan;
 };
 
@@ -70,8 +70,8 @@ struct Row {
 
 Digest numbered(std::uint64_t number) { return {mix(number), mix(~number)}; }
 
-// Measures the memory for a few of the ids, halving their number until few are left, and doubles
-// the result as often. The memory that does not depend on the ids is not doubled.
+// Halves the number of ids until few are left, measures the memory for these, and doubles it as
+// often. Memory that does not depend on the ids is not doubled.
 template <class Measure>
 std::uint64_t scaled_up(std::uint64_t ids, Measure measure) {
   int halvings = 0;
@@ -223,8 +223,8 @@ std::vector<Structure> structures(const std::optional<TimeMs>& window_ms) {
   return all;
 }
 
-// Returns the most ids for which fits(ids) holds; nullopt if not for one. REQUIRES: it holds for
-// all smaller numbers too.
+// Returns the largest number for which fits(ids) holds; nullopt if there is none. REQUIRES: it
+// holds for all smaller numbers too.
 template <class Fits>
 std::optional<std::uint64_t> most_ids(Fits fits) {
   std::uint64_t good = 0, bad = kMostIds + 1;
@@ -236,8 +236,8 @@ std::optional<std::uint64_t> most_ids(Fits fits) {
   return good == 0 ? std::nullopt : std::optional(good);
 }
 
-// Returns the least error for which fits(error) holds, to a part in a thousand; nullopt if not for
-// the greatest.
+// Returns the least error for which fits(error) holds, to a part in a thousand; nullopt if there is
+// none.
 template <class Fits>
 std::optional<double> least_error(Fits fits) {
   if (!fits(kMostErrorRate)) return std::nullopt;

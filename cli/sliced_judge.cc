@@ -16,7 +16,7 @@ namespace {
 class SlicedJudge final : public SerialJudge {
  public:
   SlicedJudge(const Placement& placement, std::vector<Window> windows) {
-    // One producer claims nothing: nothing is kept.
+    // A single producer makes no claims, so none are kept.
     for (Window& window : windows) {
       slices_.push_back(std::make_unique<WindowSlice<Window>>(std::move(window), 0));
     }

@@ -1,6 +1,6 @@
-// StopSignal: turns SIGINT, SIGTERM and SIGHUP into something to wait for, while this lives. The
-// second signal kills. A signal that our parent has told us to ignore, as nohup(1) does, stays
-// ignored.
+// StopSignal: turns SIGINT, SIGTERM and SIGHUP into something to wait for, as long as the object
+// lives. The second signal kills. A signal that our parent has told us to ignore, as nohup(1) does,
+// stays ignored.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ class StopSignal {
   void wake() const;     // makes fd() readable without one
 };
 
-// Is over a moment after a signal has come: then a call that waits for others has to end.
+// Patience that ends a moment after a signal: then a call that waits for others must end.
 class StopPatience {
  public:
   bool is_over();

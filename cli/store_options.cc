@@ -55,9 +55,9 @@ std::vector<Option> options_of(IndexOptions& to) {
   return {
       {"key-file", 'k', path_value("FILE", to.key_file),
        "the secret of the digests, the same at both ends: 32 bytes, or 64 hexadecimal digits "
-       "(default: zeros, with which whoever chooses records can hide a difference)"},
+       "(default: zeros; then an attacker who chooses records can hide a difference)"},
       {"burst", 'B', bytes_value("SIZE", to.burst_bytes, NyeTrie::kLeastBurst, NyeTrie::kMostBurst),
-       "of the index: the most bytes of records that it sums up as one (default 4K)"},
+       "the most bytes of records that the index sums up as one (default 4K)"},
       {"frame-bytes", 'M', bytes_value("SIZE", to.frame_bytes, kLeastFrame, kMostFrame),
        "the most bytes of one message, either way (default 16M)"},
       {"scrub", 0, flag_value(to.scrub),
@@ -83,8 +83,8 @@ Option timeout_option(TimeMs& to) {
                          ms && *ms >= SyncPipe::kLeastTimeoutMs && *ms <= SyncPipe::kMostTimeoutMs;
                      return allowed ? ms : std::nullopt;
                    }),
-          "give up when nothing comes from the other end of the pipe for so long; a busy end says "
-          "every second that it is alive (default 60s)"};
+          "give up when nothing comes from the other end of the pipe for this long; a busy end "
+          "says every second that it is alive (default 60s)"};
 }
 
 std::vector<Option> options_of(DirectoryPlaces& to, const std::string& whose) {
@@ -97,11 +97,11 @@ std::vector<Option> options_of(DirectoryPlaces& to, const std::string& whose) {
   tables.path = true;
   return {{"wal-dir" + to.suffix, 0, path_value("PATH", to.wal_dir),
            "where the write-ahead log" + whose +
-               " is, if its OPTIONS file names a place outside of the directory; the directory "
-               "itself for a copy that has its log in it"},
+               " is, if its OPTIONS file names a place outside of the directory; for a copy that "
+               "contains its log, the directory itself"},
           {"db-path" + to.suffix, 0, std::move(tables),
            "where tables" + whose +
-               " are, if its owner has them outside of the directory (db_paths); to be given for "
+               " are, if its owner has them outside of the directory (db_paths); give it once for "
                "each place, in the owner's order"}};
 }
 

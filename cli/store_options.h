@@ -1,4 +1,5 @@
-// StoreOptions: options of several subcommands, for the records of a directory and their digests.
+// StoreOptions: options that several subcommands share, for the records of a directory and their
+// digests.
 #pragma once
 
 #include <cstdint>

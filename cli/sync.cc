@@ -280,12 +280,12 @@ std::string shell_word(const std::string& text) {
   return word + '\'';
 }
 
-// Says how to go on with the part that is not done.
+// Tells the user how to go on with the part that is not done.
 void tell_where_to_resume(const Settings& settings, const std::string& resume_from,
                           const KeyRange& range) {
   if (settings.purpose == SyncPurpose::plan) return;
-  complain(settings.name, resume_from <= range.first ? "no part of the range is done with"
-                                                     : "for what is left add --resume-from " +
+  complain(settings.name, resume_from <= range.first ? "no part of the range is done"
+                                                     : "to continue, add --resume-from " +
                                                            shell_word(escaped(resume_from)));
 }
 

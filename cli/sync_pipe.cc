@@ -130,7 +130,7 @@ Result<bool> SyncPipe::wait_for_end() {
   Bytes frame;
   const Event event = SEMEL_TRY(next(lock, frame));
   if (event != Event::frame) return event == Event::ended;
-  fail("the peer answers what it was not asked");
+  fail("the peer sends an answer that nobody asked for");
   noticed_ = true;
   return error();
 }

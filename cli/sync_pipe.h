@@ -56,8 +56,8 @@ class SyncPipe final : public SyncPeer {
 
   // Queues the frame and returns at once.
   Result<void> send(ByteView frame) override;
-  // Waits for a frame. Returns nullopt after a signal and, at the end that answers, after the peer
-  // has said that no more frames come.
+  // Waits for a frame. Returns nullopt after a signal. The end that answers also gets nullopt after
+  // the peer has said that no more frames come.
   Result<std::optional<Bytes>> receive() override;
   // Waits until everything is sent. Returns false if a signal came first.
   Result<bool> flush();

@@ -232,7 +232,7 @@ std::string progress_text(const SyncProgress& progress, double seconds) {
   std::string out = "found " + grouped(progress.found) + " of about " +
                     grouped(std::max(progress.differences, progress.found)) + ", repaired " +
                     grouped(progress.repaired);
-  if (all > 0) out += ", " + fixed(100 * done / all, 0) + " % of the records done with";
+  if (all > 0) out += ", " + fixed(100 * done / all, 0) + " % of the records done";
   return out + ", about " + fixed(left, left < 10 ? 1 : 0) + " s left";
 }
 

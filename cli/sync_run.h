@@ -16,7 +16,7 @@ enum class ProgressForm : std::uint8_t { none, terminal, lines };
 struct SyncEnd {
   Result<SyncReport> report;
   double seconds = 0;
-  std::string resume_from;  // the first key that is not done with
+  std::string resume_from;  // the first key that is not done
 
   bool stopped() const { return report && report->stopped; }
   bool complete() const { return report && !report->stopped; }

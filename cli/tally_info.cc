@@ -1,4 +1,4 @@
-// semel tally info: tells what a table is, and how far it can be trusted.
+// semel tally info: describes a table, and how far it can be trusted.
 #include <filesystem>
 #include <iomanip>
 #include <limits>
@@ -26,8 +26,8 @@ struct Facts {
   std::uint64_t disk_bytes = 0;
   TimeMs now_ms = 0;
 
-  // Returns how many new operations were taken for retries, if all ids in the window met the filter
-  // as it is now.
+  // Returns the expected number of new operations that were taken for retries, if all ids in the
+  // window met the filter as it is now.
   double undercount() const {
     return info.false_positive_rate * static_cast<double>(info.recalled);
   }

@@ -1,5 +1,5 @@
-// semel tally load: takes a stream of operations into a table. This file says what the options mean
-// together; tally_load_run.h does the work.
+// semel tally load: applies a stream of operations to a table. This file decides what the options
+// mean together; tally_load_run.h does the work.
 #include <unistd.h>
 
 #include <memory>
@@ -79,7 +79,7 @@ Result<Questions> questions_of(const Settings& s, const RecordSyntax& syntax) {
   return questions;
 }
 
-// Warns before a load that comes too late to be recognised: it would count twice, unnoticed.
+// Warns before a repeated load that comes too late to be recognised: it would count twice.
 void warn_of_age(const std::string& directory, const TallyTable& table) {
   const Result<bool> forgotten = table.has_forgotten_all();
   if (!forgotten || !*forgotten) return;  // the load itself reports what cannot be read

@@ -48,7 +48,7 @@ struct TallyLoadReport {
 };
 
 struct TallyLoadEnd {
-  bool sound = true;     // the table took what it was given
+  bool sound = true;     // the table could be read and written
   bool complete = true;  // all inputs were read, and no record stopped the run
   int signal = 0;        // the signal that ended it, or 0
 };

@@ -64,11 +64,11 @@ class Reading {
 
   Result<Exit> top() {
     SEMEL_TRY(open());
-    std::vector<Ranked> heap;  // the worst of the best first
+    std::vector<Ranked> heap;  // the best counters, the worst of them on top
     SEMEL_TRY(scan([&](std::string_view counter, int128 sum) {
       const int128 rank = settings_.smallest ? -sum : sum;
       if (heap.size() == settings_.most) {
-        // Names ascend: of equal sums, the one that is there comes first.
+        // Names ascend, so a counter in the heap comes before a later one with an equal sum.
         if (rank <= heap.front().rank) return true;
         std::pop_heap(heap.begin(), heap.end());
         heap.pop_back();
@@ -163,9 +163,9 @@ Command tally_get_command() {
   Syntax syntax{
       "semel tally get",
       "Writes the values of counters",
-      std::string("A line is COUNTER, a tab and its value: of each COUNTER in the order "
-                  "given, or without any of all in the range, in the order of their names. "
-                  "In names \\xNN stands for a byte and \\\\ for a backslash.") +
+      std::string("A line is COUNTER, a tab and its value. The COUNTERs that are given come in "
+                  "that order. If none is given, all in the range come, in the order of their "
+                  "names. In names \\xNN stands for a byte and \\\\ for a backslash.") +
           kWhileInUse +
           "\nExits with 0, with 1 if a COUNTER is not there or the table could not be "
           "read, with 2 if an option is wrong.",
@@ -188,15 +188,15 @@ Command tally_top_command() {
   Syntax syntax{
       "semel tally top",
       "Writes the largest counters",
-      std::string("Writes the N largest counters, or 10, from the largest on, a line each: "
-                  "the name, a tab and the value. Of equal values the first names come "
-                  "first.") +
+      std::string("Writes the N largest counters (default 10), the largest first. A line is the "
+                  "name, a tab and the value. Counters with equal values come in the order of "
+                  "their names.") +
           kWhileInUse,
       {}};
   auto settings = settings_for(syntax);
   syntax.options = options_of(settings->range);
   append(syntax.options, {{"smallest", 's', flag_value(settings->smallest),
-                           "the smallest ones, from the smallest on"}});
+                           "write the smallest counters, the smallest first"}});
   syntax.operands = {count_value("N", settings->most, 1, kMostTop),
                      0,
                      1,
@@ -206,13 +206,12 @@ Command tally_top_command() {
 }
 
 Command tally_sum_command() {
-  Syntax syntax{
-      "semel tally sum",
-      "Writes the sum of counters, and how many they are",
-      std::string("Of all counters, or of a range of names. The sum is exact, also beyond "
-                  "64 bits.") +
-          kWhileInUse,
-      {}};
+  Syntax syntax{"semel tally sum",
+                "Writes the sum of counters, and their number",
+                std::string("Sums all counters, or a range of names. The sum is exact, also "
+                            "beyond 64 bits.") +
+                    kWhileInUse,
+                {}};
   auto settings = settings_for(syntax);
   syntax.options = options_of(settings->range);
   syntax.operands = {directory_value("DIRECTORY", settings->directory), 1, 1};

@@ -129,7 +129,8 @@ Result<void> check_options(const ShapeOptions& shape, const DurabilityOptions& d
   return {};
 }
 
-// The directory is named on the command line, but whether a table is there is no matter of usage.
+// Turns the error into one that is not a usage error: the directory is named on the command line,
+// but a missing table is not a mistake in it.
 Error cannot_open(const std::string& path, const Error& error) {
   return {error.code == Errc::invalid ? Errc::io : error.code,
           "cannot open " + quoted(path) + ": " +
@@ -166,7 +167,7 @@ std::string reason_of(tally::Outcome outcome) {
     case tally::Outcome::conflict:
       return "its id came before, with another counter or delta";
     case tally::Outcome::overflow:
-      return "the counter would leave 64 bits";
+      return "the counter would not fit into 64 bits";
     case tally::Outcome::full:
       return "no memory is left to remember its id";
     case tally::Outcome::applied:
@@ -203,7 +204,7 @@ std::vector<Option> options_of(ShapeOptions& to) {
 std::vector<Option> options_of(DurabilityOptions& to, const std::string& default_durability) {
   return {{"durability", 'd', choice_value("KIND", to.durability, kDurabilities),
            "when operations are on the disk: every-write (before they are answered), periodic, or "
-           "none (when the system pleases) (default " +
+           "none (whenever the system writes them) (default " +
                default_durability + ")"},
           {"period", 'P', duration_value("TIME", to.period_ms),
            "the period of --durability periodic (default 1s)"}};
@@ -279,7 +280,7 @@ std::string window_text(const TallyStore::Info& info, TimeMs now_ms) {
 }
 
 Error TallyTable::cannot(const std::string& what, const Error& error) const {
-  // Nothing that a table answers is a matter of usage.
+  // No error of a table is a usage error.
   return {error.code == Errc::invalid ? Errc::mismatch : error.code,
           "cannot " + what + ": " + error.message()};
 }

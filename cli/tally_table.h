@@ -4,7 +4,7 @@
 //           table that is there keeps its shape; options that do not agree with it are an error
 //           that names the first one.
 //           To read: a table that is not there is an error. A table that another process has open
-//           is read as of this moment.
+//           is read in its present state.
 #pragma once
 
 #include <cstdint>
@@ -51,12 +51,12 @@ class TallyTable {
   tally::TallyStore& operator*() const { return directory_->table(); }
   tally::TallyStore* operator->() const { return &directory_->table(); }
   // Returns true if there are counters, and all ids had left the window before the table was
-  // opened: a retry of what was counted until then may count again.
+  // opened. Then a retry of an earlier operation may count again.
   Result<bool> has_forgotten_all() const;
   // Sums the counters by a scan. An index would read all counters first, not only the range.
   Result<tally::RangeSum> sum(const tally::NameRange& range) const;
   TimeMs now_ms() const { return directory_->now_ms(); }
-  // Returns the error with the words of the store behind it, which cannot do `what`.
+  // Returns the error that the table cannot do `what`, followed by the words of the store.
   Error cannot(const std::string& what, const Error& error) const;
   // Closes the directory, with all that was counted on disk. REQUIRES: not used afterwards.
   Result<void> close() const;

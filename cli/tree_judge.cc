@@ -22,11 +22,11 @@
 namespace semel::cli {
 namespace {
 
-// A node below the root is first made for this share of all keys: 256 keys, which take 1 KiB. It
+// A node below the root begins with room for this share of all keys: 256 keys, which take 1 KiB. It
 // grows.
 constexpr double kNodeShare = 256.0 / kFirstKeys;
 
-// Returns the path to a node: all places that a record comes through, in one digest.
+// Returns the path to a node: one digest of all places that a record comes through.
 Digest path_through(Digest parent, Digest place) {
   return {mix(parent.lo + place.lo), mix(parent.hi ^ place.hi)};
 }
@@ -153,7 +153,7 @@ class TreeJudge final : public SerialJudge {
     return problem_.empty() ? Judge::problem() : problem_;
   }
 
-  // The first section is the shape, then comes each window.
+  // The first section is the shape. The windows follow, one section each.
   std::size_t sections() const override { return 1 + windows_.size(); }
   void encode(std::size_t section, Sink out) const override {
     if (section > 0) return windows_[section - 1]->window().encode(out);
@@ -361,7 +361,7 @@ class TreeJudge final : public SerialJudge {
           tree_->shape().level(parent) + 1 >= plan_.levels.size()) {
         return damaged;
       }
-      // There must not be more windows than sections.
+      // There may not be more windows than sections.
       const TreePlan::Level& level = plan_.levels[tree_->shape().level(parent) + 1];
       if (level.at.empty() && sections() + level.slices > expected_) {
         return damaged;

@@ -9,8 +9,7 @@
 //
 // The upper levels, from the root down to some level, may be at servers. Each node is a key there,
 // and the line of the level ends in `at redis://host:port`. Hits there are not confirmed from
-// below, because the leaf that knows the id may belong to another producer and be missing in this
-// tree.
+// below: the leaf that knows the id may belong to another producer, and then this tree lacks it.
 //
 // Words are separated by blanks. A # begins a remark.
 #pragma once
@@ -28,7 +27,7 @@ namespace semel::cli {
 struct TreePlan {
   struct Level {
     std::string name;
-    Field key;  // which of its nodes a record comes through; of no use at the root
+    Field key;  // names the node that a record comes through; unused at the root
     std::uint32_t slices = 1;
     std::string at = {};  // the URL; empty: in this process
   };

@@ -8,8 +8,8 @@
 
 namespace semel::cli {
 
-// Looks again and again for some 20 microseconds before it gives up. Waits are short here: to sleep
-// and be woken would take longer.
+// Polls for some 20 microseconds before it gives up. Waits are short here, and sleeping and waking
+// would take longer.
 template <class Done>
 bool spin_until(Done done) {
   constexpr int kSpins = 500;

@@ -150,7 +150,7 @@ Result<void> Cluster::refresh(Time until) {
   for (const Address& address : url_.addresses) {
     if (!nodes_.contains(address)) known.push_back(address);
   }
-  // Each time another one first: one may be cut off, and not know it.
+  // Begin with another node each time: one may be cut off, and not know it.
   Error error{Errc::io, "no server answers"};
   for (std::size_t i = 0; i < known.size(); ++i) {
     const Address& address = known[++asked_last_ % known.size()];
@@ -172,7 +172,7 @@ Result<void> Cluster::ask_slots(const Address& address, Time until) {
   loading_ = reply->is_error("LOADING");
   if (reply->is_error("ERR")) return take_single(address, connection, until);  // no cluster support
   if (reply->is_error() || reply->kind() != ReplyKind::array) {
-    // NOAUTH, NOPERM: the others will say the same.
+    // NOAUTH, NOPERM: the other nodes will say the same.
     return note({loading_ ? Errc::io : Errc::mismatch,
                  "cannot ask " + address.text() + " for its slots: " + reply->excerpt()});
   }
@@ -203,7 +203,7 @@ Result<void> Cluster::take_slots(const Address& address, const Reply& reply) {
     return value.kind() == ReplyKind::integer && value.integer() >= least &&
            value.integer() <= most;
   };
-  // All of it is read before any of it counts. [[first, last, [host, port, ...], replica...]...]
+  // Read all of it before any of it counts. [[first, last, [host, port, ...], replica...]...]
   std::vector<Address> primaries;
   std::size_t fewest = reply.size() == 0 ? 0 : ~std::size_t{0};
   for (std::size_t i = 0; i < reply.size(); ++i) {
@@ -272,8 +272,8 @@ void Cluster::place(Ticket ticket, Pending& pending) {
   node.unsent = true;
   pending.stage = Stage::placed;
   pending.node = &node;
-  // After a failure the rest waits for finish(): one that starts many commands waits for one
-  // deadline.
+  // After a failure the rest waits for finish(). So a caller that starts many commands waits for
+  // one deadline only.
   if (node.connection.appended_bytes() >= kEnoughToSend && !trouble_) send(node, pending.deadline);
 }
 
@@ -449,7 +449,7 @@ Result<Reply> Cluster::finish(Ticket ticket) {
     if (pending.stage == Stage::settled || !std::exchange(trouble_, false)) continue;
     pause(pending.deadline);
     ++counts_.refreshed;
-    (void)refresh(pending.deadline);  // with the slots as they were, if nobody tells
+    (void)refresh(pending.deadline);  // without an answer, the slots stay as they were
   }
   std::optional<Reply> reply = std::move(pending.reply);
   const char* const error = pending.error;

@@ -1,4 +1,4 @@
-// Cluster: the servers behind a URL, one or many, as one that answers commands on keys.
+// Cluster: one or many servers behind a URL, seen as one that answers commands on keys.
 //
 // Contract  A command goes to the primary of its key's slot. start() queues it. finish() sends all
 //           that is queued, the commands of each node together, and waits for this one's answer.
@@ -6,17 +6,18 @@
 //           failures, they do if the first is finished before the next is started.
 // Routes    CLUSTER SLOTS tells the slots; it is asked again after a failure. MOVED and ASK are
 //           followed. A server without cluster support is one node with all slots.
-// Retries   What was certainly not executed is sent again until the deadline, with growing pauses:
-//           redirections, TRYAGAIN, CLUSTERDOWN, LOADING, READONLY, MASTERDOWN and NOREPLICAS, and
-//           what could not be sent. What was sent and not answered may have been executed: it is
-//           sent again only if it is Repeat::safe. Otherwise finish() says that nobody knows.
-// Replicas  With replicas() > 0 an answer counts only when so many replicas have all that the
+// Retries   A command that was certainly not executed is sent again until the deadline, with
+//           growing pauses: after redirections, TRYAGAIN, CLUSTERDOWN, LOADING, READONLY,
+//           MASTERDOWN and NOREPLICAS, or if it could not be sent. A command that was sent and not
+//           answered may have been executed. It is sent again only if it is Repeat::safe.
+//           Otherwise finish() says that nobody knows.
+// Replicas  With replicas() > 0 an answer counts only when that many replicas have all that the
 //           primary had when it answered (WAIT). Such an answer survives the loss of the primary if
-//           a replica that has it takes its place, which is certain when all replicas have it. If
+//           a replica that has it takes its place. That is certain when all replicas have it. If
 //           too few do, the command is treated as sent and not answered.
 // Waits     finish() returns by options.deadline_ms after start(), whatever the servers do:
 //           connecting, logging in, redirections, retries and pauses all end there. connect() has
-//           as long. end_by() may set an earlier end to both.
+//           the same limit. end_by() may set an earlier one for both.
 // Trust     None. A list of slots that makes no sense is an error, and redirections are followed to
 //           at most kMostNodes servers at once.
 // Threads   A call needs the object to itself.
@@ -45,7 +46,7 @@ namespace semel::client {
 struct ClusterOptions {
   ConnectionOptions connection = {};
   std::int64_t deadline_ms = 30'000;  // of a command, from start() on
-  // How many have to have an answer; none: one, if every primary has a replica when connect() asks.
+  // Replicas that must have an answer; none: one, if every primary has a replica at connect().
   std::optional<std::uint32_t> replicas = 0;
   std::int64_t replicas_timeout_ms = 1'000;  // of each WAIT
   std::uint64_t seed = 0;                    // of the pauses, which differ from client to client
@@ -53,7 +54,7 @@ struct ClusterOptions {
 
 enum class Repeat : std::uint8_t { never, safe };
 
-// How often what happened on the way, since the beginning.
+// Counts of events on the way, since the beginning.
 struct ClusterCounts {
   std::uint64_t moved = 0;        // MOVED
   std::uint64_t asked = 0;        // ASK
@@ -77,7 +78,7 @@ class Cluster {
   Cluster& operator=(const Cluster&) = delete;
 
   // Finds the servers, and waits for one that is loading its data. Errc::io if none is there,
-  // Errc::mismatch if they do not let us in, Errc::invalid for a database of a cluster other than
+  // Errc::mismatch if they do not let us in, Errc::invalid for a cluster and a database other than
   // 0.
   Result<void> connect();
 
@@ -100,7 +101,7 @@ class Cluster {
   std::size_t primaries() const;
   std::size_t nodes() const { return nodes_.size(); }
   const Address& address_of(std::uint32_t slot) const;  // REQUIRES: connect() succeeded.
-  std::uint32_t replicas() const { return replicas_; }  // how many have to have an answer
+  std::uint32_t replicas() const { return replicas_; }  // that must have an answer
 
   const ClusterCounts& counts() const { return counts_; }
 
@@ -115,8 +116,8 @@ class Cluster {
   // Forgets the nodes that have no slot and owe no answer.
   void forget_idle_nodes();
   bool has_room_for(const Address& address);
-  // Keeps the words of the error, unless they only say that there was no time while an earlier
-  // failure says more. Returns the error to pass on.
+  // Keeps the words of the error. If it only says that there was no time, an earlier failure says
+  // more, and its words stay. Returns the error to pass on.
   Error note(const Error& error);
   Time deadline() const;  // of what starts now
   // Learns the slots as this node sees them.

@@ -26,7 +26,8 @@ timeval interval(std::int64_t ms) {
   return {static_cast<time_t>(ms / 1000), static_cast<suseconds_t>(ms % 1000 * 1000)};
 }
 
-// Rounded up, so that nobody wakes just before the time and waits again.
+// Returns the milliseconds until a time. Rounds up, so that nobody wakes just before the time and
+// waits again.
 std::int64_t ms_until(Time time) {
   return std::chrono::ceil<milliseconds>(time - steady_clock::now()).count();
 }
@@ -41,7 +42,7 @@ std::string without(std::string_view text, const std::string& secret) {
   return out;
 }
 
-// Returns what hiredis says, or that it took too long.
+// Returns the error of hiredis in words, or that it took too long.
 std::string reason(const redisContext& context, int number) {
   if (context.err == REDIS_ERR_IO && (number == EAGAIN || number == EINPROGRESS)) return kLate;
   return context.errstr;

@@ -6,7 +6,7 @@
 //           connect() logs in and selects the database before it returns.
 // Waits     Every call ends after its time in the options, and never later than `until`. A reply
 //           that comes byte by byte has no more time than one that comes at once. Only the lookup
-//           of a host's name takes as long as the system's resolver takes.
+//           of a host name has no limit but that of the system's resolver.
 // Trust     None. A reply beyond the limits is an error, and so is one that nobody asked for.
 // Signals   A server that closes the socket is an error, never a SIGPIPE.
 // Threads   A call needs the object to itself.

@@ -35,8 +35,8 @@ bool is_of_claims(SliceAction action) {
          action == SliceAction::release;
 }
 
-// Returns what a slice answers. A claim is lost at its end at the earliest: until then, `seen` for
-// a commit means that this owner has committed before.
+// Returns the answer of a slice. No claim is lost before its end. Until then, `seen` for a commit
+// means that this owner has committed before.
 Verdict verdict_of(SliceAction action, ClaimAnswer answer) {
   switch (answer) {
     case ClaimAnswer::fresh:
@@ -54,8 +54,8 @@ Verdict verdict_of(SliceAction action, ClaimAnswer answer) {
   return Verdict::stale;
 }
 
-// Returns the indices of the keys that no earlier key of the call equals. The second claim of an
-// owner is granted as the first was, and tells nothing.
+// Returns the indices of the keys that no earlier key of the call equals. A second claim of the
+// same owner is granted if the first was, and so tells nothing.
 std::vector<std::size_t> distinct(const SliceCall& call) {
   const std::vector<std::size_t> before = repetitions(call.keys);
   std::vector<std::size_t> first;
@@ -144,8 +144,8 @@ Result<void> RemoteSlice::answer(SliceCall& call, Started started) {
   if (is_of_claims(call.action)) {
     const std::vector<ClaimAnswer> answers = SEMEL_TRY(started.claims.finish());
     for (std::size_t i = 0; i < answers.size(); ++i) {
-      // A claim is lost at its end at the earliest: until then, `seen` for a commit means that this
-      // owner has committed before.
+      // No claim is lost before its end. Until then, `seen` for a commit means that this owner has
+      // committed before.
       const bool repeated = call.action == SliceAction::commit && answers[i] == ClaimAnswer::seen;
       call.claims[i] = repeated ? ClaimAnswer::done : answers[i];
     }

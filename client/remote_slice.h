@@ -39,7 +39,7 @@ class RemoteSlice final : public Slice {
     Taking taking = Taking::claimed;
     std::string owner = {};    // of test_and_set: different for every run of every producer
     TimeMs claim_ms = 60'000;  // how long a claim of ours holds up the others if we stand still
-    // Asked while another owner holds an id. True: the call fails.
+    // Called while another owner holds an id. If it returns true, the call fails.
     std::function<bool()> gives_up = {};
   };
 
@@ -49,7 +49,7 @@ class RemoteSlice final : public Slice {
   void start(SliceCall& call) override;
   void finish(SliceCall& call) override;
 
-  // Asks the server; 0 if it does not answer.
+  // Asks the server. Returns 0 if it does not answer.
   std::uint64_t bytes() const override;
   double false_positive_rate() const override;
 
@@ -66,8 +66,8 @@ class RemoteSlice final : public Slice {
 
   void ask_claims(const SliceCall& call, Calls<ClaimAnswer>& claims) const;
   void ask_lists(const SliceCall& call, Calls<Verdict>& lists) const;
-  // Takes the ids of the call: claims those that are not granted at once until they are, and
-  // commits each as soon as it is granted, so that whoever waits for it goes on.
+  // Takes the ids of the call. Repeats claims until they are granted, and commits each id as soon
+  // as it is granted, so that other owners need not wait for it.
   Result<void> take(SliceCall& call, Calls<ClaimAnswer> claims);
   // Commits the granted ones; a claim that was lost meanwhile goes to `again`.
   Result<void> commit(SliceCall& call, const std::vector<std::size_t>& granted,

@@ -61,7 +61,7 @@ void ReplyReader::feed(std::string_view bytes) {
 }
 
 // Everything but the bytes of a bulk string is a line. A line without an end is searched again with
-// every piece: a long one would take time by the square of its length.
+// every piece, so the time for a long one would grow with the square of its length.
 bool ReplyReader::in_endless_line() const {
   constexpr std::size_t kLongestLine = std::size_t{16} << 10;
   constexpr std::size_t kLongestLength = 32;

@@ -67,8 +67,7 @@ TEST(ReplyReader, CountsWhatBelongsToNoReply) {
   EXPECT_EQ(reader.pending(), 0u);
 }
 
-// Feeds a beginning and then the same again and again; returns how much was taken before it was
-// refused.
+// Feeds a beginning, then the same bytes repeatedly. Returns how much was taken before a refusal.
 std::size_t fed_until_refused(const ReplyLimits& limits, std::string_view begin,
                               std::string_view again) {
   ReplyReader reader(limits);
@@ -113,7 +112,7 @@ TEST(ReplyReader, RefusesAReplyThatIsTooLongAsAWhole) {
   EXPECT_EQ(reader.next().error().code, Errc::limit);
 }
 
-// Before anything is allocated for them: a length of four bytes would take eight for each element.
+// Lengths are refused before anything is allocated: a few bytes would take eight for each element.
 TEST(ReplyReader, RefusesMoreElementsThanAReplyMayHave) {
   const ReplyLimits limits{.bytes = 1000, .elements = 8};
   for (const char* const bytes :

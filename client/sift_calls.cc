@@ -70,7 +70,7 @@ std::optional<SiftInfo> info_in(ReplyView reply) {
   return info;
 }
 
-// Returns in which way the key was made for another shape; nullopt if for this one.
+// Returns how the key's shape differs from this one; nullopt if it does not.
 std::optional<std::string> difference(const SiftInfo& info, const SiftShape& shape) {
   if (info.window_ms != shape.window_ms) {
     return "a window of " + duration(info.window_ms) + ", not " + duration(shape.window_ms);
@@ -165,7 +165,7 @@ Result<void> record_slices(Cluster& cluster, const std::string& name, std::uint3
 }
 
 Result<void> reserve(Cluster& cluster, std::span<const SiftKey> keys, const SiftShape& shape) {
-  // Another producer, or an earlier run, may have made a key: then it only has to be the same.
+  // Another producer, or an earlier run, may have made a key. Then its shape must be the same.
   const auto made = [](ReplyView reply) {
     const bool there = reply.is_error() && reply.text().find("exists") != std::string_view::npos;
     return reply.word() == "OK" || there ? std::optional(true) : std::nullopt;

@@ -1,4 +1,4 @@
-// The SIFT commands of the module: how they are asked, and how they are answered.
+// The SIFT commands of the module: sends them and reads their replies.
 //
 // Contract  Calls keeps any number of commands on their way together. What the server refuses is an
 //           Error, in one sentence that says what to do about it.
@@ -28,7 +28,7 @@
 
 namespace semel::client {
 
-// Longer lists are cut into several commands: one does not hold up the other clients of a server.
+// Longer lists are cut into several commands, so that none holds up other clients of a server.
 inline constexpr std::size_t kIdsPerCommand = 512;
 
 // A key that holds a window, and where it belongs.
@@ -45,7 +45,7 @@ std::optional<ClaimAnswer> read_release(ReplyView reply);  // 1: done, 0: lost
 std::optional<Verdict> read_test(ReplyView reply);         // 1: duplicate, 0: fresh
 std::optional<Verdict> read_insert(ReplyView reply);       // 1: fresh, 0: duplicate; stale or full
 
-// Returns what an error, or a reply that makes no sense, means to the user of this key.
+// Explains an error, or a reply that makes no sense, to the user of this key.
 // Errc::unsupported if the server has no such commands, otherwise Errc::mismatch.
 Error refusal(ReplyView reply, std::string_view key);
 // Returns the error for a key that has no room for more.
@@ -133,18 +133,17 @@ struct SiftInfo {
   std::uint64_t bytes = 0;
 };
 
-// Makes the keys that are not there. Errc::mismatch if one is there that was made for another
-// window, error or structure, or is something else; Errc::unsupported if the server has no such
-// commands.
+// Makes the missing keys. Errc::mismatch if an existing key was made for another window, error or
+// structure, or is something else; Errc::unsupported if the server has no such commands.
 Result<void> reserve(Cluster& cluster, std::span<const SiftKey> keys, const SiftShape& shape);
 
-// The first producer of a stream leaves the number of its slices in the key NAME:slices: the number
-// decides how the keys are called, and another number would be another stream. expect_slices() only
-// looks, record_slices() leaves the number there. Errc::mismatch if another number is there.
+// The first producer of a stream stores the number of its slices in the key NAME:slices. The names
+// of the keys depend on this number, so another number would be another stream. expect_slices()
+// only compares it, record_slices() also stores it. Errc::mismatch if another number is there.
 Result<void> expect_slices(Cluster& cluster, const std::string& name, std::uint32_t slices);
 Result<void> record_slices(Cluster& cluster, const std::string& name, std::uint32_t slices);
 
-// Reads all keys in one pipeline. Errors as of reserve().
+// Reads all keys in one pipeline. Errors are those of reserve().
 Result<std::vector<SiftInfo>> read_info(Cluster& cluster, std::span<const SiftKey> keys);
 
 }  // namespace semel::client

@@ -16,7 +16,7 @@ inline constexpr std::uint32_t kSlots = 16384;
 
 std::uint32_t slot_of(std::string_view key);
 
-// Returns tags that spread `count` keys evenly. The slots are cut into so many equal ranges; the
+// Returns tags that spread `count` keys evenly. The slots are cut into `count` equal ranges; the
 // i-th tag is the least number whose slot is the middle of the i-th range. If the primaries of a
 // cluster have equal ranges of slots, each has as many of the keys as any other, or one more.
 // REQUIRES: 0 < count <= 1024.

@@ -51,7 +51,7 @@ TEST(SpreadTags, LieInTheMiddleOfEqualRanges) {
   }
 }
 
-// As `redis-cli --cluster create` splits the slots, and as one who rounds down would.
+// Splits the slots as `redis-cli --cluster create` does, and also with sizes rounded down.
 TEST(SpreadTags, GiveEveryPrimaryOfAnEvenSplitItsShare) {
   for (std::size_t count = 1; count <= 256; ++count) {
     std::vector<std::uint32_t> slots;

@@ -38,7 +38,7 @@ std::optional<std::string> without_percent(std::string_view text) {
   return out;
 }
 
-// Takes and reads the text before the last @. False if it makes no sense.
+// Takes and parses the text before the last @. Returns false if it makes no sense.
 bool take_user(std::string_view& text, Url& url) {
   const std::size_t at = text.rfind('@');
   if (at == std::string_view::npos) return true;

@@ -42,7 +42,7 @@ struct Url {
   std::uint32_t database = 0;
 };
 
-// Reads a URL. Errc::invalid, or Errc::unsupported for TLS; the error says what is allowed.
+// Parses a URL. Errc::invalid, or Errc::unsupported for TLS; the error says what is allowed.
 Result<Url> parse_url(std::string_view text);
 
 // Finds the password in a text that may be a URL: the part between the first colon after :// and

@@ -46,11 +46,11 @@ class Options {
 
   // Takes this word, if it is the next argument. Refuses it if it was taken before.
   bool flag(std::string_view word);
-  // Takes this word and the argument after it, which it returns, if the word is the next argument.
-  // Refuses it if it was taken before or nothing is after it.
+  // If the next argument is this word, takes it and returns the argument after it. Refuses the word
+  // if it was taken before or nothing is after it.
   std::optional<std::string_view> value(std::string_view word);
-  // Takes this word and everything after it, if the word is the next argument. Sets `first` to the
-  // index of the argument after it, or to call.size() if there is none.
+  // If the next argument is this word, takes it and everything after it. Sets `first` to the index
+  // of the argument after it, or to call.size() if there is none.
   bool rest(std::string_view word, std::size_t& first);
 
   // Answers with an error.
@@ -59,8 +59,8 @@ class Options {
   void wrong_arity();
   bool refused() const { return refused_; }
 
-  // These take a word and its value into `out`, if the word is the next argument. They refuse
-  // values out of range.
+  // If the next argument is this word, these take it, and its value into `out`. They refuse values
+  // out of range.
   bool duration(std::string_view word, TimeMs& out);
   bool error_rate(std::string_view word, double& out);
   bool count(std::string_view word, std::uint64_t least, std::uint64_t most, std::uint64_t& out);

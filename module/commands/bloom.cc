@@ -76,7 +76,7 @@ struct BloomFamily {
   }
 };
 
-// Gives the filter an own chain. Returns false after an error.
+// Gives the filter a chain of its own. Returns false after an error.
 bool begin_chain(Call& call, BloomValue& value) {
   if (!value.begin_chain(fresh_tag(value.chains()))) {
     call.error("ERR the filter has 4096 chains, and cannot begin another");
@@ -293,8 +293,8 @@ std::span<const host::Command> bloom_commands() {
           .syntax = "key item",
           .kind = CommandKind::writes,
           .summary = "Adds an item",
-          .reply =
-              "1 or true if it was certainly new, 0 or false if it was there or a false positive",
+          .reply = "1 or true if it was certainly new; 0 or false if it was there, or is a false "
+                   "positive",
       }),
       command<add_many>({
           .name = "BF.MADD",
@@ -302,7 +302,7 @@ std::span<const host::Command> bloom_commands() {
           .kind = CommandKind::writes,
           .summary = "Adds many items",
           .complexity = "O(N) with the number of items",
-          .reply = "array with an answer of BF.ADD for each; it ends with the first error",
+          .reply = "array with the reply of BF.ADD for each; it ends with the first error",
       }),
       command<insert>({
           .name = "BF.INSERT",
@@ -330,7 +330,7 @@ std::span<const host::Command> bloom_commands() {
           .summary =
               "Returns what a filter was made for, its size and its items; with ALL also its "
               "error rate, the bound of the error, and the error now",
-          .reply = "map; with one field an array of its value, in RESP3 a map of one",
+          .reply = "map; for one field an array with its value, in RESP3 a map with that field",
       }),
       command<dump<BloomFamily>>({
           .name = "BF.SCANDUMP",
@@ -346,7 +346,7 @@ std::span<const host::Command> bloom_commands() {
       merge_row<BloomFamily>(
           "BF.MERGE",
           "Adds the items of other filters to a filter, which is made if it is missing. All must "
-          "share a secret: see BF.LIKE. Their errors add up, unless they are copies of one"),
+          "share a secret: see BF.LIKE. Their errors add up, unless they are copies of one filter"),
   };
   return kCommands;
 }

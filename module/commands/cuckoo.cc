@@ -80,7 +80,7 @@ struct CuckooFamily {
   }
 };
 
-// Begins a life of the filter, and an own chain if it has none. Returns false after an error.
+// Begins a life of the filter, and a chain of its own if it has none. Returns false after an error.
 bool begin_life(Call& call, CuckooValue& value) {
   const ChainTags& chains = value.chains();
   const std::uint64_t tag = chains.own() ? chains.tag(*chains.own()) : fresh_tag(chains);
@@ -117,7 +117,7 @@ constexpr std::array kSettings = {
             &CuckooValue::Goal::expansion},
 };
 
-// Takes such an option. Returns true if the next argument was one, and good.
+// Takes such an option. Returns true if the next argument was one, and valid.
 bool take_setting(Options& options, CuckooValue::Goal& goal) {
   for (const Setting& setting : kSettings) {
     const std::optional<std::string_view> text = options.value(setting.word);
@@ -344,7 +344,8 @@ std::span<const host::Command> cuckoo_commands() {
           .kind = CommandKind::writes,
           .summary = "Adds many items to a filter, which is made if it is missing",
           .complexity = "O(N) with the number of items",
-          .reply = "array of 1, or -1 where there is no room; true and false in RESP3",
+          .reply = "array: 1 for an item that was added, -1 where there is no room; in RESP3 true, "
+                   "false",
       }),
       command<insert_new>({
           .name = "CF.INSERTNX",
@@ -352,7 +353,8 @@ std::span<const host::Command> cuckoo_commands() {
           .kind = CommandKind::writes,
           .summary = "Adds many items to a filter, each unless it is there",
           .complexity = "O(N) with the number of items",
-          .reply = "array of 1, of 0 where it was there, or of -1 where there is no room",
+          .reply = "array: 1 for an item that was added, 0 where it was there, -1 where there is "
+                   "no room",
       }),
       exists_row<CuckooFamily>("CF.EXISTS"),
       exist_many_row<CuckooFamily>("CF.MEXISTS"),
@@ -393,7 +395,7 @@ std::span<const host::Command> cuckoo_commands() {
       merge_row<CuckooFamily>(
           "CF.MERGE",
           "Adds the items of other filters to a filter, which is made if it is missing. All must "
-          "share a secret: see CF.LIKE. Items that were removed from a copy of a chain are "
+          "share a secret: see CF.LIKE. An item that was removed from one copy of a chain is "
           "removed"),
   };
   return kCommands;

@@ -72,7 +72,7 @@ Setting max_value_bytes() {
   return {
       "max-value-bytes", SettingKind::changeable, "auto",
       "the most memory that one key may take on behalf of a client; `auto`: half of maxmemory, or "
-      "of the machine or its container without maxmemory; 0: no limit",
+      "half of the memory of the machine or its container if there is no maxmemory; 0: no limit",
       [](std::string_view text) {
         const std::optional<std::uint64_t> bytes = parse_unsigned(text);
         if (!bytes && !is_word(text, "AUTO")) return not_allowed("auto, 0 (no limit) or bytes");

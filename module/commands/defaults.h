@@ -1,4 +1,4 @@
-// The settings of the module: what a key is made with unless the command says otherwise.
+// The settings of the module. A key is made with them unless the command says otherwise.
 #pragma once
 
 #include <cstdint>

@@ -70,8 +70,7 @@ SiftValue* sift_to_write(Call& call, const OpenKey& key) {
   });
 }
 
-// Returns true if the key is empty and all events are too old for the sift that would be made: then
-// none is made.
+// Returns true if the key is empty and all events are too old for a new sift. Then none is made.
 bool all_too_old(const Call& call, const OpenKey& key, std::span<const TimeMs> times) {
   if (!key.empty()) return false;
   return std::all_of(times.begin(), times.end(), [&](TimeMs at_ms) {
@@ -105,7 +104,7 @@ void answer_one(Call& call, ClaimAnswer answer) {
   refuse(call, "FULL the sift has no room for another id; see MAXBYTES and ONFULL");
 }
 
-// Names a change at a place among others, for Call::changed.
+// Returns a number for Call::changed: it identifies the change and its place in the call.
 std::uint64_t what(ClaimAnswer answer, std::size_t place) {
   return 8 * place + static_cast<std::uint64_t>(answer) + 1;
 }
@@ -370,7 +369,7 @@ std::span<const host::Command> sift_commands() {
           .syntax = "key [RENEW] [TIMED] ITEMS <id [ms]> ...",
           .kind = CommandKind::writes,
           .summary =
-              "Accepts many ids, with TIMED each with the time of its event; with RENEW, known "
+              "Accepts many ids; with TIMED, the time of its event follows each; with RENEW, known "
               "ids are remembered again from that time on",
           .complexity = "O(N) with the number of ids",
           .reply = "array, as SIFT.MADD",

@@ -124,7 +124,7 @@ Result<OperationId> parse_id(const Call& call, std::size_t at, const Hasher& has
   return id ? id : kIdTooLong;
 }
 
-// Returns true if an operation left something in the table. One without room left its time.
+// Returns true if an operation changed the table. One that found no room has left its time there.
 bool changes(Outcome outcome) { return outcome == Outcome::applied || outcome == Outcome::full; }
 
 void refuse(Call& call, const char* error) {
@@ -132,7 +132,7 @@ void refuse(Call& call, const char* error) {
   call.refuse(error);
 }
 
-// Names a change at a place among others, for Call::changed.
+// Returns a number for Call::changed: it identifies the change and its place in the call.
 std::uint64_t what(const Answer& answer, std::size_t place) {
   const auto value = static_cast<std::uint64_t>(answer.value.value_or(0));
   return mix(value + place) + static_cast<std::uint64_t>(answer.outcome) + 1;
@@ -516,7 +516,7 @@ std::span<const host::Command> tally_commands() {
           .name = "TALLY.COUNT",
           .syntax = "key [min max]",
           .kind = CommandKind::reads,
-          .summary = "Returns the number of counters, of all or of a range",
+          .summary = "Returns the number of counters, in all or in a range",
           .complexity = "O(log N) with the number of counters",
           .reply = "integer",
       }),

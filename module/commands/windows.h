@@ -5,7 +5,7 @@
 //   Value, Goal                     the value, and what it is made for
 //   kReserve                        "SIFT.RESERVE"
 //   kNoun                           "the sift"
-//   kLeastBytes, kExactFpr          the least MAXBYTES; what goal.fpr is where EXACT is given
+//   kLeastBytes, kExactFpr          the least MAXBYTES; the value of goal.fpr with EXACT
 //   kKinds                          words such as EXACT and the kinds of windows that they choose
 //   default_goal(), kind(goal)      the goal without options; its field that holds the kind
 #pragma once
@@ -34,7 +34,7 @@ inline const char* text_of(OnFull on_full) {
   return on_full == OnFull::refuse ? "refuse" : "forget";
 }
 
-// These take an option. They return true if it was the next argument, and good.
+// These take an option. They return true if it was the next argument, and valid.
 bool take_on_full(Options& options, OnFull& out);                                // ONFULL
 bool take_max_bytes(Options& options, std::uint64_t least, std::uint64_t& out);  // MAXBYTES
 

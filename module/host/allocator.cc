@@ -1,5 +1,5 @@
 // All memory of the module comes from the server's allocator. So it counts in used_memory, against
-// maxmemory and in MEMORY STATS, and the server can defragment it. Only semel.so has this file.
+// maxmemory and in MEMORY STATS, and the server can defragment it. Only semel.so links this file.
 //
 // Static initialisers run before the server's functions are known. A small buffer serves them, and
 // is never freed. If the server has no memory, operator new throws std::bad_alloc. It also does so
@@ -88,8 +88,9 @@ bool gives_lines() {
   return all;
 }
 
-// Returns true if such a block can be returned as it is. With extra room for its alignment, a table
-// of 2^n bytes would become a little larger, and the allocator would round it up by a fifth.
+// Returns true if the server's allocator aligns such a block by itself. With extra room for its
+// alignment, a table of 2^n bytes would become a little larger, and the allocator would round it up
+// by a fifth.
 bool needs_no_room(std::size_t align) {
   static const bool kGivesLines = gives_lines();
   return align <= kLine && kGivesLines;

@@ -1,6 +1,6 @@
 // The part of the module API of Redis 7.0, Redis 7.2 and later, and Valkey that Semel uses.
 //
-// Debian ships no header of it. None is needed: a server hands each module a function that finds
+// Debian ships no header for it. None is needed: a server hands each module a function that finds
 // all others by name. Names, numbers and layouts here are the server's, which keeps them stable
 // across versions. A function that came after Redis 7.0 is null where the server does not have it.
 //

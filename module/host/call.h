@@ -95,21 +95,21 @@ class Call {
   // Opens a key by its name. For a job, whose call has no arguments.
   OpenKey open(std::string_view key, Access access);
 
-  // Says that the first key of the command changed. `what` tells one change from another: a replica
-  // that computes another `what` is not like its primary (SEMEL.AT).
+  // Records that the first key of the command changed. `what` identifies the change: a replica that
+  // computes a different `what` has diverged from its primary (SEMEL.AT).
   void changed(std::uint64_t what = 1) {
     changed_ = true;
     witness_ = witness_ * kWitnessFactor + what;
   }
   bool has_changed() const { return changed_; }
-  // Sends replicas and the AOF another command, before this one: its name and arguments, the key
-  // first. It implies a change.
+  // Sends another command to replicas and the AOF, before this one: its name and arguments, the key
+  // first. The call then counts as changed.
   void effect(std::initializer_list<std::string_view> command) {
     effect(std::span<const std::string_view>(command.begin(), command.size()));
   }
   void effect(std::span<const std::string_view> command);
-  // Sends only so many arguments, the name included. The others were refused for a reason that is
-  // not in the value, such as a limit of the configuration or lack of memory.
+  // Sends only the first `arguments` arguments, the name included. The others were refused for a
+  // reason that is not in the value, such as a limit of the configuration or lack of memory.
   void happened(std::size_t arguments) { happened_ = arguments; }
   // Does not send the command itself: its effect() says it all.
   void only_effects() { only_effects_ = true; }
@@ -146,8 +146,8 @@ class Call {
   void refuse(const char* text) { replayed_ ? null() : error(text); }
   void wrong_type();
   void wrong_arity();
-  // A map whose size is not known before. All answers until end_map() belong to it. It is the whole
-  // answer, or the last part of it.
+  // Begins a map whose size is not known in advance. All answers until end_map() belong to it. The
+  // map is the whole answer, or the last part of it.
   void begin_map();
   void end_map();
 
@@ -184,7 +184,7 @@ class Call {
   bool complete() const { return owed_ == 0 && !map_parts_; }
   // Gives `error` for every answer that is still owed.
   void settle(const char* error);
-  // Another call answers this client, or there is no client.
+  // Drops the answer: another call answers this client, or there is no client.
   void owes_nothing() { owed_ = 0; }
 
   api::Ctx* ctx_;

@@ -186,7 +186,8 @@ Error refused(const char* what, const LoadedCommand& loaded) {
   return {Errc::unsupported, what, std::string(loaded.name)};
 }
 
-// `setting` is the load argument that renames the family of the command, if there is one.
+// Registers a command with the server. `setting` is the load argument that renames the family of
+// the command, if there is one.
 Result<void> load_one(api::Ctx* ctx, const LoadedCommand& loaded, std::string_view setting) {
   const Command& row = *loaded.row;
   // One range for all keys, for servers and clients that know no key specs.
@@ -263,7 +264,7 @@ const LoadedCommand* CommandTable::find(std::string_view name) {
   return found == loaded_commands().end() ? nullptr : &found->second;
 }
 
-// No exception of a handler gets past here. Answers that were given before it stand.
+// Runs the handler. No exception gets past here. Answers given before an exception stand.
 CommandTable::Ending CommandTable::handle(const LoadedCommand& command, Call& call) {
   const auto fail = [&](const char* why, const char* error) {
     api::Log(call.ctx_, "warning", "%s: %s", command.name.c_str(), why);
@@ -281,8 +282,8 @@ CommandTable::Ending CommandTable::handle(const LoadedCommand& command, Call& ca
   return Ending::regular;
 }
 
-// A command that ran out of memory may have let time pass before. So time passes here and at
-// replicas.
+// Lets time pass, here and at replicas, after a command ran out of memory. The command may have let
+// time pass already.
 void CommandTable::let_time_pass(const LoadedCommand& command, Call& call) {
   if (command.row->kind == CommandKind::reads || command.row->keys.first == 0) return;
   const auto index = static_cast<std::size_t>(command.row->keys.first);

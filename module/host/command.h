@@ -80,8 +80,8 @@ class CommandTable {
 
   // Runs a command as the server calls it.
   static int run(const LoadedCommand& command, api::Ctx* ctx, std::span<api::String* const> args);
-  // Returns true if an effect of this command can have so many arguments. The server does not check
-  // that for commands in a damaged AOF file.
+  // Returns true if an effect of this command can have that many arguments. The server does not
+  // check that for commands in a damaged AOF file.
   static bool replays(const LoadedCommand& command, std::size_t args);
   // Runs the effect of a command at a primary. `args` are its name in the table and its arguments.
   // Returns what it changed, as a number (Call::changed), or nothing if it changed nothing.

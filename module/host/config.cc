@@ -14,7 +14,8 @@ std::string_view text_of(const api::String* string) {
   return {text, size};
 }
 
-// The server does not own the string that it gets. The string lives until the next call.
+// Returns the value of a setting. The server does not own the string, which lives until the next
+// call.
 api::String* show(const char* /*name*/, void* data) noexcept {
   static api::String* shown = nullptr;
   if (shown != nullptr) api::FreeString(nullptr, shown);
@@ -72,7 +73,7 @@ Result<void> load_settings(api::Ctx* ctx, std::span<Setting> settings,
     }
     setting->value = arguments[i + 1];
   }
-  // The server takes as default what the load arguments made of it.
+  // The load arguments become the defaults that the server sees.
   for (Setting& setting : settings) {
     if (api::RegisterStringConfig(ctx, setting.name, setting.value.c_str(), flags_of(setting.kind),
                                   show, change, nullptr, &setting) != api::kOk) {

@@ -1,5 +1,5 @@
-// Counts since the module was loaded, for INFO semel. A guest of the host registers its own counts
-// in its ModuleSpec.
+// Counts since the module was loaded, for INFO semel. A module registers counts of its own in its
+// ModuleSpec.
 // Threads  The thread that runs commands.
 #pragma once
 
@@ -16,7 +16,7 @@ struct Counter {
 struct HostCounters {
   std::uint64_t jobs_started = 0;     // commands that ran in steps
   std::uint64_t effects_applied = 0;  // from a primary, or from an AOF file
-  std::uint64_t effects_failed = 0;   // that did not do here what they did there
+  std::uint64_t effects_failed = 0;   // that changed something else here than at their origin
 };
 inline HostCounters counters;
 

@@ -113,8 +113,7 @@ class EffectCommands {
     const std::optional<std::int64_t> offset = parse_integer(call[3]);
     const std::optional<std::int64_t> length = parse_integer(call[4]);
     const std::optional<std::int64_t> checksum = parse_integer(call[6]);
-    if (!offset || !length || !checksum)
-      return damaged("a part of a value has a number that is none");
+    if (!offset || !length || !checksum) return damaged("a part of a value has a malformed number");
     const Piece piece{api::GetSelectedDb(call.ctx_),
                       call[1],
                       call[2],

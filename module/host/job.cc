@@ -15,7 +15,7 @@ namespace semel::host {
 
 namespace {
 
-constexpr long long kPauseMs = 10;  // the job asks so often whether writes are allowed again
+constexpr long long kPauseMs = 10;  // between two questions whether writes are allowed again
 
 // Fails with the server's own error if a client could not write to a key now. A step is a write
 // that the server does not check itself.

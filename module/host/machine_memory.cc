@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
 
-// Returns the begin of a small file of the system. It uses no streams: they allocate inside the C++
+// The beginning of a small file of the system. No stream reads it: streams allocate inside the C++
 // library, whose memory is not the server's in builds with sanitizers.
 class SmallFile {
  public:

@@ -41,9 +41,9 @@ struct Piece {
 // Returns null if the type is not loaded.
 inline api::Type* handle_of(const TypeSpec& type) { return static_cast<api::Type*>(type.handle); }
 
-// Reads one value that fills `in` exactly, and reserves the memory that it was made with, as far as
-// there is some. Returns Errc::limit if that would be more than `limit` bytes; a limit of 0 is
-// none.
+// Reads one value that fills `in` exactly. Reserves the memory that the value was made with, as far
+// as memory is available. Returns Errc::limit if that would take more than `limit` bytes (0: no
+// limit).
 Result<std::unique_ptr<Value>> decode(const TypeSpec& spec, ByteView in, std::uint64_t limit);
 
 // Returns the type of this name, or null.

@@ -2,8 +2,9 @@
 //
 // Contract  Its state follows from the calls that changed it and from the times that came with
 //           them. It reads no clock, no random numbers and no configuration. A copy that is encoded
-//           and decoded at any point continues to the same bytes, because replicas begin in the
-//           middle. encode() is what RDB, DUMP and AOF keep, and what DEBUG DIGEST-VALUE compares.
+//           and decoded at any point evolves to the same bytes as the original, because replicas
+//           join at any time. RDB, DUMP and AOF keep the encoding, and DEBUG DIGEST-VALUE compares
+//           it.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +30,7 @@ class Value {
   virtual std::uint64_t bytes() const = 0;  // all memory that it holds
   // Lets time pass. Returns false if the value has no time.
   virtual bool advance(TimeMs /*now_ms*/) { return false; }
-  // A value may be promised memory when it is made, which an encoding does not carry.
+  // A value may be promised memory when it is made. An encoding does not carry that memory.
   // unreserved_bytes() returns how much of it is missing; reserve() allocates it. The state stays.
   virtual std::uint64_t unreserved_bytes() const { return 0; }
   virtual void reserve() {}

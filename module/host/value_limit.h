@@ -2,8 +2,8 @@
 //
 // Contract  semel.max-value-bytes sets it. The default is half of maxmemory, or half of the memory
 //           of the machine or its container if the server has no maxmemory. It follows CONFIG SET
-//           maxmemory. It is checked before anything is allocated, for what a client makes, lets
-//           grow or restores. It is not checked for what comes from a file or a primary.
+//           maxmemory. It is checked before anything is allocated when a client makes, grows or
+//           restores a value. It is not checked for a value from a file or a primary.
 // Threads   The thread that runs commands.
 #pragma once
 
@@ -19,7 +19,7 @@ inline constexpr std::uint64_t kLeastValueLimit = std::uint64_t{1} << 20;  // of
 // Returns the limit in bytes, or 0 if there is none.
 std::uint64_t value_limit();
 
-// Sets what the configuration says; nullopt: the default.
+// Sets the limit of the configuration; nullopt: the default.
 void set_value_limit(std::optional<std::uint64_t> bytes);
 
 // Called when the module is loaded. Returns false if the server does not report its events.

@@ -52,7 +52,7 @@ Result<std::unique_ptr<BloomValue>> BloomValue::make(const Secret& secret, const
 bool BloomValue::may_extend(std::uint64_t max_bytes) const {
   if (max_bytes == 0) return true;
   const Result<BloomShape> next = series_.next_shape(*chains_.own());
-  return !next || used_bytes() + next->bytes() <= max_bytes;  // add() finds what else is wrong
+  return !next || used_bytes() + next->bytes() <= max_bytes;  // add() reports any other error
 }
 
 Result<bool> BloomValue::add(Digest key, std::uint64_t max_bytes) {
@@ -70,7 +70,7 @@ Result<void> BloomValue::add(std::span<const Digest> keys, std::span<bool> added
                              std::uint64_t max_bytes, std::size_t& done) {
   SEMEL_ASSERT(chains_.own());
   for (done = 0; done < keys.size();) {
-    // First as many keys as open no link, then the one that may.
+    // Add the keys that there is room for without a new link, then the one that may open it.
     const std::size_t some =
         std::min<std::uint64_t>(keys.size() - done, series_.room(*chains_.own()));
     done += series_.add(keys.subspan(done, some), *chains_.own(), added.subspan(done, some));
@@ -213,7 +213,7 @@ Result<bool> BloomValue::load(ByteView chunk, std::uint64_t max_bytes) {
   std::vector<std::uint64_t> words(size);
   for (std::uint64_t& word : words) word = r.u64();
   if (!SEMEL_TRY(series_.merge_part(id, BloomPart{first, words, keys}))) return false;
-  // Somebody else has added to this chain, so this key may not any more.
+  // Another key has added to this chain, so this key must no longer add to it.
   if (chains.own() == id.chain) chains.disown();
   chains_ = std::move(chains);
   return true;

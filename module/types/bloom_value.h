@@ -35,9 +35,10 @@ class BloomValue final : public FilterValue<GrowBloomSeries> {
   static Result<std::unique_ptr<BloomValue>> make(const Secret& secret, const Goal& goal);
   static Result<std::unique_ptr<host::Value>> decode(ByteView in);
 
-  // Adds a key to the own chain. Returns true if the key was certainly not there. Errc::full if a
-  // further link would take more memory than `max_bytes` allows (0: no limit); Errc::limit if no
-  // further link is possible. REQUIRES: there is an own chain; hasher() made the digest.
+  // Adds a key to the value's own chain. Returns true if the key was certainly not there.
+  // Errc::full if a further link would take more memory than `max_bytes` allows (0: no limit);
+  // Errc::limit if no further link is possible. REQUIRES: the value has a chain of its own;
+  // hasher() made the digest.
   Result<bool> add(Digest key, std::uint64_t max_bytes);
   // Adds keys in order, up to the first new one that is refused. `done` counts the keys before that
   // one, also if memory runs out.
@@ -49,7 +50,7 @@ class BloomValue final : public FilterValue<GrowBloomSeries> {
 
   // A key that is added during a dump may be in it or not.
   Chunk dump(std::uint64_t position) const;
-  // Makes an empty value without an own chain from the header of a dump.
+  // Makes an empty value without a chain of its own from the header of a dump.
   static Result<std::unique_ptr<BloomValue>> load_header(ByteView chunk);
   // Returns true if it changed anything. It fails without a change: Errc::mismatch if the goals
   // differ; Errc::invalid if there can be no such link; Errc::full if the value would take more
@@ -60,7 +61,7 @@ class BloomValue final : public FilterValue<GrowBloomSeries> {
     return {series_.goal().fpr, series_.goal().first_keys, series_.goal().growth};
   }
   std::uint64_t items() const;     // added to all chains
-  std::uint64_t capacity() const;  // of the links that there are, and of the first in any case
+  std::uint64_t capacity() const;  // of all links; at least that of the first
   // Returns the probability that a key that was never added is found now.
   double error_now() const;
   std::uint64_t first_bytes() const override { return series_.shape_of(1)->bytes(); }

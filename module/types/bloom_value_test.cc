@@ -274,7 +274,7 @@ TEST(BloomValue, ComesBackFromADump) {
 Errc refusal_of(BloomValue& value, ByteView chunk, std::uint64_t max_bytes = 0) {
   const Bytes before = encoded(value);
   const Result<bool> loaded = value.load(chunk, max_bytes);
-  if (loaded) return Errc::io;  // no chunk is refused so
+  if (loaded) return Errc::io;  // no refusal has this code
   EXPECT_EQ(encoded(value), before);
   return loaded.error().code;
 }

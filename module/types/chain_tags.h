@@ -1,12 +1,12 @@
 // ChainTags: the chains of a filter behind a key, and which of them the key adds to.
 //
-// A chain of a series (semel/crdt/series.h) belongs to the one that adds to it. In a key it is
-// named by a tag of 64 random bits, which it keeps through copies, dumps and merges. Its alias, the
-// SiteId in the series, is its place in the list of tags of this key. So two filters merge chain by
-// chain: chains of one tag are copies of one chain, and join.
+// A chain of a series (semel/crdt/series.h) has one writer. A tag of 64 random bits names the
+// chain, and stays with it through copies, dumps and merges. The alias of a chain is its place in
+// the key's list of tags; the series uses it as SiteId. So two filters merge chain by chain: chains
+// of one tag are copies of one chain, and join.
 //
-// A key adds only to its own chain. A copy of a key has the same chains, and no own chain until it
-// takes a fresh tag. Additions of two keys to one chain could not be told apart.
+// A key adds only to its own chain. A copy of a key has the same chains. None of them is its own
+// until it takes a fresh tag: additions of two keys to one chain could not be told apart.
 //
 // The lives of a cuckoo filter (module/types/cuckoo_value.h) are named in the same way.
 #pragma once
@@ -30,7 +30,7 @@ class ChainTags {
   explicit ChainTags(std::size_t most = kMost) : most_(most) {}
 
   std::optional<SiteId> own() const { return own_; }
-  // Gives up the own chain: the next addition needs a fresh one.
+  // Gives up the key's own chain: the next addition needs a fresh one.
   void disown() { own_.reset(); }
 
   std::size_t size() const { return tags_.size(); }
@@ -40,8 +40,8 @@ class ChainTags {
 
   // Returns the alias of a tag, a new one if the tag is new. Errc::limit if there are too many.
   Result<SiteId> admit(std::uint64_t tag);
-  // Begins a new chain of this tag as the own one. Errc::invalid, and no change, if there is a
-  // chain of this tag.
+  // Begins a new chain with this tag and makes it the key's own. Errc::invalid, and no change, if
+  // there is a chain with this tag.
   Result<void> begin(std::uint64_t tag);
 
   void encode(Writer& w) const;  // docs/formats/module_values.md

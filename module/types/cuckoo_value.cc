@@ -62,7 +62,7 @@ CuckooValue::Goal read_goal(Reader& in) {
   return goal;
 }
 
-// Returns true if each site of a link is the alias of a life, with one life: the tag.
+// Returns true if each site of a link is the alias of a life, and has one life: that of the tag.
 bool are_lives_of(const ChainTags& lives, const ObservedCuckoo& link) {
   const auto is_life = [&](const VersionVector::Site& site) {
     return site.site < lives.size() && site.counter <= kMostDots &&

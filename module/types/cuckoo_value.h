@@ -1,13 +1,13 @@
 // CuckooValue: the filter behind a key of CF.*.
 //
-// Contract  A series of observed-remove cuckoo filters. What was added is found until it is
-//           removed, as often as it was added. The error is at most goal().error for each chain,
-//           however large the filter grows.
-// Lives     The dots of a chain are numbered within a life, which is named by a tag of 64 random
-//           bits too: the SiteId of a dot is the alias of a life. A value is closed after it was
-//           loaded, restored or copied, and while it is replayed at a replica. To add to it for a
-//           client, one must begin a life. So what is added after a restore or a failover never has
-//           the name of anything that was added and lost.
+// Contract  A series of observed-remove cuckoo filters. An item is found until it is removed as
+//           often as it was added. The error is at most goal().error for each chain, however large
+//           the filter grows.
+// Lives     The dots of a chain are numbered within a life. A tag of 64 random bits names a life,
+//           and the SiteId of a dot is the alias of its life. A value is closed after it is loaded,
+//           restored or copied, and while a replica replays it. To add to a closed value for a
+//           client, begin a new life. So no addition after a restore or a failover gets the name of
+//           an earlier one that was lost.
 // Merge     Chunk by chunk: a dump of one filter is loaded into another, in order. Entries that
 //           were removed in one copy of a chain are removed in the other.
 // Format    docs/formats/module_cuckoo_v1.md: the value, and the chunks of a dump.
@@ -42,29 +42,29 @@ class CuckooValue final : public FilterValue<ObservedCuckooSeries> {
   static Result<std::unique_ptr<host::Value>> decode(ByteView in);
 
   std::uint64_t count(Digest key) const { return series_.count(key); }
-  // Adds a key to the own chain. Errc::full if a further link would take more memory than
+  // Adds a key to the value's own chain. Errc::full if a further link would take more memory than
   // `max_bytes` allows (0: no limit); Errc::limit if no further link is possible.
   // REQUIRES: begin() was called, here or where the value was before; hasher() made the digest.
   Result<void> add(Digest key, std::uint64_t max_bytes);
   bool remove(Digest key) { return series_.remove(key).has_value(); }
 
   const ChainTags& lives() const { return lives_; }
-  // Returns true if the own life began here: only then may a client add. An effect always may.
+  // Returns true if the value's own life began here. Only then may a client add. An effect always
+  // may.
   bool open() const { return adds_left_ != 0; }
-  // Makes these the own chain and the own life. The chain may be the own one already. It fails
-  // without a change: Errc::invalid if there is such a life, or another chain of this tag;
-  // Errc::limit if there are too many of either. A life that began elsewhere leaves the value
-  // closed.
+  // Makes these the value's own chain and life. The chain may be its own already. It fails without
+  // a change: Errc::invalid if there is such a life, or another chain with this tag; Errc::limit if
+  // there are too many of either. A life that began elsewhere leaves the value closed.
   enum class Begun : std::uint8_t { here, elsewhere };
   Result<void> begin(std::uint64_t chain, std::uint64_t life, Begun where);
 
   // A key that is added or removed during a dump may be in it or not.
   Chunk dump(std::uint64_t position) const;
-  // Makes an empty value without an own chain from the header of a dump.
+  // Makes an empty value without a chain of its own from the header of a dump.
   static Result<std::unique_ptr<CuckooValue>> load_header(ByteView chunk);
   // Returns true if it changed anything. It fails without a change: Errc::mismatch if the goals
   // differ; Errc::gap if a piece before this one is missing; Errc::forked if somebody else added in
-  // the own life of an open value; Errc::full if the value would take more than `max_bytes` allows;
+  // an open value's own life; Errc::full if the value would take more than `max_bytes` allows;
   // Errc::limit if there are too many chains or lives; Errc::corrupt.
   Result<bool> load(ByteView chunk, std::uint64_t max_bytes);
 

@@ -254,7 +254,7 @@ TEST(CuckooValue, RefusesWhatAnotherHasAddedInItsLife) {
   const Bytes before = encoded(*value);
   EXPECT_EQ(merge(*value, *twin).error().code, Errc::forked);
   EXPECT_EQ(encoded(*value), before);
-  // A third key cannot take both for one life, which would lose the adds of one.
+  // A third key cannot take both for one life: that would lose the adds of one.
   add_items(*value, 20, 25);
   const Ptr third = *CuckooValue::make(secret_of(1), kSmall);
   ASSERT_TRUE(merge(*third, *value));
@@ -373,7 +373,7 @@ TEST(CuckooValue, ComesBackFromADump) {
 Errc refusal_of(CuckooValue& value, ByteView chunk, std::uint64_t max_bytes = 0) {
   const Bytes before = encoded(value);
   const Result<bool> loaded = value.load(chunk, max_bytes);
-  if (loaded) return Errc::io;  // no chunk is refused so
+  if (loaded) return Errc::io;  // no refusal has this code
   EXPECT_EQ(encoded(value), before);
   return loaded.error().code;
 }
@@ -382,7 +382,7 @@ bool is_damage(Errc why) {
   return why == Errc::corrupt || why == Errc::truncated || why == Errc::unsupported;
 }
 
-// Not inlined: g++ takes the size of a vector that has grown for zero there.
+// Not inlined: g++ would believe that a vector that has grown is still empty.
 [[gnu::noinline]] Bytes repaired(Bytes chunk) {
   store_u64(chunk.data() + chunk.size() - 8, checksum(ByteView(chunk).first(chunk.size() - 8)));
   return chunk;

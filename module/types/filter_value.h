@@ -49,7 +49,7 @@ class FilterValue : public host::Value {
     constexpr std::uint64_t kOfLink = sizeof(series_.links().begin()->second) + 96;
     return sizeof(*this) + series_.bytes() + kOfLink * series_.links().size() + 8 * chains_.size();
   }
-  // An empty filter with an own chain keeps the memory of its first link.
+  // An empty filter with a chain of its own keeps the memory of its first link.
   std::uint64_t unreserved_bytes() const override {
     const bool wanted = chains_.own() && series_.links().empty() && series_.reserved_bytes() == 0;
     return wanted ? first_bytes() : 0;
@@ -66,9 +66,9 @@ class FilterValue : public host::Value {
   FilterValue(const Secret& secret, const Hasher& hasher, Series series)
       : secret_(secret), hasher_(hasher), series_(std::move(series)) {}
 
-  // Without the reserved link.
+  // Returns the bytes without the reserved link.
   std::uint64_t used_bytes() const { return series_.bytes() - series_.reserved_bytes(); }
-  // Returns a number that names all that two filters must agree on to merge: goal and hash.
+  // Returns a checksum of the goal and the hash: two filters merge only if they agree on both.
   std::uint64_t goal_name() const {
     const SeriesGoal& goal = series_.goal();
     Bytes bytes;

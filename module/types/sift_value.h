@@ -1,4 +1,4 @@
-// SiftValue: the ids that were seen, behind a key.
+// SiftValue: the sift behind a key.
 //
 // Contract  As in semel/sift/sifter.h. Ids and owners are hashed here, with the secret of the
 //           key. A claim that nobody took over can be committed for a window after its deadline.

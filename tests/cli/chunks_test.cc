@@ -138,7 +138,7 @@ TEST(ChunkReader, RefusesAHeaderThatIsNotTheFirst) {
   }
 }
 
-// However few bytes come at a time, and whatever other bytes follow.
+// The result does not depend on how many bytes come at a time, or on the bytes that follow.
 TEST(ChunkReader, RefusesCompressedInputAndGoesOn) {
   const TemporaryDirectory directory;
   const std::string text = directory.write("text", "BZh\n");

@@ -21,14 +21,14 @@ inline Outcome sift_quietly(std::vector<std::string> options, std::string input)
   return run_semel(std::move(options), std::move(input));
 }
 
-// A shell line in which $SEMEL is the command.
+// Runs a shell line in which $SEMEL is the command.
 inline Outcome run_shell(std::string line, std::string directory = "") {
   return run({.command = {"bash", "-c", std::move(line)},
               .directory = std::move(directory),
               .environment = {{"SEMEL", SEMEL_COMMAND}, {"LC_ALL", "C"}}});
 }
 
-// Refused with exit 2 and one line, which holds each of the `parts`; nothing on standard output.
+// Expects a refusal: exit status 2, one line that holds each of the `parts`, and no output.
 inline void expect_usage_error(const Outcome& outcome, const std::vector<std::string>& parts) {
   EXPECT_EQ(outcome.status, 2) << outcome.err;
   EXPECT_EQ(outcome.out, "");

@@ -27,7 +27,7 @@ std::vector<std::string> completed(const std::string& words, const std::string& 
 
 using Words = std::vector<std::string>;
 
-// The words of a subcommand, which may be of a family, and what follows them.
+// Joins the words of a subcommand, which may be in a family, and the words after them.
 Words words_of(const cli::Command& command, const Words& more) {
   const std::size_t blank = command.word.find(' ');
   Words words = {command.word.substr(0, blank)};

@@ -10,7 +10,7 @@
 namespace semel::cli {
 namespace {
 
-// Empty if the system has no such program.
+// Returns the compressed bytes; none if the system has no such program.
 std::string packed_by(const std::string& command, const std::string& text) {
   return run({.command = {"bash", "-c", command + " 2>/dev/null"}, .input = text}).out;
 }
@@ -65,7 +65,7 @@ RC_GTEST_PROP(Compression, IsDecidedOnce, ()) {
   }
 }
 
-// No record of it is read, from a file or a pipe, and the message tells a way that works.
+// No record of a compressed input is read, and the message tells a way that works.
 TEST(Compression, IsRefusedByWhoeverReadsRecords) {
   const TemporaryDirectory directory;
   directory.write("text", "a\nb\na\n");

@@ -37,7 +37,7 @@ struct Victim {
   // Each is some commands, the last of which writes the data; kDamaged stands for the path.
   std::vector<std::vector<Words>> questions;
   std::string input = {};  // of the questions
-  // Nobody can tell damage of these from a kill, or from what another program does.
+  // Damage of these files cannot be told from a kill, or from the work of another program.
   using Files = bool (*)(const fs::path&);
   Files may_be_cut = none;
   Files may_be_gone = none;

@@ -87,7 +87,7 @@ class Longest final : public rocksdb::AssociativeMergeOperator {
   }
 };
 
-// By the last byte first: no order of bytes, forwards or backwards.
+// Compares the last byte first: neither the order of bytes nor its reverse.
 class ByEnd final : public rocksdb::Comparator {
  public:
   const char* Name() const override { return "owner.by-end"; }
@@ -107,7 +107,7 @@ class ByEnd final : public rocksdb::Comparator {
   }
 };
 
-// No secret, but not readable either.
+// Encrypts without security: the bytes are just not readable as they are.
 class Flipped final : public rocksdb::BlockCipher {
  public:
   const char* Name() const override { return "owner.flipped"; }
@@ -138,7 +138,7 @@ ColumnFamilyOptions merged_by_longest() {
 
 // --- transactions
 
-// Does what is left to do with a transaction that is written, and is prepared if it has a name.
+// Finishes a transaction whose records are written. A transaction with a name is prepared already.
 using End = Status (*)(std::unique_ptr<rocksdb::Transaction> one);
 
 Status in_transaction(DB& db, OwnerOptions::Handle family, const Records& records, bool prepare,
@@ -317,7 +317,7 @@ void by_prefix(OwnerOptions& how) {
 
 void flush(Owner& owner, const Place& /*place*/) { owner.flush(); }
 
-// Opens the same with all that was in the log in tables.
+// Returns the same kind, with everything from the log moved to tables.
 Kind flushed(Kind kind) {
   kind.also = flush;
   return kind;

@@ -1,8 +1,8 @@
 // Directories of RocksDB as other programs make them, one kind each, and the programs that own
 // them.
 //
-// Contract  A kind says how its owner opens the directory, and what `semel` is to say of it:
-//           nothing, because its records are compared and written as they are, or why not.
+// Contract  A kind says how its owner opens the directory, and what `semel` should say about it:
+//           nothing if the records can be compared and written, otherwise the reason.
 //           The owner is the oracle: it reads through RocksDB with options of its own.
 #pragma once
 

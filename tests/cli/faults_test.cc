@@ -210,7 +210,7 @@ TEST_F(Faults, OfTheDiskLeaveTwoDirectoriesThatCanBeSynced) {
   });
 }
 
-// Whatever writes to standard output says so if that is full.
+// Every command that writes to standard output reports that it is full.
 TEST_F(Faults, OfStandardOutputAreToldByEverySubcommand) {
   const std::string db = path("db");
   const std::string other = path("other");

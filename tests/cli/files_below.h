@@ -1,4 +1,4 @@
-// FilesBelow: what stands in all files below some folders, so that a test can tell that none of
+// FilesBelow: the contents of all files below some folders. A test uses it to show that none of
 // them has changed.
 #pragma once
 
@@ -19,7 +19,7 @@ class FilesBelow {
   }
   bool operator==(const FilesBelow&) const = default;
 
-  // Names the files of one side that the other does not have, or not so.
+  // Prints each file with its size and a sum, so that a failed test shows which ones differ.
   friend void PrintTo(const FilesBelow& files, std::ostream* out) {
     for (const auto& [path, bytes] : files.files_) {
       *out << '\n'

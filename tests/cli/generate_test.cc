@@ -73,8 +73,8 @@ TEST(Generate, RepeatsTheDifferentLinesUniformly) {
   const auto lines = generated({"-n", "100000", "-d", "0.999"});
   const auto counts = count(lines);
   ASSERT_EQ(counts.size(), 100u);
-  // The first line is there from the start: of each repetition it gets one part in the number of
-  // lines then different, about 1 + i / 1000 after i lines.
+  // The first line is there from the start. After i lines there are about 1 + i / 1000 different
+  // ones, and each is equally likely to be repeated.
   double expected = 1;
   for (int i = 0; i < 100'000; ++i) expected += 1 / (1 + i / 1000.0);
   EXPECT_NEAR(static_cast<double>(counts.at(lines.front())), expected, 0.5 * expected);

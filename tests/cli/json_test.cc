@@ -83,7 +83,7 @@ TEST_F(Json, RefusesWhatIsNoNumber) {
   EXPECT_EQ(problem("1e400 1").rfind("this is not JSON", 0), 0u);
 }
 
-// A half stands for nothing that could be compared, but does no harm elsewhere.
+// Half of a surrogate pair has no value to compare, but does no harm to other fields.
 TEST_F(Json, TakesHalfASurrogatePairUnlessItIsAskedFor) {
   for (const char* half : {R"("\ud800")", R"("\udc00")", R"("x\uD83D\u0041")",
                            R"("\ud83d\ud83d\ude00")", R"(["\udfff"])", R"({"\ud800":1})"}) {
@@ -261,7 +261,7 @@ TEST_F(Json, IsWhatPythonTakesForJson) {
       whole += found.kind == Kind::whole;
       torn += found.kind == Kind::torn;
     }
-    // Beside a half that was replaced a genuine U+FFFD cannot be told from one.
+    // Beside a genuine U+FFFD, half of a surrogate pair cannot be told from it.
     if (answer == "torn" && expected != "torn" &&
         all[i].find("\xef\xbf\xbd") != std::string::npos) {
       continue;

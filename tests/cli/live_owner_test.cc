@@ -26,7 +26,7 @@ using Words = std::vector<std::string>;
 constexpr int kRecords = 5000;
 constexpr const char* kRoot = "SEMEL_TEST_OWNED";
 
-// Everything of the original is below `root`/original, but for its log.
+// Returns the owner's options. The original is below `root`/original, except its log.
 rocksdb::Options owner_options(const std::string& root, bool log_beside) {
   rocksdb::Options options;
   options.create_if_missing = true;
@@ -41,7 +41,7 @@ void put(rocksdb::DB& db, int from, int to) {
   for (int n = from; n < to; ++n) ASSERT_TRUE(db.Put({}, key(n), "acknowledged").ok());
 }
 
-// Not a test by itself: the owner. It says when it has written, and waits to be killed.
+// The owner, which is not a test by itself. It says when it has written, and waits to be killed.
 TEST(LiveOwner, HoldsADirectory) {
   const char* const root = std::getenv(kRoot);
   if (root == nullptr) GTEST_SKIP() << "started by another test";

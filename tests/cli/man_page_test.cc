@@ -1,4 +1,4 @@
-// cli/semel.1 tells what the tables of options tell, and nothing else.
+// cli/semel.1 lists the options that are in the tables, and no others.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -17,7 +17,7 @@ std::string man_page() {
   return page;
 }
 
-// From the heading of a subcommand to the next heading.
+// Returns the text from the heading of a subcommand to the next heading.
 std::string section(const std::string& page, const std::string& heading) {
   const std::size_t start = page.find("\n.SS " + heading + '\n');
   if (start == std::string::npos) return "";

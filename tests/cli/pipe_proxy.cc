@@ -6,9 +6,9 @@
 // goes to COMMAND, 1 for what comes from it. The fault happens at byte OFFSET of that direction.
 //
 // The proxy is two processes. The front is what the shell runs, as it would run ssh: it waits. The
-// network passes the bytes, in a session of its own: whoever ends the front does not end the
-// network or COMMAND, just as ending ssh does not end a program on another host. The file PIDS gets
-// the process ids of the network and of COMMAND.
+// network passes the bytes, in a session of its own. Ending the front does not end the network or
+// COMMAND, just as ending ssh does not end a program on another host. The file PIDS gets the
+// process ids of the network and of COMMAND.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -39,7 +39,7 @@ enum class Fault {
   stall,         // from here on bytes are swallowed
   stall_both,    // and those of the other direction too
   close,         // the receiver sees the end of the stream
-  close_both,    // and so does the other
+  close_both,    // both ends see the end of the stream
   stop_reading,  // the pipe of the sender fills
   trickle,       // no fault: LENGTH bytes at a time
   garbage,       // LENGTH bytes before the first
@@ -112,8 +112,7 @@ class Network {
     }
   }
 
-  // Passes bytes until the answerer has ended and all that it said is passed on. Returns its
-  // status.
+  // Passes bytes until the answerer has ended and all its bytes are passed on. Returns its status.
   int run() {
     int status = 0;
     bool ended = false;

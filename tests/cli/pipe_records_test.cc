@@ -56,7 +56,7 @@ Read read(std::string_view stream, std::size_t piece = SIZE_MAX) {
   return result;
 }
 
-// Some frames; `later` is what a live sender sends next.
+// A stream of some frames. `later` is what a live sender sends next.
 struct Sent {
   std::vector<Bytes> frames = {frame_of(3), frame_of(0), frame_of(2500), frame_of(1024),
                                frame_of(100)};
@@ -189,10 +189,10 @@ TEST(PipeRecords, NameWhatIsNoHello) {
   EXPECT_EQ(read("Welcome\nto host\n").problem,
             "the peer does not speak semel's sync: it said 'Welcome'");
   EXPECT_EQ(read("semel-sync 2\n").problem,
-            "the peer speaks another version, or has the same part as this end: it said "
+            "the peer speaks another version, or has the same role as this end: it said "
             "'semel-sync 2', not 'semel-sync 1 asks'");
   EXPECT_EQ(read(cli::hello_of(PipeRole::answers)).problem,
-            "the peer speaks another version, or has the same part as this end: it said "
+            "the peer speaks another version, or has the same role as this end: it said "
             "'semel-sync 1 answers', not 'semel-sync 1 asks'");
 }
 

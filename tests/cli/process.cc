@@ -45,7 +45,7 @@ void take(int& fd, std::string& to) {
   if (n == 0 || (n < 0 && errno != EINTR)) close_end(fd);
 }
 
-// Ours, with the given names set anew.
+// Returns our environment, with the given variables replaced.
 std::vector<std::string> environment_of(const Start& start) {
   std::vector<std::string> all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -65,7 +65,7 @@ std::vector<std::string> environment_of(const Start& start) {
   return all;
 }
 
-// The state of each thread, and how often it was given a processor and gave it back.
+// Returns the state of each thread, and how often it was given a processor and gave it back.
 std::string activity(pid_t pid) {
   std::string all;
   const std::string tasks = "/proc/" + std::to_string(pid) + "/task";

@@ -50,10 +50,10 @@ class Process {
   pid_t id() const { return pid_; }
   // Sends it a signal. REQUIRES: finish() was not called.
   void signal(int number) const;
-  // Waits until none of its threads runs, or has run between two looks: it has done all that it can
-  // do until somebody gives it something. REQUIRES: finish() was not called.
+  // Waits until none of its threads runs or has run between two looks. Then it has done all that it
+  // can do without new input. REQUIRES: finish() was not called.
   void wait_until_still() const;
-  // Waits until it stands in a write to its standard output, which nobody reads.
+  // Waits until it blocks in a write to its standard output, which nobody reads.
   void wait_until_blocked() const;
   // Brings the deadline forward to now.
   void expire() { deadline_ = std::chrono::steady_clock::now(); }

@@ -1,4 +1,4 @@
-// How records are cut and what is read from them, at every edge.
+// Records: how they are cut and read, at every edge.
 #include "cli/records.h"
 
 #include <gtest/gtest.h>
@@ -87,8 +87,8 @@ RC_GTEST_PROP(Records, AreTheSameHoweverTheyAreCut, ()) {
     at += whole;
     RC_ASSERT(!end || at == bytes.size());
   }
-  // A quote that is never closed may be told as such only at the end: then records differ in how
-  // they were cut, and the bytes are the same.
+  // Only the end of the input may show that a quote is never closed. Then the records are cut in
+  // different places, and the bytes are the same.
   std::string joined;
   for (const std::string& piece : pieces) joined += piece;
   RC_ASSERT(joined == bytes);

@@ -1,4 +1,4 @@
-// semel sift --at, beside a server that turns against it, and what it lets out when it fails.
+// semel sift --at with a server that turns against it: how it ends, and which records it writes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -92,7 +92,8 @@ void expect_the_end(const ScriptedAnswer& attack, const std::string& turning_poi
       << turning_point << ": " << outcome.out;
 }
 
-// Whatever it does, and after however many good answers: the run ends, with one line that says so.
+// Whatever a server does, after any number of good answers, the run ends with one line that says
+// so.
 TEST_P(SiftHostile, GivesUpWheneverTheServerTurns) {
   std::vector<std::jthread> at_once;
   for (const char* const turning_point : {"CLUSTER", "ROLE", "GET", "SIFT.RESERVE", "SIFT.INFO",

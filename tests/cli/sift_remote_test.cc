@@ -168,7 +168,7 @@ TEST_F(SiftRemote, LetsEachKeyThroughAtOneOfManyProducers) {
   }
 }
 
-// Killed while it writes: what it has claimed is not committed.
+// A producer is killed while it writes: its claims are not committed.
 TEST_F(SiftRemote, LosesNothingWhenAProducerIsKilled) {
   const TemporaryDirectory directory;
   std::string input;
@@ -417,8 +417,8 @@ TEST(SiftCluster, SpreadsItsSlicesEvenly) {
   }
 }
 
-// Two producers of one stream, at work while one primary after another is killed. SEMEL_KILLS says
-// how many; the figures of docs/cluster.md are of 20.
+// Two producers of one stream work while one primary after another is killed. SEMEL_KILLS sets the
+// number of kills; the figures in docs/cluster.md are for 20.
 TEST(SiftCluster, LetsEachKeyThroughOnceThoughPrimariesDie) {
   const auto kills = static_cast<int>(setting("SEMEL_KILLS", 2));
   for (const std::string delivery : {"at-least-once", "at-most-once"}) {

@@ -58,7 +58,7 @@ TEST_F(SiftState, GoesOnWhereTheLastRunEnded) {
   }
 }
 
-// Written once, of the lines a and b; never again.
+// The state of the lines a and b. It was written once, and never again.
 TEST_F(SiftState, OfTheFirstVersionIsStillRead) {
   directory_.write("state", read_file("tests/golden/data/sift_state_v1.bin"));
   EXPECT_EQ(sift({"-x", "-n", "2"}, "a\nc\nb\n").out, "c\n");
@@ -121,7 +121,7 @@ TEST_F(SiftState, RefusesADamagedStateAndLeavesIt) {
     EXPECT_TRUE(read_file(state_) == bad);
   }
   directory_.write("state", "#!/bin/sh\necho this is some other file of the user's\n");
-  EXPECT_NE(sift({}, "a\n").err.find("it is no state of this version"), std::string::npos);
+  EXPECT_NE(sift({}, "a\n").err.find("it is not a state of this version"), std::string::npos);
 }
 
 TEST_F(SiftState, BelongsToOneProcessAtATime) {
@@ -163,7 +163,7 @@ TEST_F(SiftState, IsSavedAfterASignal) {
   }
 }
 
-// nohup(1) says that the end of the terminal is of no account.
+// nohup(1) makes a program ignore the end of the terminal.
 TEST_F(SiftState, IgnoresAHangUpThatItsParentIgnores) {
   Process process({.command = {"bash", "-c", "trap '' HUP; exec $0 sift -q", SEMEL_COMMAND}});
   process.write("a\n");
@@ -199,8 +199,8 @@ TEST_F(SiftState, KeepsWhatWasSavedBeforeAKill) {
   }
 }
 
-// A reader that does not read: the first piece, all duplicates, is written, and its thread comes to
-// save the state while the pieces behind it, which take no time to judge, wait to be written.
+// Nobody reads the output. The first piece, all duplicates, is written, and its thread comes to
+// save the state. The pieces behind it take no time to judge, and wait to be written.
 TEST_F(SiftState, KnowsNothingThatIsNotWritten) {
   std::string input;
   for (int i = 0; i < 1 << 18; ++i) input += "x\n";

@@ -346,7 +346,7 @@ TEST(Sift, NeverOverwritesWhatItReadsOrWrites) {
   }
 }
 
-// It would read what it writes, for ever. The same file counts, whatever its name.
+// A run would read for ever what it writes. A file is recognised under any of its names.
 TEST(Sift, RefusesToAppendToWhatItReads) {
   const TemporaryDirectory directory;
   const std::string text = "a\nb\na\n";
@@ -368,7 +368,7 @@ TEST(Sift, RefusesToAppendToWhatItReads) {
   }
 }
 
-// To open a pipe only to look at it would end whoever writes to it.
+// Opening a pipe only to look at it would end the program that writes to it.
 TEST(Sift, ReadsANamedPipeOnce) {
   const TemporaryDirectory directory;
   const Outcome outcome = run_shell(

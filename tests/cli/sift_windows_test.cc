@@ -124,7 +124,7 @@ std::string text_of(const std::vector<Event>& events) {
 
 const Words kTimed = {"-f", "csv", "-k", "1", "-w", "1s", "-T", "2", "-t", "3"};
 
-// The naive way: when each key was written last, and the latest time so far.
+// The naive twin: the time at which each key was written last, and the latest time so far.
 RC_GTEST_PROP(SiftWindow, EqualsAMapOfTimesWhenExact, ()) {
   Random random(*rc::gen::arbitrary<std::uint64_t>());
   const std::vector<Event> events = some_events(random);

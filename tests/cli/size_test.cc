@@ -132,7 +132,7 @@ TEST(Size, TellsTheBytesOfFiltersWithAWindow) {
   EXPECT_EQ(all.size(), 11u);
 }
 
-// The most that the window takes, once ids have come for longer than it lasts.
+// Returns the most memory that the window takes once ids have come for longer than it lasts.
 template <class W, class IdOf>
 double measured(W window, std::uint64_t ids, IdOf id_of) {
   std::uint64_t most = 0;

@@ -101,8 +101,8 @@ class SyncFaults : public ::testing::Test {
 
   std::string at(const std::string& name) const { return directory_.path() / name; }
 
-  // Copies both directories. To be done before other threads start processes: these would have the
-  // copied files open for writing, as long as they live.
+  // Copies both directories. Call it before other threads start processes: these would hold the
+  // copied files open for writing as long as they live.
   void prepare(const std::string& place) const {
     fs::create_directory(place);
     for (const char* name : {"a", "b"}) {
@@ -210,7 +210,7 @@ TEST_F(SyncFaults, EndBothEndsAndNeverLie) {
   std::printf("%llu of %llu faults made a sync fail, %zu broke the law\n",
               static_cast<unsigned long long>(bites), static_cast<unsigned long long>(count),
               wrongs.size());
-  EXPECT_GT(bites, count / 2);  // or the faults come too late to matter
+  EXPECT_GT(bites, count / 2);  // otherwise the faults come too late to matter
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
-// A sync costs the hundredth time what it cost the first: a copy follows an owner that updates,
-// compacts, ingests, restarts and is killed, by the built command.
+// The hundredth sync costs as much as the first: by the built command, a copy follows an owner that
+// updates, compacts, ingests, restarts and is killed.
 //
-// Some dozen runs here. `make sync-hundred` does RUNS (100) with RECORDS (1,000,000), and prints
-// what each took. SEMEL_SYNC_RUNS, SEMEL_SYNC_RECORDS and SEMEL_SYNC_UPDATES choose other numbers.
+// There are some dozen runs here. `make sync-hundred` does RUNS (100) with RECORDS (1,000,000), and
+// prints the cost of each. SEMEL_SYNC_RUNS, SEMEL_SYNC_RECORDS and SEMEL_SYNC_UPDATES choose other
+// numbers.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -82,12 +83,13 @@ class SyncHundred : public ::testing::Test {
     changed_ = number_in(json, "changed") + number_in(json, "only_a") + number_in(json, "only_b");
     return cost;
   }
-  // While the owner has its directory open.
+  // Syncs while the owner has its directory open.
   Cost sync_live(const char* what) {
     return sync({"--reverse", copy(), "--via", SEMEL_COMMAND " serve-sync --secondary " + owned()},
                 what);
   }
-  // While it does not. The link is one between two sites, so that bytes are weighed as there.
+  // Syncs while the directory is closed. The options describe a link between two sites, so that the
+  // plan weighs bytes as it would there.
   Cost sync_resting(const char* what) {
     return sync({"--latency", "20ms", "--bandwidth", "250000", owned(), copy()}, what);
   }

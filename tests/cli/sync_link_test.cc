@@ -48,7 +48,8 @@ class SyncLink : public ::testing::Test {
     return {
         .command = {SEMEL_COMMAND, "sync", "-q", "--timeout", "2s", path("a"), "--via", command}};
   }
-  // A shell command that notes its process id and becomes `command`. It has to be gone in the end.
+  // Returns a shell command that notes its process id and becomes `command`. In the end the process
+  // must be gone.
   std::string noting(const std::string& name, const std::string& command,
                      const std::string& starter = "sh") {
     noted_.push_back(name);

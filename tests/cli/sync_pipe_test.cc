@@ -1,5 +1,5 @@
-// SyncPipe with the other end in the hands of the test. Time here is only ever waited for: what
-// must not happen is given longer than the timeout, what must happen any time.
+// SyncPipe, with a test as its other end. No test measures time. An event that must not happen is
+// given longer than the timeout, and an event that must happen has any time.
 #include "cli/sync_pipe.h"
 
 #include <fcntl.h>
@@ -98,7 +98,7 @@ TEST_F(SyncPipes, ABusyEndIsNotSilent) {
     std::this_thread::sleep_for(kLonger);
     EXPECT_TRUE(answers.send(**question));
     EXPECT_EQ(said(answers.flush()), "done");
-    // Now the other one thinks.
+    // Now the other end is busy.
     EXPECT_EQ(received(answers), "ended");
     answers.send_end();
     EXPECT_EQ(said(answers.flush()), "done");
@@ -231,7 +231,7 @@ TEST_F(SyncPipes, AnAnswerThatWasNotAskedForIsNoGoodbye) {
   encoder.end(stream);
   write(stream);
   asks.send_end();
-  EXPECT_EQ(said(asks.wait_for_end()), "the peer answers what it was not asked");
+  EXPECT_EQ(said(asks.wait_for_end()), "the peer sends an answer that nobody asked for");
 }
 
 TEST_F(SyncPipes, ABusyCallerIsAbandoned) {

@@ -68,7 +68,7 @@ class SyncScrub : public ::testing::Test {
                  {path("a"), "--via", SEMEL_COMMAND " serve-sync " + options + path("b")});
     return run_semel(std::move(words));
   }
-  // The index of which directory was wrong, in how many places and where.
+  // Expects a message that the index of this directory was wrong, and where.
   static void expect_told(const Outcome& outcome, const std::string& directory) {
     for (const std::string& part :
          {std::string("the index of '" + directory + "' was wrong in 1 stretch of keys"),

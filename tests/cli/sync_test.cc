@@ -36,7 +36,7 @@ Records numbered(int from, int to) {
   return records;
 }
 
-// Passes on so many bytes of its input, each at once.
+// Passes on this many bytes of its input, each at once.
 std::string first_bytes(int count) { return "dd bs=1 status=none count=" + std::to_string(count); }
 
 void expect_in(const std::string& text, const Words& parts) {
@@ -73,7 +73,7 @@ class Sync : public ::testing::Test {
     words.insert(words.end(), {path("a"), "--via", command});
     return run_semel(std::move(words));
   }
-  // A command that says hello and then something, and reads on.
+  // Returns a command that says hello, then something else, and goes on reading.
   template <class Say>
   std::string says(const std::string& name, Say say) const {
     std::string stream(cli::hello_of(cli::PipeRole::answers));
@@ -467,7 +467,7 @@ TEST_F(Sync, NamesAPeerThatIsNone) {
       {"echo 'Welcome to host!'; cat >/dev/null",
        "the peer does not speak semel's sync: it said 'Welcome to host!'"},
       {"printf 'semel-sync 2\\n'; cat >/dev/null",
-       "the peer speaks another version, or has the same part as this end: it said 'semel-sync 2', "
+       "the peer speaks another version, or has the same role as this end: it said 'semel-sync 2', "
        "not 'semel-sync 1 answers'"},
       {says("long", [](auto& to, auto& out) { to.frame(Bytes((16 << 20) + 1), out); }),
        "the peer sends a frame of more than 16777216 bytes"},
@@ -541,7 +541,7 @@ TEST_F(Sync, ServerNamesAPeerThatIsNone) {
       {"semel-sync 1 asks\nab", "the peer ended in the middle of a frame"},
       {"semel-sync 1 asks\n", "the peer ended before it said goodbye"},
       {"semel-sync 1 answers\n",
-       "the peer speaks another version, or has the same part as this end: it said 'semel-sync 1 "
+       "the peer speaks another version, or has the same role as this end: it said 'semel-sync 1 "
        "answers', not 'semel-sync 1 asks'"},
       {std::string("semel-sync 1 asks\n\xff\xff\xff\xff\xff\xff\xff\xff"),
        "what came from the peer is damaged"}};
@@ -586,7 +586,7 @@ TEST_F(Stopped, SyncTellsThatNothingIsDone) {
   make("b", numbered(1000, 3000));
   const Outcome outcome = stop_when_silent(21, SIGINT);
   EXPECT_EQ(outcome.signal, SIGINT);
-  expect_in(outcome.err, {"semel sync: no part of the range is done with\n"});
+  expect_in(outcome.err, {"semel sync: no part of the range is done\n"});
   expect_records("a", numbered(0, 2000));
 }
 
@@ -595,7 +595,7 @@ TEST_F(Stopped, SyncTellsFromWhereToGoOn) {
   make("b", numbered(1000, 3000));
   const Outcome outcome = stop_when_silent(8000, SIGTERM);
   EXPECT_EQ(outcome.signal, SIGTERM) << outcome.err;
-  constexpr std::string_view kHint = "semel sync: for what is left add --resume-from '";
+  constexpr std::string_view kHint = "semel sync: to continue, add --resume-from '";
   const std::size_t at = outcome.err.find(kHint);
   ASSERT_NE(at, std::string::npos) << outcome.err;
   const std::size_t start = at + kHint.size();
@@ -645,8 +645,7 @@ TEST_F(Sync, ShowsItsProgressIfAsked) {
   make("b", {});
   const Outcome outcome = on_both({"sync", "--progress", "-w", "copy", "--stretch", "10"});
   EXPECT_EQ(outcome.status, 0);
-  expect_in(outcome.err,
-            {"found ", " of about ", " % of the records done with, about ", " s left\n"});
+  expect_in(outcome.err, {"found ", " of about ", " % of the records done, about ", " s left\n"});
 }
 
 TEST_F(Sync, RefusesOptionsThatContradictEachOther) {

@@ -91,9 +91,9 @@ TEST_F(Tally, CountsEachTimeWithoutAnId) {
 
 TEST_F(Tally, RefusesWhatLeaves64BitsAndKeepsTheIdFree) {
   EXPECT_EQ(add({"up", kGreatest}), std::string("applied ") + kGreatest + '\n');
-  expect_refused({"up", "1", "--id", "a"}, "overflow", "the counter would leave 64 bits");
+  expect_refused({"up", "1", "--id", "a"}, "overflow", "the counter would not fit into 64 bits");
   EXPECT_EQ(add({"down", kLeast}), std::string("applied ") + kLeast + '\n');
-  expect_refused({"down", "-1", "--id", "a"}, "overflow", "the counter would leave 64 bits");
+  expect_refused({"down", "-1", "--id", "a"}, "overflow", "the counter would not fit into 64 bits");
   EXPECT_EQ(add({"up", "-1", "--id", "a"}), "applied 9223372036854775806\n");
   EXPECT_EQ(tally("sum").out, "sum\t-2\ncounters\t2\n");
 }
@@ -107,8 +107,8 @@ TEST_F(Tally, TellsAConflictInAnExactTable) {
   EXPECT_EQ(all(), "likes\t5\n");
 }
 
-// A client that goes on counting, until its first operation has left the window. If the machine
-// pauses for a whole window all of the client is forgotten, and there is another try.
+// A client counts until its first operation has left the window. If the machine pauses for a whole
+// window, all of the client is forgotten, and the test tries again.
 TEST_F(Tally, TellsAStaleOperation) {
   const std::string records =
       "for i in {1..40}; do echo $client,$i,1; sleep 0.12; done; echo $client,1,1";
@@ -492,7 +492,7 @@ TEST_F(Tally, TellsRefusedRecordsByTheirLines) {
             {"semel tally load: standard input line 2: not counted: its id came before, "
              "with another counter or delta\n",
              "semel tally load: standard input line 4: not counted: the counter would "
-             "leave 64 bits\n",
+             "not fit into 64 bits\n",
              "refused          2: 1 conflict, 1 overflow\n"});
   EXPECT_EQ(all(), "a\t5\nb\t9223372036854775806\n");
 }
@@ -510,7 +510,7 @@ TEST_F(Tally, CountsLinesThroughManyBatchesAndFiles) {
   EXPECT_EQ(all(), "n\t30000\n");
 }
 
-// A table with one operation, from so long ago.
+// Makes a table with one operation that is this old.
 void make_old_table(const std::string& path, TimeMs window_ms, TimeMs age_ms, bool with_id) {
   RocksStore::Settings below;
   below.create = true;
@@ -529,7 +529,7 @@ void make_old_table(const std::string& path, TimeMs window_ms, TimeMs age_ms, bo
   ASSERT_TRUE((*table)->add({"likes", 1, id}, at_ms));
 }
 
-// A file that is loaded again, too late, gives a warning before it counts twice.
+// A file that is loaded again too late gives a warning before it counts twice.
 TEST_F(Tally, WarnsWhenEveryIdHasLeftTheWindow) {
   constexpr TimeMs kMinuteMs = 60'000;
   const std::string warning = "semel tally load: warning: '" + path("table") +

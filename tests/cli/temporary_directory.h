@@ -1,4 +1,4 @@
-// TemporaryDirectory: a place for the files of one test, gone when it goes.
+// TemporaryDirectory: a place for the files of one test. The destructor removes it.
 #pragma once
 
 #include <cstdlib>
@@ -28,7 +28,7 @@ class TemporaryDirectory {
 
   const std::filesystem::path& path() const { return path_; }
 
-  // The path of a new file with these bytes, in folders that are made for it.
+  // Makes a file with these bytes, and the folders for it. Returns its path.
   std::string write(const std::string& name, std::string_view bytes) const {
     std::filesystem::create_directories((path_ / name).parent_path());
     std::ofstream(path_ / name, std::ios::binary) << bytes;

@@ -1,4 +1,4 @@
-// Patterns for output of which a part is not known beforehand: `[...]` stands for any text.
+// Patterns for output that is only partly known beforehand: `[...]` stands for any text.
 #pragma once
 
 #include <string_view>

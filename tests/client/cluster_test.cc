@@ -104,7 +104,7 @@ TEST_F(ClusterTest, FollowsASlotThatMoved) {
   EXPECT_EQ(cluster.counts().moved, 1u);
   EXPECT_EQ(cluster.address_of(slot), servers().node(to).address());
   EXPECT_EQ(get(cluster, key), "there");
-  EXPECT_EQ(cluster.counts().moved, 1u);  // it has learnt
+  EXPECT_EQ(cluster.counts().moved, 1u);  // the client has learnt the new place
   servers().move(slot, from);
 }
 
@@ -158,7 +158,7 @@ TEST_F(ClusterTest, FollowsAFailoverByHand) {
   while (!over || cluster.address_of(9000) == servers().node(primary).address()) {
     const auto reply = cluster.call(key, {"INCR", key}, Repeat::never);
     ASSERT_TRUE(reply) << reply.error().message();
-    ASSERT_EQ(reply->integer(), ++counted);  // not a single one lost or repeated
+    ASSERT_EQ(reply->integer(), ++counted);  // no command was lost or repeated
   }
   hand.join();
   EXPECT_GT(cluster.counts().moved, 0u);
@@ -166,7 +166,7 @@ TEST_F(ClusterTest, FollowsAFailoverByHand) {
 
 TEST_F(ClusterTest, ReplacesAPrimaryThatDied) {
   ClusterOptions options = patient(1);
-  options.connection = {};  // one that is gone is noticed
+  options.connection = {};  // so that a server that is gone is noticed soon
   Cluster cluster(*parse_url(servers().url()), options);
   ASSERT_TRUE(cluster.connect());
   std::vector<std::string> keys;
@@ -184,7 +184,7 @@ TEST_F(ClusterTest, ReplacesAPrimaryThatDied) {
   // A client that wants no replica goes on while the old primary is gone: other nodes tell where
   // the slots are.
   for (const std::string& key : keys) ASSERT_TRUE(content.call(key, set(key, "1"), Repeat::safe));
-  // Nobody confirms at the new primary until it has a replica again.
+  // At the new primary nothing is confirmed until it has a replica again.
   servers().node(primary).start();
   for (const auto ticket : tickets) {
     const auto reply = cluster.finish(ticket);

@@ -1,4 +1,4 @@
-// Connections to a server that is there, is not, wants a password, or goes away.
+// Connections to a server that answers, is missing, wants a password, or goes away.
 #include "client/connection.h"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // Servers that answer too much, too slowly, too little or nonsense.
 //
-// Patience is an hour wherever only the deadline may end a wait: a client that waits for anything
-// else does not end.
+// Where only the deadline may end a wait, all other timeouts are an hour: a client that waits for
+// one of these does not end.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace {
 using Words = ScriptedServer::Words;
 
 constexpr std::int64_t kHourMs = 3'600'000;
-// Far above what buffers of sockets hold, far below what an endless reply would take.
+// Far more than socket buffers hold, and far less than an endless reply would take.
 constexpr std::uint64_t kMuch = std::uint64_t{64} << 20;
 
 Time soon() { return std::chrono::steady_clock::now() + std::chrono::milliseconds(100); }
@@ -93,7 +93,7 @@ TEST(UnaskedReply, IsNotTakenForAnAnswer) {
   EXPECT_EQ(connection.call({"NEXT"})->text(), "NEXT");
 }
 
-// A server that is no cluster until it is asked for a key, and then says this.
+// A server that has no cluster support until it is asked for a key, and then says this.
 ScriptedServer::Script once_connected(std::function<ScriptedAnswer(const Words&)> script) {
   return [script = std::move(script)](const Words& words) {
     if (words[0] == "CLUSTER") return ScriptedAnswer{"-ERR no cluster here\r\n"};

@@ -133,7 +133,7 @@ TEST_P(RemoteSliceTest, AreSlicesOfAFilter) {
   EXPECT_GT(filter->bytes(), 0u);
 }
 
-// The call is executed and its answer is lost: the one difference between the two takings.
+// The call is executed and its answer is lost. Only then do the two ways of taking an id differ.
 TEST_P(RemoteSliceTest, TellsTheTruthAfterALostAnswerIfItClaims) {
   RemoteSlice there = slice(cluster_, "me");
   (void)answer(there, call_of(SliceAction::test_and_set, {key(1)}));

@@ -95,7 +95,7 @@ void Faults::strike(Fault fault) {
       break;
   }
   if (!node.running()) {
-    if (fault != Fault::restart) sleep_up_to(300);  // its successor is alone meanwhile
+    if (fault != Fault::restart) sleep_up_to(300);  // its successor has no replica meanwhile
     node.start();
     configure(primary);
   }

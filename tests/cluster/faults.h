@@ -15,7 +15,7 @@
 namespace semel {
 
 enum class Fault : std::uint8_t {
-  kill,         // kill -9, and back as a replica of the one that took its place
+  kill,         // kill -9, and back as a replica of the node that took its place
   cut_off,      // the same, after its replica was cut off: later changes are lost with it
   stand_still,  // SIGSTOP until its replica takes over; then it goes on, and believes it is primary
   restart,      // kill -9, and back before anybody takes its place: REQUIRES appendfsync always

@@ -47,7 +47,7 @@ TEST_F(Migration, LeavesValuesOfEveryTypeAsTheyAre) {
   const std::size_t from = servers_.primary_of(slot);
   Talk talk(servers_.node(from));
   const auto key_of = [](const Sample& sample) { return "{tag}" + std::string(sample.name); };
-  std::map<std::string, std::string> known;  // what is said to something that it knows already
+  std::map<std::string, std::string> known;  // the answers about ids that are known already
   for (const Sample& sample : samples()) {
     ASSERT_TRUE(make_sample(talk, sample, key_of(sample))) << sample.name;
     known[key_of(sample)] = talk(filled(sample.no_change, key_of(sample)));
@@ -64,7 +64,7 @@ TEST_F(Migration, LeavesValuesOfEveryTypeAsTheyAre) {
   EXPECT_EQ(digests(talk), before);
 }
 
-// A slot that is moving has two tables: one is still here, the other has left.
+// A slot on the move has two tables: one is still here, the other has left.
 TEST_F(Migration, IsFollowedByClients) {
   client::Cluster cluster(url_, {.replicas = 1});
   ASSERT_TRUE(cluster.connect());

@@ -26,20 +26,20 @@ class SiftProducers {
     std::uint64_t ids = 0;
     std::uint64_t duplicates = 0;  // answers
     std::uint64_t in_doubt = 0;    // answers that were lost, or not known to a replica
-    std::uint64_t lost = 0;        // ids that nobody was told are fresh
-    std::uint64_t twice = 0;       // ids that more than one was told are fresh
-    std::uint64_t fresh_late = 0;  // ids that the late producer was told are fresh
+    std::uint64_t lost = 0;        // ids that were fresh for no producer
+    std::uint64_t twice = 0;       // ids that were fresh for more than one
+    std::uint64_t fresh_late = 0;  // ids that were fresh for the late producer
     std::vector<std::string> problems;
   };
 
-  // So many `replicas` must know an answer. 0 is a fault that a test must find.
+  // This number of `replicas` must know an answer. 0 is a fault that a test must find.
   SiftProducers(const client::Url& url, client::Taking taking, std::uint64_t seed,
                 std::uint32_t replicas = 1);
   Report finish();
 
  private:
   class Producer;
-  // How often producers got which answer for an id.
+  // The number of times that producers got each answer for an id.
   struct Told {
     std::uint64_t fresh = 0;
     std::uint64_t duplicate = 0;

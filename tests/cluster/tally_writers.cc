@@ -152,7 +152,7 @@ TallyWriters::TallyWriters(const client::Url& url, std::uint64_t seed, Planted p
     exact = !exact;
     exact ? command.add("EXACT") : command.add("ERROR").add("1e-12");
     const auto reply = cluster.call(table, std::move(command), Repeat::safe);
-    // A call whose answer was lost may have made it.
+    // An earlier call whose answer was lost may have made the table.
     if (reply && (!reply->is_error() || cluster.counts().lost > 0)) continue;
     const std::string why = reply ? reply->excerpt() : reply.error().message();
     std::fprintf(stderr, "cannot make %s: %s\n", table.c_str(), why.c_str());

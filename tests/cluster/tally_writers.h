@@ -37,8 +37,8 @@ class TallyWriters {
     Sums expected;
     std::uint64_t acknowledged = 0;
     std::uint64_t in_doubt = 0;       // answers that were lost, or not known to a replica
-    std::uint64_t recognised = 0;     // acknowledged, repeated later, and duplicates then
-    std::uint64_t counted_again = 0;  // the same, and applied
+    std::uint64_t recognised = 0;     // repeated after they were acknowledged: a duplicate
+    std::uint64_t counted_again = 0;  // repeated after they were acknowledged: applied again
     std::vector<std::string> problems;
   };
 

@@ -24,8 +24,8 @@ bool has_flag(const Answer& argument, std::string_view flag) {
                      [&](const Answer& one) { return one.text == flag; });
 }
 
-// Walks over the syntax. A chooser decides which optional arguments are there, how often one is
-// repeated, which alternative is taken, and what stands for a value.
+// Walks over the syntax. A chooser decides which optional arguments are there, how often an
+// argument is repeated, which alternative is taken, and what a value is.
 template <class Chooser>
 class Walk {
  public:

@@ -196,7 +196,7 @@ TEST(Config, ComesWithLoadArguments) {
   }
 }
 
-// A server that refuses the module does not start. Returns the reason in its log.
+// Starts a server that refuses the module, and so does not run. Returns the reason in its log.
 std::string refusal(const Words& load) {
   const TemporaryDirectory directory;
   Words words = {"env"};

@@ -1,8 +1,8 @@
 // The unchanged module, and a command that makes its memory run out.
 //
-//   FAULT.ALLOCATION good least    Of the allocations of `least` bytes or more, the first `good`
-//                                  succeed. All later ones fail, but of small ones only one,
-//                                  because there is a reserve.
+//   FAULT.ALLOCATION good least    Counts allocations of `least` bytes or more. The first `good`
+//                                  succeed, and all later ones fail. Of small ones only one
+//                                  fails, because there is a reserve.
 //   FAULT.ALLOCATION               Ends the faults. Returns how many allocations have failed.
 #include <cstddef>
 #include <cstdint>

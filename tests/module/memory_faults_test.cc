@@ -85,7 +85,7 @@ TEST_P(MemoryFaults, LeaveWhatHappenedEverywhere) {
   std::int64_t failed = 0;
   for (std::uint64_t round = 0; round < rounds; ++round) {
     SCOPED_TRACE(std::string(load.make) + ", round " + std::to_string(round));
-    // One round fails small blocks too: for them there is a reserve.
+    // In one round small blocks fail too: the reserve is for them.
     const bool small = round % 4 == 3;
     const std::string good = std::to_string(round % 3);
     const std::string least = small ? "1" : "131073";

@@ -98,8 +98,8 @@ TEST_P(Replication, EndsInTheSameDigests) {
 }
 
 // The chain of replication and the AOF file of a replica carry the same.
-// A command that is refused in part, or a key made with settings at their ends, is an effect like
-// others. A replica that answers one with an error may be told to end itself.
+// A command that is refused in part, or a key made with extreme settings, is an effect like others.
+// A replica that answers an effect with an error may be configured to end itself.
 TEST(Replication, SendsNothingThatAReplicaAnswersWithAnError) {
   const RedisServer primary(serving({"--appendonly", "yes", "--aof-use-rdb-preamble", "no"}));
   const RedisServer replica(with_module({"--propagation-error-behavior", "panic-on-replicas"}));
@@ -168,7 +168,8 @@ TEST(Replication, CarriesExactlyWhatHappened) {
   expect_no_failed_effect(primary);
 }
 
-// An effect that does something else than at the primary is counted, even if it changes something.
+// An effect that does something else than it did at the primary is counted, even if it changes
+// something.
 TEST(Replication, SeesADivergence) {
   const RedisServer primary(serving());
   const RedisServer replica(with_module({"--replica-read-only", "no"}));
@@ -286,8 +287,8 @@ void make_large_filters(Talk& talk) {
   for (const std::string key : {"a", "b"}) ASSERT_EQ(talk("BF.ADD " + key + " item:" + key), "1");
 }
 
-// Has the server meet a merge of large filters and another command at once, in this order: while it
-// stands still, both arrive. Returns the answer to the second.
+// Sends a merge of large filters and another command, in this order, while the server stands still:
+// so it meets both at once. Returns the answer to the second.
 std::string during_merge(const RedisServer& server, const Talk& merging, Talk& talk,
                          std::string_view command) {
   server.pause();
@@ -322,7 +323,7 @@ TEST(Jobs, GoOnWithoutTheirClient) {
   EXPECT_EQ(talk("BF.MEXISTS d item:a item:b"), "[1, 1]");
 }
 
-// A server that hands over to another must not change any more, or it would end itself.
+// A server that hands over to another must not change its data any more, or it would end itself.
 TEST(Jobs, WaitWhileWritesArePaused) {
   const RedisServer server(serving()), replica(serving());
   follow(replica, server);
@@ -393,7 +394,7 @@ TEST(Jobs, EndWithAFailoverOfACluster) {
   expect_equal(found[0], found[1]);
 }
 
-// One event, however many pieces there are, at the primary and at its replica.
+// A merge publishes one event, however many pieces it has, at the primary and at its replica.
 TEST(Jobs, TellOneEventForAMerge) {
   const RedisServer server(serving({"--notify-keyspace-events", "Ed"}));
   const RedisServer replica(serving({"--notify-keyspace-events", "Ed"}));
@@ -434,7 +435,7 @@ TEST(Jobs, TellOneEventForAMerge) {
   EXPECT_EQ(events_of(here), "bf.like bf.merge ");
 }
 
-// A step does not write where the server would not let a client write.
+// A step of a job does not write if the server would not let a client write.
 struct Denial {
   const char* name;
   const char* cause;

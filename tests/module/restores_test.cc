@@ -84,7 +84,7 @@ TEST(Restores, ToAnOlderRdbFileLoseNothing) {
   expect_same_items(a, b, 45);
 }
 
-// The lost dots have no entries any more that could contradict those of the new items.
+// The entries of the lost dots were removed, so they cannot contradict those of the new items.
 TEST(Restores, ToAnOlderRdbFileLoseNothingWhereTheLostItemsWereRemoved) {
   const RedisServer a(with_module());
   RedisServer b(with_module({"--save", "3600", "1000000"}));

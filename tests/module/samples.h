@@ -1,5 +1,5 @@
 // A value of each type and structure, with the commands that make and read it. % stands for its
-// key, # for a number that is another each time.
+// key, # for a number that differs each time.
 #pragma once
 
 #include <ostream>

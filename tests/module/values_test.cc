@@ -248,8 +248,8 @@ TEST_P(Restarts, KeepEveryValue) {
   }
 }
 
-// The server's allocator reuses the memory that DEL freed, with its old bytes; after FLUSHALL it
-// would be new. A dump shows the bits.
+// After DEL the server's allocator reuses the freed memory with its old bytes; after FLUSHALL the
+// memory would be new. A dump shows the bits.
 TEST(Memory, IsOfZerosWhateverWasThereBefore) {
   const RedisServer server(with_module());
   Talk talk(server);

@@ -18,7 +18,7 @@ std::atomic<std::size_t> peak{0};
 constexpr std::ptrdiff_t kNever = -1;
 std::atomic<std::ptrdiff_t> good_ones{kNever};  // before the one that fails
 
-// With the word that the allocator has of its own.
+// Returns the bytes of a block, with the word that the allocator adds.
 std::size_t bytes_of(void* memory) { return malloc_usable_size(memory) + sizeof(std::size_t); }
 
 void raise(std::atomic<std::size_t>& most, std::size_t bytes) {
@@ -61,7 +61,8 @@ void operator delete(void* memory, std::size_t) noexcept { release(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { release(memory); }
 
-// Those of arrays call the others in libstdc++, but not in the sanitizers, which have their own.
+// In libstdc++ the operators for arrays call the others. The sanitizers have operators of their own
+// that do not, so these are replaced too.
 void* operator new[](std::size_t bytes) { return operator new(bytes); }
 void* operator new[](std::size_t bytes, std::align_val_t alignment) {
   return operator new(bytes, alignment);
@@ -76,8 +77,8 @@ void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { r
 
 namespace semel {
 
-// They stand in for those of semel/core/internal/zeroed.cc, so that they are counted. zeroed_test
-// tests the originals.
+// These replace the functions of semel/core/internal/zeroed.cc, so that their memory is counted.
+// zeroed_test tests the originals.
 void* core_internal::allocate_zeroed(std::size_t bytes, std::size_t align) {
   return std::memset(counted(bytes, align), 0, bytes);
 }

@@ -1,9 +1,8 @@
-// LargestAllocation: what one piece of code asked of operator new and allocate_zeroed, to catch a
-// decoder that believes a length before it has checked it.
-// LiveAllocation: the memory that was asked for and not given back, to check what an object says of
-// its own.
-// PeakAllocation: the most of it at any time.
-// FailingAllocation: memory that runs out, to see what an operation leaves behind that it stops.
+// LargestAllocation: the largest request of a piece of code to operator new and allocate_zeroed. It
+// catches a decoder that believes a length before it has checked it.
+// LiveAllocation: the memory that is allocated now, to check what an object says of its own.
+// PeakAllocation: the most memory that was allocated at any time.
+// FailingAllocation: memory that runs out, to see what an interrupted operation leaves behind.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +33,7 @@ class PeakAllocation {
   std::size_t before_;
 };
 
-// While it lives, one request fails: the one after `good` others. One at a time.
+// While one lives, one request fails: the one after `good` others. At most one lives at a time.
 class FailingAllocation {
  public:
   explicit FailingAllocation(std::size_t good);

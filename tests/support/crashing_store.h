@@ -1,13 +1,13 @@
 // CrashingStore: a store in memory that may lose what was not synced.
 //
-// Contract  As in ordered_store.h, until crash(). A crash loses a suffix of the writes since the
-//           last sync(): each of them as a whole, none of those before. A write is one call that
-//           changes records. What a crash leaves is as good as synced.
-// Crash     What is lost counts as changed: changes_since() tells it, also for positions that were
-//           taken in between. The observer is forgotten, as the process that it was in. The
+// Contract  See ordered_store.h, until crash(). A crash loses the last of the writes since the last
+//           sync(), any number of them, each as a whole. A write is one call that changes records.
+//           Writes that a crash leaves count as synced.
+// Crash     A lost write counts as a change: changes_since() reports it, also for positions that
+//           were taken in between. The observer is forgotten, like the process that it was in. The
 //           checkpoint stays: it was durable when its call returned.
-// Cost      What a MemoryStore costs, and a copy of what each write replaces, kept until sync().
-// Threads   As in ordered_store.h; it has none of its own.
+// Cost      That of a MemoryStore, and a copy of what each write replaces, kept until sync().
+// Threads   See ordered_store.h. The store starts no threads.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,7 @@ class CrashingStore final : public OrderedStore {
   };
 
   void lose(std::size_t writes);
-  // Keeps what was replaced from `first` on as that of one write, or drops it if that failed.
+  // Keeps the replaced values from `first` on as those of one write. Drops them if it failed.
   Result<void> finish(std::size_t first, const Result<void>& written);
 
   mutable std::mutex mutex_;  // of what follows, and held by whoever changes records

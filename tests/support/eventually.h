@@ -6,8 +6,8 @@
 
 namespace semel {
 
-// Looks again and again until it is so. False only after longer than any machine takes, however
-// busy: then it never comes.
+// Polls until so() is true. Returns false only after longer than the busiest machine takes: then it
+// never will be.
 template <class So>
 bool eventually(So so) {
   constexpr std::chrono::minutes kLongest{10};

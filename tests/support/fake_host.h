@@ -2,7 +2,7 @@
 //
 // Contract  While one lives, arguments are its words and answers are written down: `5`, `"a"`,
 //           `+OK`, `-ERR x`, `nil`, `*2` for an array of two, `%1` for a map of one pair, `%?` for
-//           one whose length is told at the end as `=1`. At most one at a time.
+//           a map whose length comes at the end as `=1`. At most one host lives at a time.
 #pragma once
 
 #include <cstdint>

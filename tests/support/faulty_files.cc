@@ -1,10 +1,10 @@
 // A library to be preloaded: one call of a program for a file fails, as on a full or broken disk.
 //
-// SEMEL_FAULT_UNDER  the files of which it is about: those whose path begins with this
+// SEMEL_FAULT_UNDER  the files concerned: those whose path begins with this
 // SEMEL_FAULT_CALL   open (to write), write, sync, truncate, rename or close
 // SEMEL_FAULT_AT     the number of the call that fails, from 1 on
-// SEMEL_FAULT_ERRNO  with this error; 0: a write takes half of its bytes, and does not fail
-// SEMEL_FAULT_ON     if set, all calls of the kind fail from there on
+// SEMEL_FAULT_ERRNO  the error; 0: a write takes half of its bytes, and does not fail
+// SEMEL_FAULT_ON     if set, all later calls of the kind fail too
 // SEMEL_FAULT_MARK   a file that is made when a call fails
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -120,7 +120,7 @@ int rename(const char* from, const char* to) noexcept {
   return real<int (*)(const char*, const char*)>("rename")(from, to);
 }
 
-// The descriptor is gone all the same, as Linux has it.
+// Closes the descriptor even if the call fails, as Linux does.
 int close(int fd) {
   const bool failed = concerns(fd) && fails("close");
   const int error = errno;

@@ -1,5 +1,5 @@
-// A value of the module in a shape that the suites of tests/hostile and tests/golden, and
-// fuzz/decode.h, can take: decoded, encoded and compared like any other object.
+// HeldValue: a value of the module that can be decoded, encoded and compared like any other object,
+// for tests/hostile, tests/golden and fuzz/decode.h.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// An index made from scratch, to compare one with that has followed its store.
+// An index made from scratch, for comparison with one that has followed its store.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ inline Floret rebuilt_floret(Cursor& cursor, const KeyRange& range, const Secret
   return floret;
 }
 
-// The index, brought up to date, equals one that is made from scratch.
+// Expects that the index, brought up to date, equals one that is made from scratch.
 inline void expect_equals_rebuilt(IndexedStore& index) {
   Result<IndexedStore::View> view = index.view();
   ASSERT_TRUE(view) << view.error().what;

@@ -25,7 +25,7 @@ inline std::vector<Digest> keys(std::uint64_t first, std::uint64_t last,
   return all;
 }
 
-// A vector<bool> is packed and gives no span: this is one that does.
+// Answers: like a vector<bool>, but not packed, so that it can give a span.
 class Answers {
  public:
   explicit Answers(std::size_t size) : bytes_(size) { static_assert(sizeof(bool) == 1); }
@@ -41,7 +41,7 @@ class Answers {
   std::vector<std::uint8_t> bytes_;
 };
 
-// How many of `keys` the structure claims to hold, by its batch form.
+// Returns how many of `keys` the structure claims to hold, by its batch form.
 template <class Structure>
 std::uint64_t count_found(const Structure& structure, std::span<const Digest> keys) {
   Answers found(keys.size());

@@ -7,7 +7,8 @@
 
 namespace semel {
 
-// Five standard deviations of a count of `trials` at `rate`: passed by chance once in 1.7 million.
+// Returns five standard deviations of a count of `trials` at `rate`. Chance exceeds them once in
+// 1.7 million.
 inline double five_deviations(double trials, double rate) {
   return 5 * std::sqrt(trials * rate * (1 - rate));
 }

@@ -31,7 +31,7 @@ void wait_for(const char* what, const std::function<bool()>& done) {
   }
 }
 
-// The answer as text; nothing if there is none.
+// Returns the answer as text; nullopt if there is no answer.
 std::optional<std::string> ask(const RedisServer& server,
                                std::initializer_list<std::string_view> words) {
   if (!server.running()) return std::nullopt;
@@ -130,7 +130,7 @@ RedisCluster::RedisCluster(std::size_t primaries, std::vector<std::string> argum
     for (const RedisServer& node : nodes_) {
       const client::Reply ranges = node.call({"CLUSTER", "SLOTS"});
       for (std::size_t i = 0; i < ranges.size(); ++i) {
-        // The ends of the range, its primary, and those that are in step.
+        // The ends of the range, its primary, and the replicas in step.
         if (ranges.at(i).size() != 3 + replicas_each) return false;
       }
     }
@@ -219,14 +219,14 @@ void RedisCluster::end_move(std::uint32_t slot, std::size_t to) {
   const std::string number = std::to_string(slot);
   const client::Reply keys = nodes_[from].call({"CLUSTER", "GETKEYSINSLOT", number, "1000000"});
   for (std::size_t i = 0; i < keys.size(); ++i) move_key(keys.at(i).text(), to);
-  // First the new one, which takes a new epoch by it.
+  // Tell the new primary first: it then takes a new epoch.
   const std::string name = id(to);
   require(nodes_[to], {"CLUSTER", "SETSLOT", number, "NODE", name});
   for (const std::size_t primary : primaries()) {
     if (primary != to) require(nodes_[primary], {"CLUSTER", "SETSLOT", number, "NODE", name});
   }
-  // Replicas hear of it from the others. One that takes its primary's place before that would not
-  // know that the slot is its own.
+  // Replicas learn of the move from the other nodes. A replica that took its primary's place before
+  // that would not know that the slot is its own.
   wait_for("one view of a slot", [&] {
     return std::all_of(nodes_.begin(), nodes_.end(), [&](const RedisServer& node) {
       if (!node.running()) return true;

@@ -5,7 +5,7 @@
 //           its primary. Nodes are numbers: first the primaries, then the replicas of the first,
 //           and so on; the numbers stay when roles change.
 //           A primary that does not answer for kNodeTimeoutMs is replaced by one of its replicas.
-// Threads   As of RedisServer, for each node.
+// Threads   See RedisServer, for each node.
 #pragma once
 
 #include <cstddef>
@@ -32,20 +32,20 @@ class RedisCluster {
   std::size_t size() const { return nodes_.size(); }
   RedisServer& node(std::size_t number) { return nodes_[number]; }
   const RedisServer& node(std::size_t number) const { return nodes_[number]; }
-  // All nodes, as one URL of the client.
+  // Returns one URL of the client for all nodes.
   std::string url() const;
 
   // Waits until every running node says that the cluster is ok, that all slots have a primary that
   // answers, and that every running replica follows its primary.
   void wait_until_ok() const;
-  // The running node that says it is the primary of the slot; waits until there is one.
+  // Returns the running node that says it is the primary of the slot. Waits until there is one.
   std::size_t primary_of(std::uint32_t slot) const;
-  // All running nodes that are primaries and have slots, by their own word.
+  // Returns all running nodes that say they are primaries and have slots.
   std::vector<std::size_t> primaries() const;
   // Makes a replica of this primary take its place, and waits until it has. REQUIRES: it has one.
   void fail_over(std::size_t primary);
 
-  // A slot on its way to another primary, key by key: ASK answers for those that have left.
+  // These move a slot to another primary key by key: ASK answers for keys that have left.
   void begin_move(std::uint32_t slot, std::size_t to);
   void move_key(std::string_view key, std::size_t to);
   // Moves what is left, and tells every primary.

@@ -40,7 +40,7 @@ pid_t spawn_program(std::vector<std::string> words, int input,
   for (const int fd : {1, 2}) {
     SEMEL_ASSERT(posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", O_WRONLY, 0) == 0);
   }
-  // A group of its own: the Ctrl-C of a terminal ends the test, which ends the server.
+  // A group of its own: Ctrl-C on a terminal ends the test, and the test ends the server.
   posix_spawnattr_t attributes;
   SEMEL_ASSERT(posix_spawnattr_init(&attributes) == 0);
   SEMEL_ASSERT(posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP) == 0);
@@ -91,7 +91,7 @@ bool exits(pid_t pid) {
 
 std::vector<std::string> server_variables([[maybe_unused]] const std::string& directory) {
 #ifdef SEMEL_SERVER_PRELOAD
-  // A server keeps memory when it ends: leaks are not looked for.
+  // A server does not free its memory when it ends, so leaks are not checked.
   return {"LD_PRELOAD=" SEMEL_SERVER_PRELOAD,
           "ASAN_OPTIONS=detect_leaks=0:log_path=" + directory + '/' + kFindings,
           "UBSAN_OPTIONS=print_stacktrace=1:log_path=" + directory + '/' + kFindings};
@@ -101,7 +101,7 @@ std::vector<std::string> server_variables([[maybe_unused]] const std::string& di
 }
 
 std::uint16_t free_port() {
-  // Another bus port than ours may be 10000 higher.
+  // By default the port of a cluster's bus is 10000 higher.
   constexpr std::uint16_t kMost = 55535;
   for (;;) {
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -240,7 +240,7 @@ void RedisServer::wait_until_left() const {
   if (!left) give_up("no client leaves");
 }
 
-// Not running() any more if the process has ended.
+// If the process has ended, notes it: running() is false from then on.
 bool RedisServer::answers() const {
   if (::waitpid(pid_, nullptr, WNOHANG) == pid_) {
     pid_ = -1;

@@ -36,15 +36,15 @@ class RedisServer {
   void kill();
   // Ends it with SIGTERM and waits. REQUIRES: it runs.
   void stop();
-  // Again, on the same port and directory. REQUIRES: it does not run.
+  // Starts it again, on the same port and directory. REQUIRES: it does not run.
   void start();
-  // The same, with other arguments from now on.
+  // Starts it again, with other arguments from now on.
   void start(std::vector<std::string> arguments);
-  // Starts it again. Returns whether it runs: it may refuse its data. REQUIRES: it does not run.
+  // Starts it again. Returns true if it runs: it may refuse its data. REQUIRES: it does not run.
   [[nodiscard]] bool try_start();
   // Waits until it answers, past loading. REQUIRES: it runs.
   void wait_until_ready() const;
-  // SIGSTOP and SIGCONT: there, but silent. REQUIRES: it runs.
+  // SIGSTOP and SIGCONT: a paused server is there, but silent. REQUIRES: it runs.
   void pause() const;
   void resume() const;
   // Waits until a client has closed its connection while the server was paused, and so unnoticed.
@@ -66,7 +66,7 @@ class RedisServer {
          .timeout_ms = 60'000,
          .limits = {.bytes = std::size_t{1} << 30, .elements = std::size_t{1} << 24}});
   }
-  // One command over a connection of its own. REQUIRES: the server answers.
+  // Sends one command over a new connection. REQUIRES: the server answers.
   client::Reply call(const client::Command& command) const;
   client::Reply call(std::initializer_list<std::string_view> words) const {
     return call(client::Command(words));
@@ -87,11 +87,11 @@ class RedisServer {
   int guard_pipe_ = -1;
 };
 
-// The variables of the environment with which a server can load the module: where that has
-// sanitizers, these have to be there before it. What they find goes into the directory.
+// Returns the variables of the environment with which a server can load the module. If the module
+// has sanitizers, their libraries must be loaded before it. Their findings go into the directory.
 std::vector<std::string> server_variables(const std::string& directory);
 
-// A port that nobody on the loopback listens on now, below 55536.
+// Returns a port below 55536 that nobody on the loopback listens on now.
 std::uint16_t free_port();
 
 }  // namespace semel

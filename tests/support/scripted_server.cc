@@ -15,11 +15,10 @@
 namespace semel {
 namespace {
 
-// Any pause will do: a client that waits for the end of each byte's patience would wait for ever.
+// Any pause will do: a client whose patience began anew with each byte would wait for ever.
 constexpr std::chrono::milliseconds kBetweenDrops{5};
 
-// The number of a line "*3" or "$12", which is taken away with its end; nullopt if it is not all
-// there.
+// Takes a line such as "*3" or "$12" and returns its number; nullopt if the line is incomplete.
 std::optional<std::size_t> take_number(std::string_view& in) {
   const std::size_t end = in.find("\r\n");
   if (end == std::string_view::npos) return std::nullopt;
@@ -28,7 +27,7 @@ std::optional<std::size_t> take_number(std::string_view& in) {
   return number;
 }
 
-// The next command, taken away; nullopt if it is not all there.
+// Takes the next command and returns it; nullopt if it is incomplete.
 std::optional<ScriptedServer::Words> take_command(std::string& received) {
   std::string_view in = received;
   const auto words = take_number(in);

@@ -41,16 +41,16 @@ class ScriptedServer {
 
   client::Address address() const { return {"127.0.0.1", port_}; }
   std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
-  // Sends this to everybody who is connected, unasked.
+  // Sends this to all connected clients, unasked.
   void say(std::string_view bytes);
-  // All bytes that the system took for the clients.
+  // Returns the number of bytes that the system took for the clients.
   std::uint64_t sent() const { return sent_; }
 
  private:
   void accept_all();
   void serve(int fd);
   bool give(int fd, std::string_view bytes);
-  // Sends what the answer says; false at the end of the connection.
+  // Sends the answer. Returns false at the end of the connection.
   bool give(int fd, const ScriptedAnswer& answer);
 
   Script script_;

@@ -14,7 +14,7 @@ inline std::uint64_t setting(const char* name, std::uint64_t otherwise) {
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
 }
 
-// Returns the seed of a test that attacks something else in every run: SEMEL_SEED, or a random one.
+// Returns the seed of a test whose runs differ: SEMEL_SEED, or a random one.
 // Prints it, so that a run that failed can be repeated.
 inline std::uint64_t fresh_seed() {
   std::random_device device;

@@ -1,4 +1,4 @@
-// The life of a site in tests where nothing is restored: there is one for each site.
+// The life of a site in tests that restore nothing: each site has one.
 #pragma once
 
 #include "semel/crdt/dot.h"

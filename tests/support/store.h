@@ -1,4 +1,4 @@
-// Stores beside a map: what they hold, and what they told.
+// Stores beside a map: their records, and the changes that they report.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -46,7 +46,8 @@ class Told final : public ChangeObserver {
   RangeSet ranges_;
 };
 
-// Appends: the order of operands shows, and how they were grouped does not. A '!' is damage.
+// A merge operator that appends: the result shows the order of operands, and not their grouping. A
+// '!' is damage.
 class Appender final : public Merger {
  public:
   const char* name() const override { return "semel.test.appender"; }

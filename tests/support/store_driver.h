@@ -17,7 +17,7 @@
 
 namespace semel {
 
-// The keys with another value, or in one of the two alone.
+// Returns the keys with different values, or in only one of the two.
 inline std::set<std::string> changed_keys(const Model& before, const Model& after) {
   std::set<std::string> keys;
   for (const auto& [key, value] : before) {
@@ -60,7 +60,7 @@ class Driver {
     }
   }
   const Model& model() const { return model_; }
-  void restore(Model model) { model_ = std::move(model); }  // to what the store has gone back to
+  void restore(Model model) { model_ = std::move(model); }  // when the store has gone back to it
 
  private:
   static std::string random_key(Random& random) { return small_key(random.below(60)); }

@@ -62,7 +62,7 @@ inline std::optional<std::int64_t> value(const TallyStore& table, std::string_vi
   return *table.get(counter);
 }
 
-// Makes two sites agree by a sync, which knows nothing of tables.
+// Makes two sites agree by a sync. The sync knows nothing of tables.
 inline void sync(TallyStore& one, TallyStore& other) {
   for (int i = 0; i < 3; ++i) {
     const Result<IndexedStore*> here = one.ready_to_sync();

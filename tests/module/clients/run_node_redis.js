@@ -1,4 +1,4 @@
-// The script by node-redis, and what it has for filters itself: run_node_redis.js PORT SCRIPT.
+// Runs the script with node-redis, and its own functions for filters: run_node_redis.js PORT SCRIPT.
 const assert = require('node:assert').strict;
 const fs = require('node:fs');
 const { createClient } = require('redis');
