@@ -59,7 +59,7 @@ class ParallelJudge final : public Judge {
     for (Slice& slice : slices_) slice.report();
   }
 
-  bool judge(Chunk& chunk) override {
+  Result<void> judge(Chunk& chunk) override {
     thread_local Sorted sorted;
     sort(chunk, placement_, sorted);
     bool room = true;
@@ -77,7 +77,8 @@ class ParallelJudge final : public Judge {
     for (std::size_t i = 0; i < sorted.records.size(); ++i) {
       chunk.fates[sorted.records[i]] = fate_of(sorted.verdicts[i]);
     }
-    return room;
+    if (!room) return no_room();
+    return {};
   }
 
   Trust recent() const override {

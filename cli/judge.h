@@ -49,18 +49,13 @@ class Judge {
  public:
   virtual ~Judge() = default;
 
-  // Turns every unknown fate of the chunk into `first` or `duplicate`. Returns false if it cannot:
-  // then the run must end, and problem() says why. REQUIRES: called once for each number, 0, 1, 2,
-  // ..., in ascending order on each thread.
-  virtual bool judge(Chunk& chunk) = 0;
-  // Notes that the chunk is written, so its records need not be let through again. Returns false in
-  // the same cases as judge().
+  // Turns every unknown fate of the chunk into `first` or `duplicate`. After an error the run must
+  // end. REQUIRES: called once for each number, 0, 1, 2, ..., in ascending order on each thread.
+  virtual Result<void> judge(Chunk& chunk) = 0;
+  // Notes that the chunk is written, so its records need not be let through again. After an error
+  // the run must end.
   // REQUIRES: called once for each number, in ascending order, while others are being judged.
-  virtual bool written(const Chunk&) { return true; }
-  // May be called from any thread.
-  virtual std::string problem() const {
-    return "cannot recognise more keys: the filters are as large as they can be";
-  }
+  virtual Result<void> written(const Chunk&) { return {}; }
 
   // Returns recent figures. May be asked at any time, from any thread.
   virtual Trust recent() const = 0;
@@ -82,6 +77,11 @@ class Judge {
   virtual std::string details() const { return ""; }
   virtual std::string json_details() const { return ""; }
 };
+
+// The error of a judge here whose windows have no room for more keys.
+inline Error no_room() {
+  return {Errc::full, "cannot recognise more keys: the filters are as large as they can be"};
+}
 
 inline constexpr std::uint32_t kDefaultSlices = 16;
 
@@ -109,10 +109,10 @@ Result<std::unique_ptr<Judge>> make_parallel_judge(const Memory& memory, std::ui
 // shape.
 Result<std::unique_ptr<Judge>> make_sliced_judge(const Memory& memory,
                                                  const Placement::Shape& shape);
-// Makes a tree, which takes one chunk at a time. Chunks have places. On failure `problem` says
-// more, if there is more to say. REQUIRES: `remote` is there if the plan is remote().
+// Makes a tree, which takes one chunk at a time. Chunks have places. REQUIRES: `remote` is
+// there if the plan is remote().
 struct RemoteSettings;
 Result<std::unique_ptr<Judge>> make_tree_judge(const Memory& memory, const TreePlan& plan,
-                                               const RemoteSettings* remote, std::string& problem);
+                                               const RemoteSettings* remote);
 
 }  // namespace semel::cli

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "semel/core/clock.h"
-#include "semel/core/error_rate.h"
+#include "semel/core/internal/error_rate.h"
 #include "semel/core/internal/parse.h"
 #include "semel/core/result.h"
 

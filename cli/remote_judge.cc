@@ -29,16 +29,6 @@ std::uint64_t random_number() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-struct DigestHash {
-  std::size_t operator()(Digest digest) const { return digest.lo; }
-};
-struct DigestEqual {
-  bool operator()(Digest a, Digest b) const { return a.lo == b.lo && a.hi == b.hi; }
-};
-using DigestSet = std::unordered_set<Digest, DigestHash, DigestEqual>;
-
-bool less(Digest a, Digest b) { return a.lo != b.lo ? a.lo < b.lo : a.hi < b.hi; }
-
 class RemoteJudge final : public SerialJudge {
  public:
   RemoteJudge(const RemoteSettings& settings, std::uint32_t slices,
@@ -63,11 +53,10 @@ class RemoteJudge final : public SerialJudge {
     return {};
   }
 
-  bool written(const Chunk& chunk) override {
-    return settings_.delivery == Delivery::at_most_once || keep(commit(chunk));
+  Result<void> written(const Chunk& chunk) override {
+    if (settings_.delivery == Delivery::at_most_once) return {};
+    return keep(commit(chunk));
   }
-
-  std::string problem() const override { return error()->message(); }
 
   // Nothing is known here, and nothing is kept.
   TimeMs now() const override { return SystemClock().now_ms(); }
@@ -119,11 +108,12 @@ class RemoteJudge final : public SerialJudge {
     return trust;
   }
 
-  // Keeps the first error: after it, no server is waited for again.
-  bool keep(const Result<void>& done) {
+  // Keeps the first error, and returns it: after it, no server is waited for again.
+  Result<void> keep(const Result<void>& done) {
     const std::lock_guard lock(mutex_);
     if (!done && !error_) error_ = done.error();
-    return done.has_value();
+    if (!done) return *error_;
+    return {};
   }
   std::optional<Error> error() const {
     const std::lock_guard lock(mutex_);
@@ -134,8 +124,8 @@ class RemoteJudge final : public SerialJudge {
     return keys_[placement_.probe(chunk.keys[record], 0).slice];
   }
 
-  bool judge_in_turn(Chunk& chunk) override {
-    if (error()) return false;
+  Result<void> judge_in_turn(Chunk& chunk) override {
+    if (const auto failed = error()) return *failed;
     return keep(settings_.delivery == Delivery::at_most_once ? add(chunk) : claim(chunk));
   }
 
@@ -201,7 +191,7 @@ class RemoteJudge final : public SerialJudge {
       ++waits_;
       const std::size_t lowest = *std::min_element(
           pending.begin(), pending.end(),
-          [&](std::size_t a, std::size_t b) { return less(chunk.keys[a], chunk.keys[b]); });
+          [&](std::size_t a, std::size_t b) { return chunk.keys[a] < chunk.keys[b]; });
       SEMEL_TRY(give_back(chunk, chunk.keys[lowest], claims, open));
       SEMEL_TRY(wait_for(chunk, lowest, claims));
       for (const std::size_t record : pending) {
@@ -221,7 +211,7 @@ class RemoteJudge final : public SerialJudge {
   // in this chunk, is a duplicate: a server would grant it again.
   std::vector<std::size_t> not_held(Chunk& chunk) {
     std::vector<std::size_t> open;
-    DigestSet met;
+    std::unordered_set<Digest> met;
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < chunk.records.size(); ++i) {
       if (chunk.fates[i] != Fate::unknown) continue;
@@ -262,7 +252,7 @@ class RemoteJudge final : public SerialJudge {
                          std::vector<std::size_t>& open) {
     client::Calls<ClaimAnswer> calls(*judging_);
     for (std::size_t i = 0; i < chunk.records.size(); ++i) {
-      if (chunk.fates[i] != Fate::first || !less(above, chunk.keys[i])) continue;
+      if (chunk.fates[i] != Fate::first || chunk.keys[i] <= above) continue;
       calls.release(key_of(chunk, i), chunk.id(i), owner(claims.attempts[i]));
       chunk.fates[i] = Fate::unknown;
       open.push_back(i);
@@ -342,9 +332,9 @@ class RemoteJudge final : public SerialJudge {
   std::uint64_t waits_ = 0;
   std::uint64_t late_ = 0;
 
-  mutable std::mutex mutex_;   // of all below
-  DigestSet held_;             // claimed, and not yet committed
-  std::deque<Claims> claims_;  // of the chunks that are not yet written, by their numbers
+  mutable std::mutex mutex_;         // of all below
+  std::unordered_set<Digest> held_;  // claimed, and not yet committed
+  std::deque<Claims> claims_;        // of the chunks that are not yet written, by their numbers
   std::optional<Error> error_;
 };
 

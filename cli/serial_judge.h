@@ -11,12 +11,12 @@ namespace semel::cli {
 
 class SerialJudge : public Judge {
  public:
-  bool judge(Chunk& chunk) final {
+  Result<void> judge(Chunk& chunk) final {
     turn_.wait(chunk.number);
-    const bool room = judge_in_turn(chunk);
+    Result<void> judged = judge_in_turn(chunk);
     if (wanted_.exchange(false, std::memory_order_relaxed)) keep(measure());
     turn_.pass();
-    return room;
+    return judged;
   }
 
   Trust recent() const final {
@@ -27,7 +27,7 @@ class SerialJudge : public Judge {
   Trust trust() const final { return measure(); }
 
  protected:
-  virtual bool judge_in_turn(Chunk& chunk) = 0;
+  virtual Result<void> judge_in_turn(Chunk& chunk) = 0;
   virtual Trust measure() const = 0;
 
  private:

@@ -23,7 +23,7 @@
 #include "cli/store_options.h"
 #include "cli/tree_plan.h"
 #include "client/url.h"
-#include "semel/core/error_rate.h"
+#include "semel/core/internal/error_rate.h"
 #include "semel/hash/hasher.h"
 
 namespace semel::cli {
@@ -197,10 +197,9 @@ Result<TreePlan> read_tree(const Settings& settings, const RecordSyntax& syntax)
   std::string text;
   if (!error) error = read_all(file.fd(), text);
   if (error) return io_error("read", name, error);
-  TreePlan tree;
-  if (const std::string wrong = parse_tree(text, syntax, tree); !wrong.empty()) {
-    return usage_error(name + ' ' + wrong);
-  }
+  const auto parsed = parse_tree(text, syntax);
+  if (!parsed) return usage_error(name + ' ' + parsed.error().message());
+  const TreePlan& tree = *parsed;
   const auto levels = static_cast<double>(tree.levels.size());
   if (settings.error && !is_error_rate(*settings.error / levels)) {
     return usage_error("--error is divided among the levels of the tree; allowed for each: " +
@@ -280,8 +279,7 @@ Placement::Shape shape_of(const Settings& settings) {
 
 Result<std::unique_ptr<Judge>> judge_here(const Settings& settings, const Memory& memory,
                                           const std::optional<TreePlan>& tree) {
-  std::string problem;
-  auto judge = tree ? make_tree_judge(memory, *tree, nullptr, problem)
+  auto judge = tree ? make_tree_judge(memory, *tree, nullptr)
                : settings.layout.value_or(Layout::horizontal) == Layout::horizontal
                    ? make_parallel_judge(memory, settings.slice_count())
                    : make_sliced_judge(memory, shape_of(settings));
@@ -295,10 +293,7 @@ Result<std::unique_ptr<Judge>> judge_of(const Settings& settings, const Memory& 
   const std::string password = SEMEL_TRY(find_password(settings));
   const RemoteSettings remote = remote_settings(settings, memory.error, password);
   if (settings.at) return make_remote_judge(*settings.at, settings.slice_count(), remote);
-  std::string problem;
-  auto judge = make_tree_judge(memory, *tree, &remote, problem);
-  if (!judge && !problem.empty()) return Error{judge.error().code, problem};
-  return judge;
+  return make_tree_judge(memory, *tree, &remote);
 }
 
 // Returns the longest time for which a key may be recognised. A tree that copies a recognised key

@@ -81,9 +81,9 @@ class SiftRun {
       while (read(chunk)) {
         parse(chunk, records);
         sequence(chunk);
-        const bool room = judge_.judge(chunk);
+        const Result<void> judged = judge_.judge(chunk);
         assemble(chunk);
-        write(chunk, room);
+        write(chunk, judged);
       }
     } catch (const std::bad_alloc&) {
       // The others wait for this thread's turn, which will not come.
@@ -243,12 +243,9 @@ class SiftRun {
     }
   }
 
-  void write(const Chunk& chunk, bool room) {
+  void write(const Chunk& chunk, const Result<void>& judged) {
     written_.wait(chunk.number);
-    if (sound_ && !room) {
-      complain(kName, judge_.problem());
-      sound_ = false;
-    }
+    if (sound_) end_unless(judged);
     if (sound_) {
       tell_problems(chunk);
       put(outputs_.first, chunk.header, chunk.first);
@@ -257,14 +254,17 @@ class SiftRun {
       report_.first += chunk.first_count;
       report_.duplicates += chunk.duplicate_count;
       sound_ = outputs_sound();
-      if (sound_ && !judge_.written(chunk)) {
-        complain(kName, judge_.problem());
-        sound_ = false;
-      }
+      if (sound_) end_unless(judge_.written(chunk));
       if (plan_.progress && steady_clock::now() >= next_progress_) show_progress();
     }
     if (!sound_) stop_.wake();
     written_.pass();
+  }
+
+  void end_unless(const Result<void>& done) {
+    if (done) return;
+    complain(kName, done.error().message());
+    sound_ = false;
   }
 
   void tell_problems(const Chunk& chunk) {

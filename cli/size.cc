@@ -16,8 +16,8 @@
 
 #include "cli/commands.h"
 #include "cli/judge.h"
-#include "semel/core/error_rate.h"
 #include "semel/core/internal/arithmetic.h"
+#include "semel/core/internal/error_rate.h"
 #include "semel/core/limits.h"
 #include "semel/crdt/series.h"
 #include "semel/filter/bloom_math.h"

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "cli/serial_judge.h"
-#include "semel/core/error_rate.h"
+#include "semel/core/internal/error_rate.h"
 #include "semel/slices/sliced_filter.h"
 #include "semel/slices/window_slice.h"
 
@@ -61,7 +61,7 @@ class SlicedJudge final : public SerialJudge {
     return {filter_->false_positive_rate(), filter_->bytes(), slices_.size()};
   }
 
-  bool judge_in_turn(Chunk& chunk) override {
+  Result<void> judge_in_turn(Chunk& chunk) override {
     records_.clear();
     keys_.clear();
     for (std::size_t i = 0; i < chunk.records.size(); ++i) {
@@ -87,7 +87,8 @@ class SlicedJudge final : public SerialJudge {
       }
       begin = end;
     }
-    return room;
+    if (!room) return no_room();
+    return {};
   }
 
   std::vector<std::unique_ptr<WindowSlice<Window>>> slices_;

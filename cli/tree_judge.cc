@@ -3,7 +3,6 @@
 #include <iomanip>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <set>
 #include <sstream>
 
@@ -46,20 +45,19 @@ class RemoteNodes {
   explicit RemoteNodes(const RemoteSettings& settings)
       : settings_(settings), owner_(make_owner()) {}
 
-  // Makes one key, or one for each slice. After a failure problem() has the reason.
+  // Makes one key, or one for each slice.
   Result<std::vector<Slice*>> make(const TreePlan::Level& level, const std::string& path,
                                    double error, double share) {
     auto& cluster = clusters_[level.at];
     if (!cluster) {
       auto connected = connect(*client::parse_url(level.at), settings_);
-      if (!connected) return keep(connected.error());
+      if (!connected) return connected.error();
       cluster = *std::move(connected);
     }
     const std::string stream = settings_.stream + '/' + level.name;
     const bool first = !agreed_.contains(level.name);
     if (first) {
-      const auto same = client::expect_slices(*cluster, stream, level.slices);
-      if (!same) return keep(same.error());
+      SEMEL_TRY(client::expect_slices(*cluster, stream, level.slices));
     }
     const std::string name = stream + path;
     std::vector<std::string> names = {name};
@@ -70,9 +68,8 @@ class RemoteNodes {
     shape.error = error;
     shape.capacity = std::max<std::uint64_t>(
         64, static_cast<std::uint64_t>(static_cast<double>(shape.capacity) * share));
-    auto done = client::reserve(*cluster, keys, shape);
-    if (done && first) done = client::record_slices(*cluster, stream, level.slices);
-    if (!done) return keep(done.error());
+    SEMEL_TRY(client::reserve(*cluster, keys, shape));
+    if (first) SEMEL_TRY(client::record_slices(*cluster, stream, level.slices));
     agreed_.insert(level.name);
     cluster->end_by(client::kNever);
     std::vector<Slice*> made;
@@ -89,29 +86,23 @@ class RemoteNodes {
     return made;
   }
 
-  // A tree takes a failed node for one that its parent can replace. Here a failure ends the run,
-  // because nothing replaces a root.
-  std::string problem() const {
+  // Returns the error of the first node that failed. A tree takes a failed node for one that its
+  // parent can replace. Here a failure ends the run, because nothing replaces a root.
+  Result<void> sound() const {
     for (const auto& slice : slices_) {
-      if (slice->error()) return slice->error()->message();
+      if (slice->error()) return *slice->error();
     }
-    return problem_;
+    return {};
   }
 
   std::size_t size() const { return slices_.size(); }
 
  private:
-  Error keep(Error error) {
-    problem_ = error.message();
-    return error;
-  }
-
   const RemoteSettings& settings_;
   std::string owner_;
   std::map<std::string, std::unique_ptr<client::Cluster>> clusters_;  // by URL
   std::vector<std::unique_ptr<client::RemoteSlice>> slices_;
   std::set<std::string> agreed_;  // levels whose number of slices is that at the server
-  std::string problem_;
 };
 
 class TreeJudge final : public SerialJudge {
@@ -127,13 +118,11 @@ class TreeJudge final : public SerialJudge {
     }
   }
 
-  Result<void> begin(std::string& problem) {
-    auto slice = make_node(0, {0, 0});
-    if (!slice) problem = remote_problem();
-    if (!slice) return slice.error();
+  Result<void> begin() {
+    Slice* const slice = SEMEL_TRY(make_node(0, {0, 0}));
     const std::size_t none = TreeShape::kNone;
     auto shape = TreeShape::make({&none, 1});
-    auto tree = BloomTree::make(*std::move(shape), {*slice},
+    auto tree = BloomTree::make(*std::move(shape), {slice},
                                 {.rules = {.kind = plan_.kind, .confirm_at = plan_.confirm_at},
                                  .first_owner = 0,
                                  .pause = {}});
@@ -147,10 +136,6 @@ class TreeJudge final : public SerialJudge {
     TimeMs latest = std::numeric_limits<TimeMs>::min();
     for (const auto& slice : windows_) latest = std::max(latest, slice->window().now());
     return latest;
-  }
-  std::string problem() const override {
-    const std::lock_guard lock(problem_lock_);
-    return problem_.empty() ? Judge::problem() : problem_;
   }
 
   // The first section is the shape. The windows follow, one section each.
@@ -206,9 +191,6 @@ class TreeJudge final : public SerialJudge {
     std::size_t parent;
     Digest path;
   };
-  struct Less {
-    bool operator()(Digest a, Digest b) const { return a.lo != b.lo ? a.lo < b.lo : a.hi < b.hi; }
-  };
 
   // One window for a node, or one for each of its slices.
   Result<Slice*> make_node(std::size_t level, Digest path) {
@@ -246,8 +228,8 @@ class TreeJudge final : public SerialJudge {
     return *node;
   }
 
-  // Returns the leaf at the end of the places; nothing if there is no room for it.
-  std::optional<std::size_t> leaf_of(const std::vector<Digest>& places) {
+  // Returns the leaf at the end of the places, and makes the nodes that are missing on the way.
+  Result<std::size_t> leaf_of(const std::vector<Digest>& places) {
     std::size_t node = tree_->shape().root();
     Digest path{0, 0};
     for (const Digest& place : places) {
@@ -256,30 +238,22 @@ class TreeJudge final : public SerialJudge {
         node = known->second;
         continue;
       }
-      const auto added = add(node, path);
-      if (!added) return std::nullopt;
-      node = *added;
+      node = SEMEL_TRY(add(node, path));
     }
     return node;
   }
 
-  bool judge_in_turn(Chunk& chunk) override {
-    if (!plan_.remote()) return judge_in_order(chunk);
-    if (!remote_problem().empty()) return false;
-    const bool room = judge_by_leaves(chunk);
-    if (remote_problem().empty()) return room;
-    const std::lock_guard lock(problem_lock_);
-    problem_ = remote_problem();
-    return false;
+  Result<void> judge_in_turn(Chunk& chunk) override {
+    // After a failure no server is waited for again.
+    if (sound_) sound_ = plan_.remote() ? judge_by_leaves(chunk) : judge_in_order(chunk);
+    return sound_;
   }
-
-  std::string remote_problem() const { return remote_ ? remote_->problem() : ""; }
 
   // A call to a server takes as long for many keys as for one, so all keys of one leaf go together.
   // Each key is asked for only at the first place that it comes to. Later ones are duplicates,
   // whatever the first one is, so the order of leaves does not matter.
-  bool judge_by_leaves(Chunk& chunk) {
-    std::set<Digest, Less> met;
+  Result<void> judge_by_leaves(Chunk& chunk) {
+    std::set<Digest> met;
     std::map<std::size_t, std::vector<std::size_t>> leaves;
     for (std::size_t i = 0; i < chunk.records.size(); ++i) {
       if (chunk.fates[i] != Fate::unknown) continue;
@@ -287,9 +261,8 @@ class TreeJudge final : public SerialJudge {
         chunk.fates[i] = Fate::duplicate;
         continue;
       }
-      const auto leaf = leaf_of(chunk.places[i]);
-      if (!leaf) return false;
-      leaves[*leaf].push_back(i);
+      const std::size_t leaf = SEMEL_TRY(leaf_of(chunk.places[i]));
+      leaves[leaf].push_back(i);
     }
     std::vector<Digest> keys;
     for (const auto& [leaf, records] : leaves) {
@@ -297,24 +270,23 @@ class TreeJudge final : public SerialJudge {
       for (const std::size_t record : records) keys.push_back(chunk.keys[record]);
       verdicts_.resize(keys.size());
       tree_->test_and_set(leaf, keys, {}, verdicts_, chunk.read_ms);
+      SEMEL_TRY(remote_->sound());
       for (std::size_t i = 0; i < records.size(); ++i) {
-        if (verdicts_[i] == Verdict::full || verdicts_[i] == Verdict::stale) return false;
+        if (verdicts_[i] == Verdict::full || verdicts_[i] == Verdict::stale) return no_room();
         chunk.fates[records[i]] = fate_of(verdicts_[i]);
       }
-      if (!remote_problem().empty()) return false;
     }
-    return true;
+    return {};
   }
 
   // Consecutive records of one leaf and one time go in one call.
-  bool judge_in_order(Chunk& chunk) {
+  Result<void> judge_in_order(Chunk& chunk) {
     for (std::size_t begin = 0; begin < chunk.records.size();) {
       if (chunk.fates[begin] != Fate::unknown) {
         ++begin;
         continue;
       }
-      const auto leaf = leaf_of(chunk.places[begin]);
-      if (!leaf) return false;
+      const std::size_t leaf = SEMEL_TRY(leaf_of(chunk.places[begin]));
       const TimeMs now_ms = chunk.timed ? chunk.now_ms[begin] : chunk.read_ms;
       std::size_t end = begin;
       while (end < chunk.records.size() && chunk.fates[end] == Fate::unknown &&
@@ -325,15 +297,15 @@ class TreeJudge final : public SerialJudge {
       verdicts_.resize(end - begin);
       const std::span<const Digest> keys(chunk.keys);
       const std::span<const TimeMs> times(chunk.times_ms);
-      tree_->test_and_set(*leaf, keys.subspan(begin, end - begin),
+      tree_->test_and_set(leaf, keys.subspan(begin, end - begin),
                           chunk.timed ? times.subspan(begin, end - begin) : times, verdicts_,
                           now_ms);
       for (const Verdict verdict : verdicts_) {
-        if (verdict == Verdict::full) return false;
+        if (verdict == Verdict::full) return no_room();
         chunk.fates[begin++] = fate_of(verdict);
       }
     }
-    return true;
+    return {};
   }
 
   // Measures the mean over the leaves. A new key is asked for once on every level.
@@ -376,14 +348,13 @@ class TreeJudge final : public SerialJudge {
   Memory memory_;
   std::optional<RemoteSettings> settings_;
   std::optional<RemoteNodes> remote_;
-  mutable std::mutex problem_lock_;
-  std::string problem_;
   std::vector<std::unique_ptr<WindowSlice<Window>>> windows_;
   std::vector<std::unique_ptr<SlicedNode>> sliced_;
   std::optional<BloomTree> tree_;
   std::vector<Node> nodes_;
-  std::map<Digest, std::size_t, Less> by_path_;
+  std::map<Digest, std::size_t> by_path_;
   std::uint64_t expected_ = 0;  // sections
+  Result<void> sound_;
 
   std::vector<Verdict> verdicts_;
 };
@@ -391,9 +362,9 @@ class TreeJudge final : public SerialJudge {
 }  // namespace
 
 Result<std::unique_ptr<Judge>> make_tree_judge(const Memory& memory, const TreePlan& plan,
-                                               const RemoteSettings* remote, std::string& problem) {
+                                               const RemoteSettings* remote) {
   auto judge = std::make_unique<TreeJudge>(plan, memory, remote);
-  if (const auto begun = judge->begin(problem); !begun) return begun.error();
+  SEMEL_TRY(judge->begin());
   return std::unique_ptr<Judge>(std::move(judge));
 }
 

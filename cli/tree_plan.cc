@@ -1,6 +1,7 @@
 #include "cli/tree_plan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "cli/options.h"
 #include "client/url.h"
@@ -24,9 +25,11 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
-std::string parse_level(const std::vector<std::string_view>& words, const RecordSyntax& syntax,
-                        TreePlan& plan) {
-  if (words.size() < 2) return "a level needs a name";
+Error fault(std::string words) { return {Errc::invalid, std::move(words)}; }
+
+Result<void> parse_level(const std::vector<std::string_view>& words, const RecordSyntax& syntax,
+                         TreePlan& plan) {
+  if (words.size() < 2) return fault("a level needs a name");
   TreePlan::Level level;
   level.name = words[1];
   const bool root = plan.levels.empty();
@@ -36,58 +39,62 @@ std::string parse_level(const std::vector<std::string_view>& words, const Record
     if (words[i] == "slices") {
       const auto slices = parse_count(value);
       if (!slices || *slices == 0 || *slices > kMostSlices) {
-        return "slices cannot be " + quoted(value) + "; allowed: a whole number from 1 to 1024";
+        return fault("slices cannot be " + quoted(value) +
+                     "; allowed: a whole number from 1 to 1024");
       }
       level.slices = static_cast<std::uint32_t>(*slices);
     } else if (words[i] == "key" && !root) {
       const auto field = parse_field(syntax, value);
-      if (!field) return "key cannot be " + quoted(value) + "; allowed: a field, as for --key";
+      if (!field)
+        return fault("key cannot be " + quoted(value) + "; allowed: a field, as for --key");
       level.key = *field;
       has_key = true;
     } else if (words[i] == "at") {
       const auto url = client::parse_url(value);
       // Not repeated: there may be a password in it.
-      if (!url) return std::string("at cannot be read; allowed: ") + url.error().what;
+      if (!url) return fault(std::string("at cannot be read; allowed: ") + url.error().what);
       level.at = value;
     } else {
-      return "unknown word " + quoted(words[i]) +
-             (root ? "; allowed after the root: slices, at" : "; allowed: key, slices, at");
+      return fault("unknown word " + quoted(words[i]) +
+                   (root ? "; allowed after the root: slices, at" : "; allowed: key, slices, at"));
     }
   }
   if (!root && !has_key)
-    return "level " + quoted(level.name) + " needs a key: the field that names its nodes";
+    return fault("level " + quoted(level.name) + " needs a key: the field that names its nodes");
   for (const TreePlan::Level& other : plan.levels) {
-    if (other.name == level.name) return "level " + quoted(level.name) + " is there already";
+    if (other.name == level.name) return fault("level " + quoted(level.name) + " is there already");
   }
   if (!root && !level.at.empty() && plan.levels.back().at.empty()) {
-    return "level " + quoted(level.name) + " is at a server, and " +
-           quoted(plan.levels.back().name) + " above it is not; allowed: all levels from the root";
+    return fault("level " + quoted(level.name) + " is at a server, and " +
+                 quoted(plan.levels.back().name) +
+                 " above it is not; allowed: all levels from the root");
   }
-  if (plan.levels.size() == kMostLevels) return "there are more than 64 levels";
+  if (plan.levels.size() == kMostLevels) return fault("there are more than 64 levels");
   plan.levels.push_back(std::move(level));
-  return "";
+  return {};
 }
 
-std::string parse_line(const std::vector<std::string_view>& words, const RecordSyntax& syntax,
-                       TreePlan& plan) {
+Result<void> parse_line(const std::vector<std::string_view>& words, const RecordSyntax& syntax,
+                        TreePlan& plan) {
   if (words[0] == "level") return parse_level(words, syntax, plan);
   const std::string_view value = words.size() == 2 ? words[1] : "";
   if (words[0] == "kind") {
     if (value != "sparse" && value != "dense") {
-      return "kind cannot be " + quoted(value) + "; allowed: sparse, dense";
+      return fault("kind cannot be " + quoted(value) + "; allowed: sparse, dense");
     }
     plan.kind = value == "dense" ? TreeKind::dense : TreeKind::sparse;
-    return "";
+    return {};
   }
   if (words[0] == "confirm") {
     const auto level = parse_count(value);
     if (!level || *level > kMostLevels) {
-      return "confirm cannot be " + quoted(value) + "; allowed: the number of a level, 0 to 64";
+      return fault("confirm cannot be " + quoted(value) +
+                   "; allowed: the number of a level, 0 to 64");
     }
     plan.confirm_at = *level;
-    return "";
+    return {};
   }
-  return "unknown word " + quoted(words[0]) + "; allowed: kind, confirm, level";
+  return fault("unknown word " + quoted(words[0]) + "; allowed: kind, confirm, level");
 }
 
 }  // namespace
@@ -102,23 +109,26 @@ std::string TreePlan::text() const {
   return out;
 }
 
-std::string parse_tree(std::string_view text, const RecordSyntax& syntax, TreePlan& plan) {
+Result<TreePlan> parse_tree(std::string_view text, const RecordSyntax& syntax) {
+  TreePlan plan;
   for (std::size_t number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const auto words = words_of(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (words.empty()) continue;
-    if (const std::string wrong = parse_line(words, syntax, plan); !wrong.empty()) {
-      return "line " + std::to_string(number) + ": " + wrong;
-    }
+    const Result<void> parsed = parse_line(words, syntax, plan);
+    if (!parsed) return parsed.error().about("line " + std::to_string(number));
   }
-  if (plan.levels.size() < 2) return "a tree needs two levels or more";
-  if (plan.confirm_at >= plan.levels.size()) return "confirm names a level that is not there";
+  if (plan.levels.size() < 2) return fault("a tree needs two levels or more");
+  if (plan.confirm_at >= plan.levels.size()) {
+    return fault("confirm names a level that is not there");
+  }
   if (plan.confirm_at > 0 && plan.remote()) {
-    return "confirm needs all nodes in this process, and a level is at a server; allowed: confirm "
-           "0";
+    return fault(
+        "confirm needs all nodes in this process, and a level is at a server; allowed: "
+        "confirm 0");
   }
-  return "";
+  return plan;
 }
 
 }  // namespace semel::cli

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "cli/records.h"
+#include "semel/core/result.h"
 #include "semel/slices/bloom_tree.h"
 
 namespace semel::cli {
@@ -41,7 +42,7 @@ struct TreePlan {
   bool remote() const { return !levels.empty() && !levels.front().at.empty(); }
 };
 
-// Returns the first fault of the text, with its line; empty if there is none.
-std::string parse_tree(std::string_view text, const RecordSyntax& syntax, TreePlan& plan);
+// Errors name the line of the first fault.
+Result<TreePlan> parse_tree(std::string_view text, const RecordSyntax& syntax);
 
 }  // namespace semel::cli

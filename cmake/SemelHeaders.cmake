@@ -7,7 +7,6 @@ set(semel_public_headers
   semel/core/assert.h
   semel/core/clock.h
   semel/core/codec.h
-  semel/core/error_rate.h
   semel/core/hidden.h
   semel/core/int128.h
   semel/core/limits.h
@@ -64,12 +63,4 @@ set(semel_public_headers
   semel/tally/counters/name_range.h
   semel/tally/store/tally_directory.h
   semel/tally/store/tally_store.h
-)
-
-# Not yet: headers that public headers still include. This list only gets shorter, and goes.
-set(semel_headers_not_yet
-  semel/core/internal/arithmetic.h
-  semel/window/internal/generation_time.h
-  semel/window/internal/sequence_set.h
-  semel/window/internal/tiered_vector.h
 )

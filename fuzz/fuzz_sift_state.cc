@@ -22,11 +22,8 @@ std::unique_ptr<Judge> make(std::uint8_t kind) {
                       .now_ms = 0};
   if (kind < 4) return *make_parallel_judge(memory, 2);
   if (kind < 8) return *make_sliced_judge(memory, {SliceLayout::vertical, 2, 1, 2});
-  TreePlan plan;
-  if (!parse_tree("level a slices 2\nlevel b key 1\n", {Format::csv, ','}, plan).empty())
-    std::abort();
-  std::string problem;
-  return *make_tree_judge(memory, plan, nullptr, problem);
+  const auto plan = parse_tree("level a slices 2\nlevel b key 1\n", {Format::csv, ','});
+  return *make_tree_judge(memory, *plan, nullptr);
 }
 
 void run(std::uint8_t kind, ByteView bytes) {

@@ -7,9 +7,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace semel::cli;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   for (const Format format : {Format::csv, Format::json}) {
-    TreePlan plan;
-    const std::string wrong = parse_tree(text, {format, ','}, plan);
-    if (wrong.empty() && (plan.levels.size() < 2 || plan.text().empty())) std::abort();
+    const auto plan = parse_tree(text, {format, ','});
+    if (plan ? plan->levels.size() < 2 || plan->text().empty() : plan.error().message().empty()) {
+      std::abort();
+    }
   }
   return 0;
 }

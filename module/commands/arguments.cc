@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "semel/core/error_rate.h"
+#include "semel/core/internal/error_rate.h"
 
 namespace semel::module {
 namespace {

@@ -11,7 +11,7 @@
 #include "module/commands/info.h"
 #include "module/types/bloom_value.h"
 #include "semel/core/assert.h"
-#include "semel/core/error_rate.h"
+#include "semel/core/internal/error_rate.h"
 
 namespace semel::module {
 namespace {

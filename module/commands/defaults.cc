@@ -7,7 +7,7 @@
 #include "module/commands/arguments.h"
 #include "module/host/value_limit.h"
 #include "semel/bits/internal/huge_pages.h"
-#include "semel/core/error_rate.h"
+#include "semel/core/internal/error_rate.h"
 #include "semel/core/internal/parse.h"
 
 namespace semel::module {

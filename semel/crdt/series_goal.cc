@@ -8,7 +8,7 @@
 #include <numbers>
 
 #include "semel/core/assert.h"
-#include "semel/core/error_rate.h"
+#include "semel/core/internal/error_rate.h"
 
 namespace semel {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "semel/core/assert.h"
-#include "semel/core/error_rate.h"
 #include "semel/core/internal/arithmetic.h"
+#include "semel/core/internal/error_rate.h"
 #include "semel/core/limits.h"
 
 namespace semel::papers {

@@ -25,7 +25,7 @@
 
 #include "semel/core/assert.h"
 #include "semel/core/codec.h"
-#include "semel/core/error_rate.h"
+#include "semel/core/internal/error_rate.h"
 #include "semel/core/result.h"
 #include "semel/crdt/grow_bloom.h"
 #include "semel/crdt/grow_cuckoo.h"

@@ -1,12 +1,16 @@
 #include "semel/window/client_window.h"
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
+#include <unordered_map>
 
 #include "semel/core/assert.h"
 #include "semel/core/limits.h"
 #include "semel/hash/internal/digests_in_order.h"
 #include "semel/hash/internal/sealed.h"
+#include "semel/window/internal/generation_time.h"
+#include "semel/window/internal/sequence_set.h"
 
 namespace semel {
 
@@ -51,6 +55,33 @@ std::uint64_t growth(const SequenceSet& set, std::uint64_t number) {
 
 }  // namespace
 
+struct ClientWindow::Mark {
+  std::int64_t generation;
+  SequenceSet sequences;
+  bool operator==(const Mark&) const = default;
+};
+
+struct ClientWindow::Client {
+  std::optional<std::uint64_t> forgotten;  // the highest sequence
+  std::vector<Mark> marks;                 // ascending by generation; capacity: the size
+
+  // Removes the first `count` marks, and keeps their highest sequence in `forgotten`.
+  void forget(std::size_t count);
+  bool operator==(const Client&) const = default;
+};
+
+struct ClientWindow::Memory {
+  // Lists the clients that have a mark in a generation, or had one.
+  struct Roll {
+    std::int64_t generation;
+    std::deque<Digest> clients;
+  };
+
+  GenerationTime time;
+  std::unordered_map<Digest, Client> clients;
+  std::deque<Roll> rolls;  // ascending by generation; none is empty
+};
+
 void ClientWindow::Client::forget(std::size_t count) {
   if (count == 0) return;
   const auto end = marks.begin() + static_cast<std::ptrdiff_t>(count);
@@ -61,21 +92,30 @@ void ClientWindow::Client::forget(std::size_t count) {
 }
 
 ClientWindow::ClientWindow(const Goal& goal, TimeMs now_ms)
-    : goal_(goal), time_(goal.window_ms, goal.generations, now_ms), bytes_(kWindowBytes) {}
+    : goal_(goal),
+      memory_(std::in_place,
+              Memory{GenerationTime(goal.window_ms, goal.generations, now_ms), {}, {}}),
+      bytes_(kWindowBytes) {}
 
 Result<ClientWindow> ClientWindow::make(const Goal& goal, TimeMs now_ms) {
   if (const Result<void> sound = check(goal); !sound) return sound.error();
   return ClientWindow(goal, now_ms);
 }
 
+TimeMs ClientWindow::now() const { return memory_->time.now(); }
+
+Promise ClientWindow::promise() const { return memory_->time.promise(); }
+
+std::uint64_t ClientWindow::clients() const { return memory_->clients.size(); }
+
 WindowCounts ClientWindow::counts() const {
   WindowCounts counts = counts_;
-  counts.backward_steps = time_.backward_steps();
+  counts.backward_steps = memory_->time.backward_steps();
   return counts;
 }
 
 std::size_t ClientWindow::dead_marks(const Client& client, TimeMs now_ms) const {
-  const std::int64_t oldest = time_.oldest_alive(now_ms);
+  const std::int64_t oldest = memory_->time.oldest_alive(now_ms);
   std::size_t dead = 0;
   while (dead < client.marks.size() && client.marks[dead].generation < oldest) ++dead;
   return dead;
@@ -101,29 +141,30 @@ std::optional<std::uint64_t> ClientWindow::forgotten_of(const Client& client,
 }
 
 std::optional<std::uint64_t> ClientWindow::forgotten(Digest client) const {
-  const auto at = clients_.find(client);
-  if (at == clients_.end()) return std::nullopt;
+  const auto at = memory_->clients.find(client);
+  if (at == memory_->clients.end()) return std::nullopt;
   const std::size_t dead = dead_marks(at->second);
   if (dead == at->second.marks.size()) return std::nullopt;
   return forgotten_of(at->second, dead);
 }
 
 void ClientWindow::restore_forgotten(Digest client, std::uint64_t sequence) {
-  const auto at = clients_.find(client);
-  if (at == clients_.end() || dead_marks(at->second) == at->second.marks.size()) return;
+  const auto at = memory_->clients.find(client);
+  if (at == memory_->clients.end() || dead_marks(at->second) == at->second.marks.size()) return;
   std::optional<std::uint64_t>& forgotten = at->second.forgotten;
   forgotten = std::max(forgotten.value_or(0), sequence);
 }
 
 Verdict ClientWindow::test(const ClientOperation& id, TimeMs now_ms) const {
-  const auto client = clients_.find(id.client);
-  return client == clients_.end() ? Verdict::fresh : judge(client->second, id.sequence, now_ms);
+  const auto client = memory_->clients.find(id.client);
+  return client == memory_->clients.end() ? Verdict::fresh
+                                          : judge(client->second, id.sequence, now_ms);
 }
 
 // Returns true if the operation is remembered in this generation or a later one.
 bool ClientWindow::remembers(const ClientOperation& id, std::int64_t from_generation) const {
-  const auto client = clients_.find(id.client);
-  if (client == clients_.end()) return false;
+  const auto client = memory_->clients.find(id.client);
+  if (client == memory_->clients.end()) return false;
   const auto& marks = client->second.marks;
   return std::any_of(marks.begin(), marks.end(), [&](const Mark& mark) {
     return mark.generation >= from_generation && mark.sequences.contains(id.sequence);
@@ -134,21 +175,21 @@ Verdict ClientWindow::insert(const ClientOperation& id, TimeMs at_ms) {
   at_ms = std::min(at_ms, now());
   const Verdict known = test(id);
   if (known == Verdict::fresh) return test_and_insert(id, at_ms);
-  if (time_.too_old(at_ms)) {
+  if (memory_->time.too_old(at_ms)) {
     if (known == Verdict::stale) ++counts_.stale;
     return known;
   }
-  if (remembers(id, time_.generation_of(at_ms))) return Verdict::duplicate;
+  if (remembers(id, memory_->time.generation_of(at_ms))) return Verdict::duplicate;
   const Verdict placed = place(id, at_ms);
   return placed == Verdict::fresh && known == Verdict::duplicate ? known : placed;
 }
 
 Verdict ClientWindow::test_and_insert(const ClientOperation& id, TimeMs at_ms) {
   at_ms = std::min(at_ms, now());
-  const auto client = clients_.find(id.client);
-  const bool known = client != clients_.end();
+  const auto client = memory_->clients.find(id.client);
+  const bool known = client != memory_->clients.end();
   Verdict verdict = known ? judge(client->second, id.sequence, now()) : Verdict::fresh;
-  if (verdict == Verdict::fresh && time_.too_old(at_ms)) verdict = Verdict::stale;
+  if (verdict == Verdict::fresh && memory_->time.too_old(at_ms)) verdict = Verdict::stale;
   if (verdict == Verdict::stale) ++counts_.stale;
   if (verdict != Verdict::fresh) return verdict;
   return known && place_at_once(client->second, id.sequence, at_ms) ? Verdict::fresh
@@ -160,7 +201,7 @@ Verdict ClientWindow::test_and_insert(const ClientOperation& id, TimeMs at_ms) {
 bool ClientWindow::place_at_once(Client& client, std::uint64_t sequence, TimeMs at_ms) {
   if (some_have_left()) return false;
   Mark& last = client.marks.back();
-  if (last.generation != time_.generation_of(at_ms)) return false;
+  if (last.generation != memory_->time.generation_of(at_ms)) return false;
   if (goal_.max_bytes != kNoCap && bytes_ + growth(last.sequences, sequence) > goal_.max_bytes) {
     return false;
   }
@@ -170,7 +211,7 @@ bool ClientWindow::place_at_once(Client& client, std::uint64_t sequence, TimeMs 
 
 // REQUIRES: the operation is not remembered in the generation of this time.
 Verdict ClientWindow::place(const ClientOperation& id, TimeMs at_ms) {
-  const std::int64_t generation = time_.generation_of(at_ms);
+  const std::int64_t generation = memory_->time.generation_of(at_ms);
   clear_some(kClearedByInsert);
   clear(id.client);
   if (!make_room(id, generation)) {
@@ -189,10 +230,10 @@ void ClientWindow::put(Mark& mark, std::uint64_t sequence) {
 
 // Only the table of clients is a large block.
 bool ClientWindow::takes(std::uint64_t ids) const {
-  const std::uint64_t clients = clients_.size() + ids;
+  const std::uint64_t clients = memory_->clients.size() + ids;
   return clients * 2 * sizeof(void*) < limits::kSmallBlock ||
-         static_cast<double>(clients) <=
-             static_cast<double>(clients_.bucket_count()) * clients_.max_load_factor();
+         static_cast<double>(clients) <= static_cast<double>(memory_->clients.bucket_count()) *
+                                             memory_->clients.max_load_factor();
 }
 
 // First clears everything that has left the window, so that the answer does not depend on how much
@@ -200,7 +241,7 @@ bool ClientWindow::takes(std::uint64_t ids) const {
 bool ClientWindow::make_room(const ClientOperation& id, std::int64_t generation) {
   while (bytes_ + bytes_for(id, generation) > goal_.max_bytes) {
     if (clear_one()) continue;
-    if (goal_.on_full == OnFull::refuse || rolls_.empty()) return false;
+    if (goal_.on_full == OnFull::refuse || memory_->rolls.empty()) return false;
     forget_oldest();
   }
   return true;
@@ -208,8 +249,8 @@ bool ClientWindow::make_room(const ClientOperation& id, std::int64_t generation)
 
 std::uint64_t ClientWindow::bytes_for(const ClientOperation& id, std::int64_t generation) const {
   const std::uint64_t first = kMarkBytes + SequenceSet().bytes_with(id.sequence);
-  const auto client = clients_.find(id.client);
-  if (client == clients_.end()) return kClientBytes + first;
+  const auto client = memory_->clients.find(id.client);
+  if (client == memory_->clients.end()) return kClientBytes + first;
   for (const Mark& mark : client->second.marks) {
     if (mark.generation == generation) return growth(mark.sequences, id.sequence);
   }
@@ -220,16 +261,17 @@ ClientWindow::Mark& ClientWindow::mark_of(Digest client, std::int64_t generation
   const auto by_generation = [](const auto& one, std::int64_t wanted) {
     return one.generation < wanted;
   };
-  const auto [entry, joined] = clients_.try_emplace(client);
+  const auto [entry, joined] = memory_->clients.try_emplace(client);
   if (joined) bytes_ += kClientBytes;
   std::vector<Mark>& marks = entry->second.marks;
   auto mark = std::lower_bound(marks.begin(), marks.end(), generation, by_generation);
   if (mark != marks.end() && mark->generation == generation) return *mark;
 
   bytes_ += kMarkBytes;
-  auto roll = std::lower_bound(rolls_.begin(), rolls_.end(), generation, by_generation);
-  if (roll == rolls_.end() || roll->generation != generation) {
-    roll = rolls_.insert(roll, Roll{generation, {}});
+  auto roll =
+      std::lower_bound(memory_->rolls.begin(), memory_->rolls.end(), generation, by_generation);
+  if (roll == memory_->rolls.end() || roll->generation != generation) {
+    roll = memory_->rolls.insert(roll, Memory::Roll{generation, {}});
   }
   roll->clients.push_back(client);
   const auto at = mark - marks.begin();
@@ -239,34 +281,35 @@ ClientWindow::Mark& ClientWindow::mark_of(Digest client, std::int64_t generation
 
 // Removes the first marks of a client, and the client if none is left.
 void ClientWindow::forget(Digest client, std::size_t marks) {
-  const auto entry = clients_.find(client);
-  SEMEL_ASSERT(entry != clients_.end() && marks <= entry->second.marks.size());
+  const auto entry = memory_->clients.find(client);
+  SEMEL_ASSERT(entry != memory_->clients.end() && marks <= entry->second.marks.size());
   for (std::size_t i = 0; i < marks; ++i) {
     bytes_ -= kMarkBytes + entry->second.marks[i].sequences.bytes();
   }
   entry->second.forget(marks);
   if (!entry->second.marks.empty()) return;
   bytes_ -= kClientBytes;
-  clients_.erase(entry);
+  memory_->clients.erase(entry);
 }
 
 // Removes the marks of a client that have left the window. The rolls may still name the client.
 void ClientWindow::clear(Digest client) {
-  const auto entry = clients_.find(client);
-  if (entry == clients_.end()) return;
+  const auto entry = memory_->clients.find(client);
+  if (entry == memory_->clients.end()) return;
   if (const std::size_t dead = dead_marks(entry->second); dead > 0) forget(client, dead);
 }
 
 bool ClientWindow::some_have_left() const {
-  return !rolls_.empty() && rolls_.front().generation < time_.oldest_alive();
+  return !memory_->rolls.empty() &&
+         memory_->rolls.front().generation < memory_->time.oldest_alive();
 }
 
 // Returns false if nothing has left the window.
 bool ClientWindow::clear_one() {
   if (!some_have_left()) return false;
-  clear(rolls_.front().clients.front());
-  rolls_.front().clients.pop_front();
-  if (rolls_.front().clients.empty()) rolls_.pop_front();
+  clear(memory_->rolls.front().clients.front());
+  memory_->rolls.front().clients.pop_front();
+  if (memory_->rolls.front().clients.empty()) memory_->rolls.pop_front();
   return true;
 }
 
@@ -276,21 +319,21 @@ void ClientWindow::clear_some(int marks) {
 
 // REQUIRES: everything is cleared, so that the oldest mark of all is the first of its client.
 void ClientWindow::forget_oldest() {
-  const Roll& oldest = rolls_.front();
+  const Memory::Roll& oldest = memory_->rolls.front();
   for (const Digest& client : oldest.clients) {
-    const auto entry = clients_.find(client);
-    SEMEL_ASSERT(entry != clients_.end());
+    const auto entry = memory_->clients.find(client);
+    SEMEL_ASSERT(entry != memory_->clients.end());
     const Mark& mark = entry->second.marks.front();
     SEMEL_ASSERT(mark.generation == oldest.generation);
     counts_.forgotten_early += mark.sequences.size();
     forget(client, 1);
   }
-  time_.forget_early(oldest.generation);
-  rolls_.pop_front();
+  memory_->time.forget_early(oldest.generation);
+  memory_->rolls.pop_front();
 }
 
 void ClientWindow::advance(TimeMs now_ms) {
-  time_.advance(now_ms);
+  memory_->time.advance(now_ms);
   clear_some(kClearedByAdvance);
 }
 
@@ -316,8 +359,8 @@ void ClientWindow::test_and_insert(std::span<const ClientOperation> ids,
 // Returns all clients that stay, ascending, without marks that have left the window.
 std::vector<std::pair<Digest, ClientWindow::Client>> ClientWindow::remembered() const {
   std::vector<std::pair<Digest, Client>> all;
-  all.reserve(clients_.size());
-  for (const auto& [digest, client] : clients_) {
+  all.reserve(memory_->clients.size());
+  for (const auto& [digest, client] : memory_->clients) {
     const std::size_t dead = dead_marks(client);
     if (dead == client.marks.size()) continue;
     all.emplace_back(digest, client).second.forget(dead);
@@ -332,7 +375,7 @@ Result<void> ClientWindow::merge(const ClientWindow& other) {
   ClientWindow both = *this;
   while (both.clear_one()) {
   }
-  both.time_.keep_from(other.time_.kept_from());
+  both.memory_->time.keep_from(other.memory_->time.kept_from());
   for (const auto& [digest, client] : other.remembered()) {
     for (const Mark& mark : client.marks) {
       SequenceSet& sequences = both.mark_of(digest, mark.generation).sequences;
@@ -340,7 +383,7 @@ Result<void> ClientWindow::merge(const ClientWindow& other) {
       sequences.insert(mark.sequences);
       both.bytes_ += sequences.bytes();
     }
-    std::optional<std::uint64_t>& forgotten = both.clients_.find(digest)->second.forgotten;
+    std::optional<std::uint64_t>& forgotten = both.memory_->clients.find(digest)->second.forgotten;
     forgotten = std::max(forgotten, client.forgotten);  // an empty optional is less than any number
   }
   if (both.bytes_ > goal_.max_bytes) return Error{Errc::full, "no room for both client windows"};
@@ -368,7 +411,7 @@ void ClientWindow::encode_client(const Client& client, Writer& out) const {
 void ClientWindow::encode(Sink out) const {
   const auto here = [&](const Client& client) { return dead_marks(client) < client.marks.size(); };
   std::uint64_t clients = 0, size = 0;
-  for (const auto& [digest, client] : clients_) {
+  for (const auto& [digest, client] : memory_->clients) {
     if (!here(client)) continue;
     ++clients;
     size += kClientHeader;
@@ -383,10 +426,10 @@ void ClientWindow::encode(Sink out) const {
     w.i64(goal_.window_ms);
     w.u64(goal_.max_bytes);
     w.i64(now());
-    w.i64(time_.kept_from());
+    w.i64(memory_->time.kept_from());
     w.u64(clients);
     if (w.sink().only_measures(size)) return;
-    for_each_in_order(clients_, here, [&](Digest digest, const Client& client) {
+    for_each_in_order(memory_->clients, here, [&](Digest digest, const Client& client) {
       write(w, digest);
       encode_client(client, w);
     });
@@ -400,8 +443,8 @@ bool ClientWindow::decode_marks(Reader& r, Digest client, std::uint64_t marks) {
   for (std::uint64_t i = 0; i < marks; ++i) {
     const std::int64_t generation = r.i64();
     const std::uint64_t pieces = r.u64();
-    const bool ascends = i == 0 ? generation >= time_.oldest_alive() : generation > last;
-    if (!r.ok() || !ascends || generation > time_.newest()) return false;
+    const bool ascends = i == 0 ? generation >= memory_->time.oldest_alive() : generation > last;
+    if (!r.ok() || !ascends || generation > memory_->time.newest()) return false;
     last = generation;
     // Length before allocation: until here the number of pieces is only a claim.
     if (pieces == 0 || pieces > r.rest() / kPieceSize) return false;
@@ -431,7 +474,7 @@ Result<ClientWindow> ClientWindow::decode(ByteView in) {
   if (kept_from_ms > later_by(now_ms, 1)) return corrupt(kFormat, "kept from a later time");
 
   ClientWindow window(goal, now_ms);
-  window.time_.keep_from(kept_from_ms);
+  window.memory_->time.keep_from(kept_from_ms);
   Digest last{};
   for (std::uint64_t i = 0; i < clients; ++i) {
     const Digest client = read_digest(r);
@@ -442,7 +485,7 @@ Result<ClientWindow> ClientWindow::decode(ByteView in) {
     if (i > 0 && client <= last) return corrupt(kFormat, "order of clients");
     if (!forgot && forgotten != 0) return corrupt(kFormat, "sequence forgotten");
     if (!window.decode_marks(r, client, marks)) return corrupt(kFormat, "marks of a client");
-    if (forgot) window.clients_.find(client)->second.forgotten = forgotten;
+    if (forgot) window.memory_->clients.find(client)->second.forgotten = forgotten;
     last = client;
   }
   if (!r.at_end()) return corrupt(kFormat, "size");
@@ -452,7 +495,8 @@ Result<ClientWindow> ClientWindow::decode(ByteView in) {
 
 bool ClientWindow::operator==(const ClientWindow& other) const {
   return goal_ == other.goal_ && now() == other.now() &&
-         time_.kept_from() == other.time_.kept_from() && remembered() == other.remembered();
+         memory_->time.kept_from() == other.memory_->time.kept_from() &&
+         remembered() == other.remembered();
 }
 
 }  // namespace semel

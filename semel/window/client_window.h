@@ -31,20 +31,18 @@
 // Format    docs/formats/client_window_v1.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "semel/core/api.h"
 #include "semel/core/codec.h"
+#include "semel/core/hidden.h"
 #include "semel/core/result.h"
 #include "semel/hash/digest.h"
-#include "semel/window/internal/generation_time.h"
-#include "semel/window/internal/sequence_set.h"
 #include "semel/window/window.h"
 
 namespace semel {
@@ -87,8 +85,8 @@ class SEMEL_API ClientWindow {
   bool takes(std::uint64_t ids) const;
 
   void advance(TimeMs now_ms);
-  TimeMs now() const { return time_.now(); }
-  Promise promise() const { return time_.promise(); }
+  TimeMs now() const;
+  Promise promise() const;
   WindowCounts counts() const;
   double false_positive_rate() const { return 0; }
   // Includes operations that have left the window and are not yet cleared.
@@ -98,7 +96,7 @@ class SEMEL_API ClientWindow {
   // Changes the cap. Memory beyond a lower cap stays until its operations leave the window.
   void set_max_bytes(std::uint64_t max_bytes) { goal_.max_bytes = max_bytes; }
   // Returns how many clients there are, with those that have left and are not yet cleared.
-  std::uint64_t clients() const { return clients_.size(); }
+  std::uint64_t clients() const;
 
   // Returns the highest forgotten sequence of a client; nullopt if there is none or the client has
   // left.
@@ -119,24 +117,9 @@ class SEMEL_API ClientWindow {
   bool operator==(const ClientWindow& other) const;
 
  private:
-  struct Mark {
-    std::int64_t generation;
-    window_internal::SequenceSet sequences;
-    bool operator==(const Mark&) const = default;
-  };
-  struct Client {
-    std::optional<std::uint64_t> forgotten;  // the highest sequence
-    std::vector<Mark> marks;                 // ascending by generation; capacity: the size
-
-    // Removes the first `count` marks, and keeps their highest sequence in `forgotten`.
-    void forget(std::size_t count);
-    bool operator==(const Client&) const = default;
-  };
-  // Lists the clients that have a mark in a generation, or had one.
-  struct Roll {
-    std::int64_t generation;
-    std::deque<Digest> clients;
-  };
+  struct Mark;
+  struct Client;
+  struct Memory;
 
   ClientWindow(const Goal& goal, TimeMs now_ms);
 
@@ -162,11 +145,9 @@ class SEMEL_API ClientWindow {
   bool decode_marks(Reader& r, Digest client, std::uint64_t marks);
 
   Goal goal_;
-  window_internal::GenerationTime time_;
-  std::unordered_map<Digest, Client> clients_;
-  std::deque<Roll> rolls_;  // ascending by generation; none is empty
+  Hidden<Memory> memory_;
   std::uint64_t bytes_;
-  WindowCounts counts_;  // except the backward steps, which time_ counts
+  WindowCounts counts_;  // except the backward steps, which the time counts
 };
 
 }  // namespace semel

@@ -10,6 +10,8 @@
 
 #include "semel/core/internal/random.h"
 #include "semel/hash/internal/checksum.h"
+#include "semel/window/internal/generation_time.h"
+#include "semel/window/internal/sequence_set.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/laws/merge_laws.h"

@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "semel/core/assert.h"
-#include "semel/core/error_rate.h"
+#include "semel/core/internal/error_rate.h"
 #include "semel/hash/internal/sealed.h"
 #include "semel/window/internal/endless_filter.h"
 #include "semel/window/internal/endless_set.h"

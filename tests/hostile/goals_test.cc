@@ -13,7 +13,7 @@
 #include <limits>
 #include <vector>
 
-#include "semel/core/error_rate.h"
+#include "semel/core/internal/error_rate.h"
 #include "semel/crdt/series.h"
 #include "semel/filter/bloom_filter.h"
 #include "semel/filter/cuckoo_filter.h"

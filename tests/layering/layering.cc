@@ -411,7 +411,8 @@ std::vector<Breach> breaches_in(std::string_view file, std::string_view text) {
   return breaches;
 }
 
-std::vector<Breach> breaches_through(const Tree& tree, const Headers& headers) {
+std::vector<Breach> breaches_through(const Tree& tree,
+                                     const std::set<std::string>& public_headers) {
   const Graph graph(tree);
   std::vector<Breach> breaches;
   const auto report = [&](const std::string& at, std::size_t line, std::string what) {
@@ -438,16 +439,14 @@ std::vector<Breach> breaches_through(const Tree& tree, const Headers& headers) {
   }
   for (const auto& [file, text] : tree) {
     if (!file.ends_with(".h") || !within(file, "semel") || within(file, "semel/papers")) continue;
-    if (!room_of_internal(file).empty() || headers.published.contains(file)) continue;
-    if (!headers.not_yet.contains(file))
-      report(file, 1, "neither a public header nor in internal/");
+    if (!room_of_internal(file).empty() || public_headers.contains(file)) continue;
+    report(file, 1, "neither a public header nor in internal/");
   }
-  for (const std::string& header : headers.published) {
+  for (const std::string& header : public_headers) {
     if (!room_of_internal(header).empty()) report(header, 1, "a public header in internal/");
     if (!tree.contains(header)) report(header, 1, "a public header that is not there");
     graph.for_each_seen(header, [&](const std::string& at, const Include& include) {
-      if (headers.not_yet.contains(at) || headers.not_yet.contains(include.header)) return;
-      if (is_ours(include.header) ? !headers.published.contains(include.header)
+      if (is_ours(include.header) ? !public_headers.contains(include.header)
                                   : !kStandard.contains(include.header)) {
         report(at, include.line, include.header + ": not public, but " + header + " is");
       }
@@ -472,14 +471,11 @@ Tree read_tree(const std::filesystem::path& root) {
   return tree;
 }
 
-Headers read_headers(const std::filesystem::path& root) {
-  Headers headers;
+std::set<std::string> read_headers(const std::filesystem::path& root) {
+  std::set<std::string> headers;
   std::ifstream in(root / "cmake/SemelHeaders.cmake");
-  std::set<std::string>* list = nullptr;
   for (std::string line; std::getline(in, line);) {
-    if (line == "set(semel_public_headers") list = &headers.published;
-    if (line == "set(semel_headers_not_yet") list = &headers.not_yet;
-    if (line.starts_with("  ") && list != nullptr) list->insert(line.substr(2));
+    if (line.starts_with("  ")) headers.insert(line.substr(2));
   }
   return headers;
 }

@@ -42,16 +42,12 @@ using Tree = std::map<std::string, std::string>;
 // Reads the files that check_tree() looks at.
 Tree read_tree(const std::filesystem::path& root);
 
-// The lists of cmake/SemelHeaders.cmake.
-struct Headers {
-  std::set<std::string> published;
-  std::set<std::string> not_yet;  // still seen through public headers
-};
-Headers read_headers(const std::filesystem::path& root);
+// Reads the list of public headers from cmake/SemelHeaders.cmake.
+std::set<std::string> read_headers(const std::filesystem::path& root);
 
 // Finds the breaches that show only through other headers. Each is reported once, at the include
 // that a reader would have to change.
-std::vector<Breach> breaches_through(const Tree& tree, const Headers& headers);
+std::vector<Breach> breaches_through(const Tree& tree, const std::set<std::string>& public_headers);
 
 // A folder and what it may include.
 struct Layer {

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "semel/core/assert.h"
-#include "semel/core/error_rate.h"
 #include "semel/core/internal/arithmetic.h"
+#include "semel/core/internal/error_rate.h"
 #include "semel/hash/hasher.h"
 #include "semel/hash/internal/sealed.h"
 #include "semel/window/internal/exact_window.h"

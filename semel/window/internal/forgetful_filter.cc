@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "semel/core/assert.h"
-#include "semel/core/error_rate.h"
 #include "semel/core/internal/arithmetic.h"
+#include "semel/core/internal/error_rate.h"
 #include "semel/core/limits.h"
 #include "semel/window/internal/batch.h"
 

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "semel/core/assert.h"
-#include "semel/core/error_rate.h"
 #include "semel/core/internal/arithmetic.h"
+#include "semel/core/internal/error_rate.h"
 #include "semel/core/limits.h"
 #include "semel/filter/bloom_math.h"
 #include "semel/hash/internal/sealed.h"

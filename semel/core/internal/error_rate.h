@@ -8,7 +8,7 @@
 
 #include "semel/core/result.h"
 
-namespace semel {
+namespace semel::inline core_internal {
 
 inline constexpr double kLeastErrorRate = 1e-12;
 inline constexpr double kMostErrorRate = 1 - 0x1p-53;  // the last double below 1
@@ -23,4 +23,4 @@ inline Error error_rate_refused() {
   return {Errc::invalid, "an error rate is 1e-12 or more, below 1"};
 }
 
-}  // namespace semel
+}  // namespace semel::inline core_internal
