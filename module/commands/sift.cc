@@ -109,9 +109,49 @@ std::uint64_t what(ClaimAnswer answer, std::size_t place) {
   return 8 * place + static_cast<std::uint64_t>(answer) + 1;
 }
 
-void answer_all(Call& call, std::span<const ClaimAnswer> answers) {
+void answer_claim(Call& call, ClaimAnswer answer) {
+  if (answer == Sifter::kUnjudged) return call.refuse(host::kNoMemory);
+  switch (answer) {
+    case ClaimAnswer::fresh:
+      return call.text("fresh");
+    case ClaimAnswer::pending:
+      ++counts.sift_duplicates;
+      return call.text("pending");
+    case ClaimAnswer::seen:
+      ++counts.sift_duplicates;
+      return call.text("seen");
+    default:
+      break;
+  }
+  refuse(call, "FULL the sift has no room for another claim; an eighth of MAXBYTES is for claims");
+}
+
+void answer_commit(Call& call, ClaimAnswer answer) {
+  if (answer == Sifter::kUnjudged) return call.refuse(host::kNoMemory);
+  switch (answer) {
+    case ClaimAnswer::done:
+      ++counts.sift_fresh;
+      return call.text("done");
+    case ClaimAnswer::seen:
+      return call.text("seen");
+    case ClaimAnswer::lost:
+      return call.text("lost");
+    default:
+      break;
+  }
+  refuse(call,
+         "FULL the sift has no room for another id, and the claim stays; see MAXBYTES and ONFULL");
+}
+
+void answer_release(Call& call, ClaimAnswer answer) {
+  call.integer(answer == ClaimAnswer::done ? 1 : 0);
+}
+
+using AnswerOne = void (*)(Call&, ClaimAnswer);
+
+void answer_all(Call& call, std::span<const ClaimAnswer> answers, AnswerOne one = answer_one) {
   call.array(answers.size());
-  for (const ClaimAnswer answer : answers) answer_one(call, answer);
+  for (const ClaimAnswer answer : answers) one(call, answer);
 }
 
 // SIFT.ADD key id [AT ms]
@@ -136,15 +176,15 @@ void add(Call& call) {
   answer_one(call, answer);
 }
 
-// Adds the ids from argument `first` on.
-void add_from(Call& call, std::size_t first) {
-  const OpenKey key = call.open(1, Access::write);
-  SiftValue* const value = sift_to_write(call, key);
-  if (value == nullptr) return;
-  const std::vector<Digest> ids = all_digests(call, value->hasher(), first);
+// Judges the ids from argument `first` on, by judge(ids, answers). If memory runs out, the ids that
+// have no answer are kUnjudged, and are not sent to replicas. Throws if nothing has changed by then.
+template <class Judge>
+std::vector<ClaimAnswer> judge_from(Call& call, const SiftValue& value, std::size_t first,
+                                    Judge judge) {
+  const std::vector<Digest> ids = all_digests(call, value.hasher(), first);
   std::vector<ClaimAnswer> answers(ids.size());
   try {
-    value->sifter().test_and_insert(ids, call.now_ms(), answers);
+    judge(std::span<const Digest>(ids), std::span(answers));
   } catch (const std::bad_alloc&) {
     const auto end = std::find(answers.begin(), answers.end(), Sifter::kUnjudged);
     if (std::none_of(answers.begin(), end, [](ClaimAnswer answer) { return changes(answer); }))
@@ -155,7 +195,17 @@ void add_from(Call& call, std::size_t first) {
   for (std::size_t i = 0; i < answers.size() && answers[i] != Sifter::kUnjudged; ++i) {
     if (changes(answers[i])) call.changed(what(answers[i], i));
   }
-  answer_all(call, answers);
+  return answers;
+}
+
+// Adds the ids from argument `first` on.
+void add_from(Call& call, std::size_t first) {
+  const OpenKey key = call.open(1, Access::write);
+  SiftValue* const value = sift_to_write(call, key);
+  if (value == nullptr) return;
+  answer_all(call, judge_from(call, *value, first, [&](auto ids, auto answers) {
+               value->sifter().test_and_insert(ids, call.now_ms(), answers);
+             }));
 }
 
 // SIFT.MADD key id...
@@ -236,33 +286,48 @@ void test_many(Call& call) {
   for (const ClaimAnswer answer : answers) call.integer(answer == ClaimAnswer::seen ? 1 : 0);
 }
 
+// Reads how long a claim lasts. Returns nothing after an error.
+std::optional<TimeMs> claim_duration(Call& call, std::size_t index) {
+  const std::optional<TimeMs> duration = parse_duration_ms(call[index]);
+  if (duration && *duration >= 1) return duration;
+  call.error("ERR a claim lasts for milliseconds, 1 or more, or 30s, 10m, 2h, 7d");
+  return std::nullopt;
+}
+
+TimeMs claim_end(const Call& call, const Sifter& sifter, TimeMs duration) {
+  return later_by(std::max(call.now_ms(), sifter.now()), duration);
+}
+
 // SIFT.CLAIM key id owner duration
 void claim(Call& call) {
-  const std::optional<TimeMs> duration = parse_duration_ms(call[4]);
-  if (!duration || *duration < 1) {
-    return call.error("ERR a claim lasts for milliseconds, 1 or more, or 30s, 10m, 2h, 7d");
-  }
+  const std::optional<TimeMs> duration = claim_duration(call, 4);
+  if (!duration) return;
   const OpenKey key = call.open(1, Access::write);
   SiftValue* const value = sift_to_write(call, key);
   if (value == nullptr) return;
   Sifter& sifter = value->sifter();
-  const TimeMs until_ms = later_by(std::max(call.now_ms(), sifter.now()), *duration);
-  const ClaimAnswer answer =
-      sifter.claim(value->id_of(call[2]), value->owner_of(call[3]), until_ms, call.now_ms());
+  const ClaimAnswer answer = sifter.claim(value->id_of(call[2]), value->owner_of(call[3]),
+                                          claim_end(call, sifter, *duration), call.now_ms());
   if (changes(answer)) call.changed();
-  switch (answer) {
-    case ClaimAnswer::fresh:
-      return call.text("fresh");
-    case ClaimAnswer::pending:
-      ++counts.sift_duplicates;
-      return call.text("pending");
-    case ClaimAnswer::seen:
-      ++counts.sift_duplicates;
-      return call.text("seen");
-    default:
-      break;
-  }
-  refuse(call, "FULL the sift has no room for another claim; an eighth of MAXBYTES is for claims");
+  answer_claim(call, answer);
+}
+
+// SIFT.MCLAIM key owner duration id...
+void claim_many(Call& call) {
+  const std::optional<TimeMs> duration = claim_duration(call, 3);
+  if (!duration) return;
+  const OpenKey key = call.open(1, Access::write);
+  SiftValue* const value = sift_to_write(call, key);
+  if (value == nullptr) return;
+  Sifter& sifter = value->sifter();
+  const std::uint64_t owner = value->owner_of(call[2]);
+  const TimeMs until_ms = claim_end(call, sifter, *duration);
+  answer_all(call,
+             judge_from(call, *value, 4,
+                        [&](auto ids, auto answers) {
+                          sifter.claim(ids, owner, until_ms, call.now_ms(), answers);
+                        }),
+             answer_claim);
 }
 
 // SIFT.COMMIT key id owner
@@ -273,19 +338,7 @@ void commit(Call& call) {
   const ClaimAnswer outcome =
       value->sifter().commit(value->id_of(call[2]), value->owner_of(call[3]), call.now_ms());
   if (changes(outcome)) call.changed();
-  switch (outcome) {
-    case ClaimAnswer::done:
-      ++counts.sift_fresh;
-      return call.text("done");
-    case ClaimAnswer::seen:
-      return call.text("seen");
-    case ClaimAnswer::lost:
-      return call.text("lost");
-    default:
-      break;
-  }
-  refuse(call,
-         "FULL the sift has no room for another id, and the claim stays; see MAXBYTES and ONFULL");
+  answer_commit(call, outcome);
 }
 
 // SIFT.RELEASE key id owner
@@ -297,6 +350,39 @@ void release(Call& call) {
       value->sifter().release(value->id_of(call[2]), value->owner_of(call[3]), call.now_ms());
   if (released) call.changed();
   call.integer(released ? 1 : 0);
+}
+
+// Ends claims of one owner: the key, the owner and the ids are the arguments.
+// end(sifter, ids, owner, answers) does it.
+template <class End>
+void end_many(Call& call, AnswerOne one, End end) {
+  constexpr std::size_t kFirst = 3;
+  const OpenKey key = call.open(1, Access::write);
+  SiftValue* const value = key.get<SiftValue>();
+  if (value == nullptr && !key.empty()) return call.wrong_type();
+  if (value == nullptr) {
+    const std::vector<ClaimAnswer> lost(call.size() - kFirst, ClaimAnswer::lost);
+    return answer_all(call, lost, one);
+  }
+  const std::uint64_t owner = value->owner_of(call[2]);
+  answer_all(call,
+             judge_from(call, *value, kFirst,
+                        [&](auto ids, auto answers) { end(value->sifter(), ids, owner, answers); }),
+             one);
+}
+
+// SIFT.MCOMMIT key owner id...
+void commit_many(Call& call) {
+  end_many(call, answer_commit, [&](Sifter& sifter, auto ids, std::uint64_t owner, auto answers) {
+    sifter.commit(ids, owner, call.now_ms(), answers);
+  });
+}
+
+// SIFT.MRELEASE key owner id...
+void release_many(Call& call) {
+  end_many(call, answer_release, [&](Sifter& sifter, auto ids, std::uint64_t owner, auto answers) {
+    sifter.release(ids, owner, call.now_ms(), answers);
+  });
 }
 
 // SIFT.CARD key
@@ -398,6 +484,14 @@ std::span<const host::Command> sift_commands() {
               "time is over",
           .reply = "`fresh`: the owner has it; `pending`: another owner has it; `seen`",
       }),
+      command<claim_many>({
+          .name = "SIFT.MCLAIM",
+          .syntax = "key owner duration id ...",
+          .kind = CommandKind::writes,
+          .summary = "Claims many ids for one owner, in order",
+          .complexity = "O(N) with the number of ids",
+          .reply = "array with the reply of SIFT.CLAIM, or an error, for each",
+      }),
       command<commit>({
           .name = "SIFT.COMMIT",
           .syntax = "key id owner",
@@ -405,12 +499,28 @@ std::span<const host::Command> sift_commands() {
           .summary = "Marks an id that the owner has claimed as seen",
           .reply = "`done`; `seen`: it was seen before; `lost`: the owner has no claim on it",
       }),
+      command<commit_many>({
+          .name = "SIFT.MCOMMIT",
+          .syntax = "key owner id ...",
+          .kind = CommandKind::writes,
+          .summary = "Commits many ids of one owner, in order",
+          .complexity = "O(N) with the number of ids",
+          .reply = "array with the reply of SIFT.COMMIT, or an error, for each",
+      }),
       command<release>({
           .name = "SIFT.RELEASE",
           .syntax = "key id owner",
           .kind = CommandKind::frees,
           .summary = "Gives up the owner's claim on an id",
           .reply = "integer: 1 if the owner had a claim, 0 if not",
+      }),
+      command<release_many>({
+          .name = "SIFT.MRELEASE",
+          .syntax = "key owner id ...",
+          .kind = CommandKind::frees,
+          .summary = "Gives up the owner's claims on many ids",
+          .complexity = "O(N) with the number of ids",
+          .reply = "array of integers, as SIFT.RELEASE",
       }),
       command<cardinality>({
           .name = "SIFT.CARD",

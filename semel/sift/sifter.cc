@@ -5,6 +5,7 @@
 #include <new>
 #include <optional>
 
+#include "semel/bits/internal/prefetch.h"
 #include "semel/core/assert.h"
 #include "semel/hash/internal/sealed.h"
 #include "semel/window/internal/goal_codec.h"
@@ -192,6 +193,34 @@ bool Sifter::release(Digest id, std::uint64_t owner, TimeMs now_ms) {
   if (claims_.owner(id, now_ms) != owner) return false;
   advance(now_ms);
   return claims_.release(id, owner);
+}
+
+template <class Judge>
+void Sifter::judge_each(std::span<const Digest> ids, std::span<ClaimAnswer> answers, Judge judge) {
+  SEMEL_ASSERT(ids.size() == answers.size());
+  std::fill(answers.begin(), answers.end(), kUnjudged);
+  for_each_ahead(
+      ids.size(), [&](std::size_t i) { window_.touch(ids[i]); },
+      [&](std::size_t i) { answers[i] = judge(ids[i]); });
+}
+
+void Sifter::claim(std::span<const Digest> ids, std::uint64_t owner, TimeMs until_ms, TimeMs now_ms,
+                   std::span<ClaimAnswer> answers) {
+  judge_each(ids, answers, [&](Digest id) { return claim(id, owner, until_ms, now_ms); });
+}
+
+void Sifter::commit(std::span<const Digest> ids, std::uint64_t owner, TimeMs now_ms,
+                    std::span<ClaimAnswer> answers) {
+  judge_each(ids, answers, [&](Digest id) { return commit(id, owner, now_ms); });
+}
+
+// The window has no part in a release, so there is nothing to prefetch.
+void Sifter::release(std::span<const Digest> ids, std::uint64_t owner, TimeMs now_ms,
+                     std::span<ClaimAnswer> answers) {
+  SEMEL_ASSERT(ids.size() == answers.size());
+  std::transform(ids.begin(), ids.end(), answers.begin(), [&](Digest id) {
+    return release(id, owner, now_ms) ? ClaimAnswer::done : ClaimAnswer::lost;
+  });
 }
 
 void Sifter::advance(TimeMs now_ms) {

@@ -76,6 +76,16 @@ class SEMEL_API Sifter {
   // Gives the id back. Returns false, and changes nothing, unless `owner` holds the claim.
   bool release(Digest id, std::uint64_t owner, TimeMs now_ms);
 
+  // These do the same for many ids of one owner, in order. release() answers done or lost. If
+  // memory runs out at an id, the ids before it have their answers, and that id is kUnjudged.
+  // REQUIRES: the spans are of equal size.
+  void claim(std::span<const Digest> ids, std::uint64_t owner, TimeMs until_ms, TimeMs now_ms,
+             std::span<ClaimAnswer> answers);
+  void commit(std::span<const Digest> ids, std::uint64_t owner, TimeMs now_ms,
+              std::span<ClaimAnswer> answers);
+  void release(std::span<const Digest> ids, std::uint64_t owner, TimeMs now_ms,
+               std::span<ClaimAnswer> answers);
+
   void advance(TimeMs now_ms);
 
   const Goal& goal() const { return goal_; }
@@ -108,6 +118,8 @@ class SEMEL_API Sifter {
   void end_overdue(Digest id);
   ClaimAnswer taken(Digest id, Verdict verdict);
   void insert_few(std::span<const Digest> ids, std::span<ClaimAnswer> answers);
+  template <class Judge>
+  void judge_each(std::span<const Digest> ids, std::span<ClaimAnswer> answers, Judge judge);
 
   Goal goal_;
   Window window_;      // of goal_, except for max_bytes, of which it has a share

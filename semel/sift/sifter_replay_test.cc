@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <ostream>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -253,6 +255,17 @@ class Replicated {
           [](bool released) { return released; });
   }
 
+  void claim_many(const std::vector<Digest>& ids, std::uint64_t owner, TimeMs until_ms) {
+    apply_many(ids,
+               [&](Sifter& s, auto answers) { s.claim(ids, owner, until_ms, now_ms_, answers); });
+  }
+  void commit_many(const std::vector<Digest>& ids, std::uint64_t owner) {
+    apply_many(ids, [&](Sifter& s, auto answers) { s.commit(ids, owner, now_ms_, answers); });
+  }
+  void release_many(const std::vector<Digest>& ids, std::uint64_t owner) {
+    apply_many(ids, [&](Sifter& s, auto answers) { s.release(ids, owner, now_ms_, answers); });
+  }
+
   // Reads, at a time that may be later than any write.
   void read(std::uint64_t number, TimeMs now_ms) {
     const Bytes before = encoded(primary_);
@@ -286,6 +299,16 @@ class Replicated {
       demand(encoded(primary_) == before, "a call that changed nothing left a trace");
     }
   }
+  template <class Do>
+  void apply_many(const std::vector<Digest>& ids, Do run) {
+    std::vector<ClaimAnswer> answers(ids.size());
+    apply(
+        [&](Sifter& s) {
+          run(s, std::span(answers));
+          return answers;
+        },
+        [](const auto& all) { return std::any_of(all.begin(), all.end(), changes); });
+  }
   void demand(bool holds, const char* what) {
     if (!holds && complaint_.empty()) complaint_ = what;
   }
@@ -311,6 +334,8 @@ std::string run_history(const Sifter::Goal& goal, TimeMs start_ms,
   for (const Step& step : history) {
     const TimeMs until_ms = pair.now() + 20 * (step.amount - 3);
     const TimeMs at_ms = pair.now() - 60 * (step.amount - 3);
+    const std::vector<Digest> some =
+        keys(step.number, step.number + static_cast<std::uint64_t>(step.amount) / 3);
     switch (step.kind) {
       case 0:
       case 1:
@@ -345,6 +370,15 @@ std::string run_history(const Sifter::Goal& goal, TimeMs start_ms,
       case 12:
         pair.commit(step.number, step.owner);
         break;
+      case 13:
+        pair.claim_many(some, step.owner, until_ms + 50);
+        break;
+      case 14:
+        pair.commit_many(some, step.owner);
+        break;
+      case 15:
+        pair.release_many(some, step.owner);
+        break;
       default:
         pair.claim(step.number, step.owner, until_ms);
         break;
@@ -377,7 +411,7 @@ TEST(SifterReplay, IsTheSameInEveryCopyThroughAnyHistory) {
         *rc::gen::element<TimeMs>(0, -3, kNow, std::numeric_limits<TimeMs>::min() + 100'000,
                                   std::numeric_limits<TimeMs>::max() / 2);
     const auto history = *rc::gen::container<std::vector<Step>>(
-        rc::gen::construct<Step>(rc::gen::inRange(0, 15), rc::gen::inRange<std::uint64_t>(0, 8),
+        rc::gen::construct<Step>(rc::gen::inRange(0, 18), rc::gen::inRange<std::uint64_t>(0, 8),
                                  rc::gen::inRange<std::uint64_t>(0, 3), rc::gen::inRange(0, 24)));
     RC_ASSERT(run_everywhere(start_ms, history) == "");
   }));
@@ -388,7 +422,7 @@ TEST(SifterReplay, IsTheSameInEveryCopyThroughLongHistories) {
     Random random(seed);
     std::vector<Step> history(600);
     for (Step& step : history) {
-      step = {static_cast<int>(random.below(15)), random.below(8), random.below(3),
+      step = {static_cast<int>(random.below(18)), random.below(8), random.below(3),
               static_cast<int>(random.below(24))};
     }
     ASSERT_EQ(run_everywhere(kNow, history), "") << "seed " << seed;

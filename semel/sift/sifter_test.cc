@@ -307,6 +307,89 @@ TEST(Sifter, RefusesPartsThatDoNotGoTogether) {
             "sifter: goal");  // a window without an end
 }
 
+struct BatchStep {
+  int kind;
+  std::vector<std::uint64_t> numbers;
+  std::uint64_t owner;
+  int amount;
+};
+std::ostream& operator<<(std::ostream& out, const BatchStep& step) {
+  out << "{" << step.kind << ", {";
+  for (const std::uint64_t number : step.numbers) out << number << ", ";
+  return out << "}, " << step.owner << ", " << step.amount << "}";
+}
+
+// Takes each step twice: `one` id by id, `many` in a batch. Returns the number of the first step
+// after which they differ, or of none.
+std::size_t first_difference(const Sifter::Goal& goal, const std::vector<BatchStep>& history) {
+  Sifter one = *Sifter::make(goal, kNow), many = one;
+  TimeMs now_ms = kNow;
+  for (std::size_t at = 0; at < history.size(); ++at) {
+    const BatchStep& step = history[at];
+    now_ms += step.kind == 0 ? 40 * step.amount : step.amount / 12;
+    const TimeMs until_ms = now_ms + 10 * step.amount;
+    std::vector<Digest> ids;
+    for (const std::uint64_t number : step.numbers) ids.push_back(key(number));
+    std::vector<ClaimAnswer> expected, answers(ids.size());
+    for (const Digest& id : ids) {
+      if (step.kind < 2) {
+        expected.push_back(one.test_and_insert(id, now_ms));
+      } else if (step.kind < 5) {
+        expected.push_back(one.claim(id, step.owner, until_ms, now_ms));
+      } else if (step.kind < 7) {
+        expected.push_back(one.commit(id, step.owner, now_ms));
+      } else {
+        expected.push_back(one.release(id, step.owner, now_ms) ? ClaimAnswer::done
+                                                               : ClaimAnswer::lost);
+      }
+    }
+    if (step.kind < 2) {
+      many.test_and_insert(ids, now_ms, answers);
+    } else if (step.kind < 5) {
+      many.claim(ids, step.owner, until_ms, now_ms, answers);
+    } else if (step.kind < 7) {
+      many.commit(ids, step.owner, now_ms, answers);
+    } else {
+      many.release(ids, step.owner, now_ms, answers);
+    }
+    if (answers != expected || !(many == one) || encoded(many) != encoded(one)) return at;
+  }
+  return history.size();
+}
+
+TEST(Sifter, JudgesManyAsItJudgesOneAfterTheOther) {
+  EXPECT_TRUE(rc::check([] {
+    const auto history = *rc::gen::container<std::vector<BatchStep>>(rc::gen::construct<BatchStep>(
+        rc::gen::inRange(0, 8),
+        rc::gen::container<std::vector<std::uint64_t>>(rc::gen::inRange<std::uint64_t>(0, 40)),
+        rc::gen::inRange<std::uint64_t>(0, 3), rc::gen::inRange(0, 24)));
+    for (const Structure structure : kStructures) {
+      RC_ASSERT(first_difference(goal_of(structure), history) == history.size());
+    }
+    const Sifter::Goal capped = goal_of(Structure::exact, kLeastBytes);
+    RC_ASSERT(first_difference(capped, history) == history.size());
+  }));
+}
+
+// The claims of an owner fill their part of the memory in the middle of a batch.
+TEST(Sifter, RefusesTheClaimsOfABatchThatHaveNoRoom) {
+  Sifter::Goal goal = goal_of(Structure::exact, kLeastBytes);
+  Sifter sifter = *Sifter::make(goal, kNow);
+  const std::uint64_t most = sifter.most_claims();
+  const std::vector<Digest> ids = keys(0, most + 3);
+  std::vector<ClaimAnswer> answers(ids.size());
+  sifter.claim(ids, kAnn, kNow + 100, kNow, answers);
+  EXPECT_EQ(
+      static_cast<std::uint64_t>(std::count(answers.begin(), answers.end(), ClaimAnswer::fresh)),
+      most);
+  EXPECT_EQ(answers[most], ClaimAnswer::full);
+  EXPECT_EQ(answers.back(), ClaimAnswer::full);
+  sifter.commit(ids, kAnn, kNow, answers);
+  EXPECT_EQ(answers[most - 1], ClaimAnswer::done);
+  EXPECT_EQ(answers[most], ClaimAnswer::lost);
+  EXPECT_EQ(sifter.claims(), 0u);
+}
+
 // A sifter beside two maps: the time when each id was taken, and the owner of each claim.
 class SifterTwin {
  public:

@@ -318,8 +318,9 @@ TEST_F(Commands, AreAllThere) {
       "BF.RESERVE BF.SCANDUMP CF.ADD CF.ADDNX CF.COUNT CF.DEL CF.EXISTS CF.INFO CF.INSERT "
       "CF.INSERTNX CF.LIKE CF.LOADCHUNK CF.MERGE CF.MEXISTS CF.RESERVE CF.SCANDUMP SEMEL.AT "
       "SEMEL.LOAD SEMEL.TICK SEMEL.WRITABLE "
-      "SIFT.ADD SIFT.CARD SIFT.CLAIM SIFT.COMMIT SIFT.INFO SIFT.INSERT SIFT.MADD SIFT.MTEST "
-      "SIFT.RELEASE SIFT.RESERVE SIFT.TEST TALLY.COUNT TALLY.DEL TALLY.GET "
+      "SIFT.ADD SIFT.CARD SIFT.CLAIM SIFT.COMMIT SIFT.INFO SIFT.INSERT SIFT.MADD SIFT.MCLAIM "
+      "SIFT.MCOMMIT SIFT.MRELEASE SIFT.MTEST SIFT.RELEASE SIFT.RESERVE SIFT.TEST TALLY.COUNT "
+      "TALLY.DEL TALLY.GET "
       "TALLY.INCRBY TALLY.INFO TALLY.MGET TALLY.MINCRBY TALLY.RANGE TALLY.RESERVE TALLY.SUM");
   EXPECT_EQ(names(), expected);
 }
@@ -330,7 +331,8 @@ TEST_F(Commands, HaveArityFlagsAndKeys) {
                                        "CF.MEXISTS",  "CF.SCANDUMP", "SIFT.CARD",   "SIFT.INFO",
                                        "SIFT.MTEST",  "SIFT.TEST",   "TALLY.COUNT", "TALLY.GET",
                                        "TALLY.INFO",  "TALLY.MGET",  "TALLY.RANGE", "TALLY.SUM"};
-  const std::set<std::string> free_memory = {"CF.DEL", "SIFT.RELEASE", "TALLY.DEL"};
+  const std::set<std::string> free_memory = {"CF.DEL", "SIFT.MRELEASE", "SIFT.RELEASE",
+                                             "TALLY.DEL"};
   for (const std::string& name : names()) {
     SCOPED_TRACE(name);
     const Answer info = info_of(name);

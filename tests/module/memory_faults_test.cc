@@ -51,6 +51,8 @@ const std::vector<Load>& loads() {
       {"SIFT.RESERVE k CAPACITY 1000 EXACT", "SIFT.MADD k", "", "", "SIFT.ADD k %"},
       {"SIFT.RESERVE k CAPACITY 2500 TIMERS", "SIFT.MADD k", "", "", "SIFT.ADD k %"},
       {"SIFT.RESERVE k CAPACITY 1000", "SIFT.INSERT k RENEW ITEMS", "", "", "SIFT.CLAIM k % o 1h"},
+      {"SIFT.RESERVE k CAPACITY 1000", "SIFT.MCLAIM k o 1h", "", "", "SIFT.COMMIT k % o"},
+      {"SIFT.RESERVE k CAPACITY 1000 EXACT", "SIFT.MCOMMIT k o", "", "", "SIFT.MCLAIM k o 1h %"},
       {"TALLY.RESERVE k CAPACITY 1000", "TALLY.MINCRBY k IDS", "counter 1", "",
        "TALLY.INCRBY k c:% 1 ID %"},
       {"TALLY.RESERVE k CAPACITY 1000", "TALLY.MINCRBY k NOID", "", "1", "TALLY.INCRBY k % 1"},

@@ -56,9 +56,10 @@ TEST_F(Memory, NothingIsMadeOrEvictedForAKeyThatIsTooLarge) {
 TEST_F(Memory, KeysThatAreMadeByTheWayAreBoundedToo) {
   talk("CONFIG SET semel.bf-initial-size 3000000000 semel.cf-initial-size 3000000000");
   talk("CONFIG SET semel.sift-capacity 3000000000 semel.tally-capacity 3000000000");
-  for (const char* const line : {"BF.ADD new a", "BF.MADD new a", "CF.ADD new a", "CF.ADDNX new a",
-                                 "SIFT.ADD new a", "SIFT.MADD new a", "SIFT.CLAIM new a o 10",
-                                 "TALLY.INCRBY new a 1", "TALLY.MINCRBY new NOID a 1"}) {
+  for (const char* const line :
+       {"BF.ADD new a", "BF.MADD new a", "CF.ADD new a", "CF.ADDNX new a", "SIFT.ADD new a",
+        "SIFT.MADD new a", "SIFT.CLAIM new a o 10", "SIFT.MCLAIM new o 10 a",
+        "TALLY.INCRBY new a 1", "TALLY.MINCRBY new NOID a 1"}) {
     const std::string answer = talk(line);
     EXPECT_TRUE(matches_wildcard("-ERR [...]semel.max-value-bytes[...]52428800[...]", answer))
         << line << ": " << answer;

@@ -8,13 +8,14 @@ namespace {
 
 // Commands on a key, with good arguments. The commands of RedisBloom have rules of their own.
 constexpr std::array kOnKeys = {
-    "TALLY.RESERVE %",     "TALLY.INCRBY % a 1",    "TALLY.MINCRBY % NOID a 1",
-    "TALLY.GET % a",       "TALLY.MGET % a",        "TALLY.RANGE % - +",
-    "TALLY.SUM %",         "TALLY.COUNT %",         "TALLY.DEL % a",
-    "TALLY.INFO %",        "SIFT.RESERVE %",        "SIFT.ADD % a",
-    "SIFT.MADD % a",       "SIFT.INSERT % ITEMS a", "SIFT.TEST % a",
-    "SIFT.MTEST % a",      "SIFT.CLAIM % a me 1h",  "SIFT.COMMIT % a me",
-    "SIFT.RELEASE % a me", "SIFT.CARD %",           "SIFT.INFO %",
+    "TALLY.RESERVE %",       "TALLY.INCRBY % a 1",    "TALLY.MINCRBY % NOID a 1",
+    "TALLY.GET % a",         "TALLY.MGET % a",        "TALLY.RANGE % - +",
+    "TALLY.SUM %",           "TALLY.COUNT %",         "TALLY.DEL % a",
+    "TALLY.INFO %",          "SIFT.RESERVE %",        "SIFT.ADD % a",
+    "SIFT.MADD % a",         "SIFT.INSERT % ITEMS a", "SIFT.TEST % a",
+    "SIFT.MTEST % a",        "SIFT.CLAIM % a me 1h",  "SIFT.COMMIT % a me",
+    "SIFT.RELEASE % a me",   "SIFT.CARD %",           "SIFT.INFO %",
+    "SIFT.MCLAIM % me 1h a", "SIFT.MCOMMIT % me a",   "SIFT.MRELEASE % me a",
 };
 
 class Replies : public Script {};

@@ -334,12 +334,26 @@ TEST(Secrets, AreDrawnForEveryKeyUnlessItIsMadeFromAnother) {
   Talk talk(server);
   std::set<std::string> secrets;
   std::size_t keys = 0;
-  for (const char* const line :
-       {"BF.RESERVE k 0.01 100", "BF.ADD k a", "BF.MADD k a b", "BF.INSERT k ITEMS a",
-        "CF.RESERVE k 100", "CF.ADD k a", "CF.ADDNX k a", "CF.INSERT k ITEMS a",
-        "CF.INSERTNX k ITEMS a", "SIFT.RESERVE k", "SIFT.ADD k a", "SIFT.MADD k a b",
-        "SIFT.INSERT k ITEMS a", "SIFT.CLAIM k a b 1s", "TALLY.RESERVE k", "TALLY.INCRBY k a 1",
-        "TALLY.INCRBY k a 1 ID x", "TALLY.MINCRBY k NOID a 1", "TALLY.MINCRBY k OP x 1 a 1"}) {
+  for (const char* const line : {"BF.RESERVE k 0.01 100",
+                                 "BF.ADD k a",
+                                 "BF.MADD k a b",
+                                 "BF.INSERT k ITEMS a",
+                                 "CF.RESERVE k 100",
+                                 "CF.ADD k a",
+                                 "CF.ADDNX k a",
+                                 "CF.INSERT k ITEMS a",
+                                 "CF.INSERTNX k ITEMS a",
+                                 "SIFT.RESERVE k",
+                                 "SIFT.ADD k a",
+                                 "SIFT.MADD k a b",
+                                 "SIFT.INSERT k ITEMS a",
+                                 "SIFT.CLAIM k a b 1s",
+                                 "SIFT.MCLAIM k b 1s a c",
+                                 "TALLY.RESERVE k",
+                                 "TALLY.INCRBY k a 1",
+                                 "TALLY.INCRBY k a 1 ID x",
+                                 "TALLY.MINCRBY k NOID a 1",
+                                 "TALLY.MINCRBY k OP x 1 a 1"}) {
     for (int i = 0; i < 2; ++i) {  // a key that is made again draws a new secret
       talk("DEL k");
       ASSERT_FALSE(talk(line).starts_with('-')) << line;

@@ -104,6 +104,49 @@ TEST_P(SiftReplies, ClaimsGiveAnIdToOneOwner) {
   }
 }
 
+TEST_P(SiftReplies, ClaimsOfManyAreAnsweredAsOneAfterTheOther) {
+  for (const char* const kind : {"", " TIMERS", " exact"}) {
+    const std::string reserve = std::string("SIFT.RESERVE s") + kind;
+    run({
+        {reserve, "+OK"},
+        {"SIFT.ADD s old", "1"},
+        {"SIFT.CLAIM s b you 1h", "\"fresh\""},
+        {"SIFT.MCLAIM s me 1h a b a old c",
+         "[\"fresh\", \"pending\", \"fresh\", \"seen\", \"fresh\"]"},
+        {"SIFT.MCLAIM s me 1h a b", "[\"fresh\", \"pending\"]"},
+        {"SIFT.MCLAIM s you 1h a", "[\"pending\"]"},
+        {"SIFT.MRELEASE s me a b a none", "[1, 0, 0, 0]"},
+        {"SIFT.MCOMMIT s me a b c c old", "[\"lost\", \"lost\", \"done\", \"seen\", \"seen\"]"},
+        {"SIFT.MTEST s a b c", "[0, 0, 1]"},
+        {"SIFT.MCOMMIT s you b", "[\"done\"]"},
+        {"SIFT.MCLAIM s me 3600000 a b c", "[\"fresh\", \"seen\", \"seen\"]"},
+        {"SIFT.CARD s", "3"},
+    });
+  }
+}
+
+TEST_P(SiftReplies, ClaimsOfManyMakeAKeyAndTheirEndsDoNot) {
+  run({
+      {"SIFT.MCOMMIT s me a b", "[\"lost\", \"lost\"]"},
+      {"SIFT.MRELEASE s me a b", "[0, 0]"},
+      {"EXISTS s", "0"},
+      {"SIFT.MCLAIM s me 1h a b", "[\"fresh\", \"fresh\"]"},
+      {"EXISTS s", "1"},
+  });
+}
+
+TEST_P(SiftReplies, ClaimsOfManyEndWhereTheRoomEnds) {
+  std::string claim = "SIFT.MCLAIM s me 1h", commit = "SIFT.MCOMMIT s me";
+  for (int i = 0; i < 100; ++i) claim += ' ' + std::to_string(i), commit += ' ' + std::to_string(i);
+  run({
+      {"SIFT.RESERVE s EXACT CAPACITY 10 MAXBYTES 40000", "+OK"},
+      {claim,
+       "[\"fresh\", [...], \"fresh\", -FULL the sift has no room for another claim; an eighth of "
+       "MAXBYTES is for claims, [...]]"},
+      {commit, "[\"done\", [...], \"done\", \"lost\", [...]]"},
+  });
+}
+
 TEST_P(SiftReplies, ReadsOfNoSift) {
   run({
       {"SIFT.TEST s a", "0"},
@@ -142,6 +185,11 @@ TEST_P(SiftReplies, SayWhatIsAllowed) {
       {"SIFT.CLAIM s a me 0", kClaim},
       {"SIFT.CLAIM s a me soon", kClaim},
       {"SIFT.CLAIM s a me -1", kClaim},
+      {"SIFT.MCLAIM s me 1h", "-ERR wrong number of arguments for 'SIFT.MCLAIM' command"},
+      {"SIFT.MCLAIM s me soon a", kClaim},
+      {"SIFT.MCLAIM s me 0 a", kClaim},
+      {"SIFT.MCOMMIT s me", "-ERR wrong number of arguments for 'SIFT.MCOMMIT' command"},
+      {"SIFT.MRELEASE s me", "-ERR wrong number of arguments for 'SIFT.MRELEASE' command"},
       {"SIFT.COMMIT s a", "-ERR wrong number of arguments for 'SIFT.COMMIT' command"},
       {"SIFT.RELEASE s a", "-ERR wrong number of arguments for 'SIFT.RELEASE' command"},
       {"SIFT.CARD", "-ERR wrong number of arguments for 'SIFT.CARD' command"},

@@ -60,7 +60,7 @@ Words Workload::sift() {
   const std::string sift = key("sift");
   const std::string owner = some(3, "owner");
   const std::string now = std::to_string(1'700'000'000'000 + random_.below(1'000'000));
-  switch (random_.below(14)) {
+  switch (random_.below(17)) {
     case 0:
       return {"SIFT.RESERVE", sift, "EXACT", "WINDOW", "100", "CAPACITY", "100"};
     case 1:
@@ -86,6 +86,12 @@ Words Workload::sift() {
       return {"SIFT.RELEASE", sift, item(), owner};
     case 12:
       return {"SIFT.CLAIM", sift, some(20), owner, "10"};
+    case 13:
+      return {"SIFT.MCLAIM", sift, owner, some(2) == "0" ? "5" : "1h", some(20), item(), some(20)};
+    case 14:
+      return {"SIFT.MCOMMIT", sift, owner, some(20), item(), some(20)};
+    case 15:
+      return {"SIFT.MRELEASE", sift, owner, some(20), some(20)};
     default:
       return {"SIFT.COMMIT", sift, some(20), owner};
   }
