@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <random>
 #include <sstream>
@@ -129,28 +130,51 @@ class RemoteJudge final : public SerialJudge {
     return keep(settings_.delivery == Delivery::at_most_once ? add(chunk) : claim(chunk));
   }
 
+  // Records that one owner asks about at one key.
+  struct Group {
+    std::size_t slice;
+    std::uint32_t attempt;
+    auto operator<=>(const Group&) const = default;
+  };
+
+  // Asks about these records, in lists: words_of(attempt) are the words of a command, attempt_of(i)
+  // is the attempt of a record. Puts the records in the order of the answers.
+  template <class Answer, class WordsOf, class AttemptOf>
+  Result<std::vector<Answer>> ask_all(Cluster& cluster, const Chunk& chunk,
+                                      std::vector<std::size_t>& records,
+                                      typename client::Calls<Answer>::Read read, WordsOf words_of,
+                                      AttemptOf attempt_of) {
+    std::map<Group, std::vector<std::size_t>> groups;
+    for (const std::size_t i : records) {
+      groups[{placement_.probe(chunk.keys[i], 0).slice, attempt_of(i)}].push_back(i);
+    }
+    records.clear();
+    client::Calls<Answer> calls(cluster);
+    for (const auto& [group, of_group] : groups) {
+      calls.add_list(
+          keys_[group.slice], words_of(group.attempt), of_group.size(), read,
+          [&, &all = of_group](client::Command& to, std::size_t i) { to.add(chunk.id(all[i])); });
+      records.insert(records.end(), of_group.begin(), of_group.end());
+    }
+    return calls.finish();
+  }
+
+  // Adds these records in one step, in order.
+  Result<std::vector<Verdict>> add_all(Cluster& cluster, const Chunk& chunk,
+                                       std::vector<std::size_t>& records) {
+    return ask_all<Verdict>(
+        cluster, chunk, records, client::read_insert,
+        [](std::uint32_t) { return client::ListWords{"SIFT.MADD"}; },
+        [](std::size_t) { return 0u; });
+  }
+
   // Adds the keys in one step, in order: at most once.
   Result<void> add(Chunk& chunk) {
-    std::vector<std::vector<std::size_t>> waiting(keys_.size());  // records, by slice
     std::vector<std::size_t> asked;
-    client::Calls<Verdict> calls(*judging_);
-    const auto ask = [&](std::size_t slice) {
-      const std::vector<std::size_t> records = std::exchange(waiting[slice], {});
-      client::Command command{"SIFT.MADD", keys_[slice].name};
-      for (const std::size_t record : records) command.add(chunk.id(record));
-      calls.add_list(keys_[slice], std::move(command), records.size(), client::read_insert);
-      asked.insert(asked.end(), records.begin(), records.end());
-    };
     for (std::size_t i = 0; i < chunk.records.size(); ++i) {
-      if (chunk.fates[i] != Fate::unknown) continue;
-      const std::size_t slice = placement_.probe(chunk.keys[i], 0).slice;
-      waiting[slice].push_back(i);
-      if (waiting[slice].size() == client::kIdsPerCommand) ask(slice);
+      if (chunk.fates[i] == Fate::unknown) asked.push_back(i);
     }
-    for (std::size_t slice = 0; slice < waiting.size(); ++slice) {
-      if (!waiting[slice].empty()) ask(slice);
-    }
-    const std::vector<Verdict> verdicts = SEMEL_TRY(calls.finish());
+    const std::vector<Verdict> verdicts = SEMEL_TRY(add_all(*judging_, chunk, asked));
     for (std::size_t i = 0; i < asked.size(); ++i) {
       SEMEL_TRY(refuse_unjudged(verdicts[i], key_of(chunk, asked[i])));
       chunk.fates[asked[i]] = fate_of(verdicts[i]);
@@ -225,14 +249,12 @@ class RemoteJudge final : public SerialJudge {
   }
 
   // Claims these records. Returns those that others hold; the rest have their fate.
-  Result<std::vector<std::size_t>> ask(Chunk& chunk, const std::vector<std::size_t>& records,
+  Result<std::vector<std::size_t>> ask(Chunk& chunk, std::vector<std::size_t> records,
                                        Claims& claims) {
-    const std::string owner = this->owner(attempt_);
-    client::Calls<ClaimAnswer> calls(*judging_);
-    for (const std::size_t i : records) {
-      calls.claim(key_of(chunk, i), chunk.id(i), owner, settings_.claim_ms);
-    }
-    const std::vector<ClaimAnswer> answers = SEMEL_TRY(calls.finish());
+    const std::vector<ClaimAnswer> answers = SEMEL_TRY(ask_all<ClaimAnswer>(
+        *judging_, chunk, records, client::read_claim,
+        [&](std::uint32_t attempt) { return client::claim_by(owner(attempt), settings_.claim_ms); },
+        [&](std::size_t) { return attempt_; }));
     std::vector<std::size_t> pending;
     for (std::size_t n = 0; n < records.size(); ++n) {
       const std::size_t i = records[n];
@@ -250,15 +272,18 @@ class RemoteJudge final : public SerialJudge {
   // Releases the keys of this chunk with digests above this one, and adds their records to `open`.
   Result<void> give_back(Chunk& chunk, Digest above, const Claims& claims,
                          std::vector<std::size_t>& open) {
-    client::Calls<ClaimAnswer> calls(*judging_);
+    std::vector<std::size_t> records;
     for (std::size_t i = 0; i < chunk.records.size(); ++i) {
       if (chunk.fates[i] != Fate::first || chunk.keys[i] <= above) continue;
-      calls.release(key_of(chunk, i), chunk.id(i), owner(claims.attempts[i]));
       chunk.fates[i] = Fate::unknown;
-      open.push_back(i);
+      records.push_back(i);
     }
+    open.insert(open.end(), records.begin(), records.end());
     ++attempt_;
-    SEMEL_TRY(calls.finish());
+    SEMEL_TRY(ask_all<ClaimAnswer>(
+        *judging_, chunk, records, client::read_release,
+        [&](std::uint32_t attempt) { return client::release_by(owner(attempt)); },
+        [&](std::size_t i) { return claims.attempts[i]; }));
     return {};
   }
 
@@ -285,13 +310,13 @@ class RemoteJudge final : public SerialJudge {
       claims_.pop_front();
     }
     std::vector<std::size_t> records;
-    client::Calls<ClaimAnswer> calls(*committing_);
     for (std::size_t i = 0; i < chunk.records.size(); ++i) {
-      if (chunk.fates[i] != Fate::first) continue;
-      records.push_back(i);
-      calls.commit(key_of(chunk, i), chunk.id(i), owner(claims.attempts[i]));
+      if (chunk.fates[i] == Fate::first) records.push_back(i);
     }
-    const std::vector<ClaimAnswer> answers = SEMEL_TRY(calls.finish());
+    const std::vector<ClaimAnswer> answers = SEMEL_TRY(ask_all<ClaimAnswer>(
+        *committing_, chunk, records, client::read_commit,
+        [&](std::uint32_t attempt) { return client::commit_by(owner(attempt)); },
+        [&](std::size_t i) { return claims.attempts[i]; }));
     std::vector<std::size_t> lost;
     std::uint64_t seen = 0;
     for (std::size_t n = 0; n < records.size(); ++n) {
@@ -309,13 +334,8 @@ class RemoteJudge final : public SerialJudge {
   }
 
   // Inserts keys whose claims ended before the commit: another producer may have them, or nobody.
-  Result<void> insert(const Chunk& chunk, const std::vector<std::size_t>& records) {
-    client::Calls<Verdict> calls(*committing_);
-    for (const std::size_t i : records) {
-      const SiftKey& key = key_of(chunk, i);
-      calls.add(key, {"SIFT.ADD", key.name, chunk.id(i)}, client::read_insert);
-    }
-    const std::vector<Verdict> verdicts = SEMEL_TRY(calls.finish());
+  Result<void> insert(const Chunk& chunk, std::vector<std::size_t> records) {
+    const std::vector<Verdict> verdicts = SEMEL_TRY(add_all(*committing_, chunk, records));
     for (std::size_t n = 0; n < records.size(); ++n) {
       if (verdicts[n] == Verdict::full) return client::no_room(key_of(chunk, records[n]).name);
     }

@@ -83,9 +83,7 @@ void RemoteSlice::start(SliceCall& call) {
   Started& started =
       started_.emplace_back(Started{&call, Calls<ClaimAnswer>(cluster_), Calls<Verdict>(cluster_)});
   if (takes_by_claims(call)) {
-    for (const std::size_t i : distinct(call)) {
-      started.claims.claim(key_, IdBytes(call.keys[i]).view(), options_.owner, options_.claim_ms);
-    }
+    claim(call, distinct(call), started.claims);
   } else if (is_of_claims(call.action)) {
     ask_claims(call, started.claims);
   } else if (call.action != SliceAction::forget) {  // the module keeps no commit apart
@@ -93,39 +91,39 @@ void RemoteSlice::start(SliceCall& call) {
   }
 }
 
+void RemoteSlice::claim(const SliceCall& call, const std::vector<std::size_t>& which,
+                        Calls<ClaimAnswer>& claims) const {
+  claims.add_list(key_, claim_by(options_.owner, options_.claim_ms), which.size(), read_claim,
+                  [&](Command& to, std::size_t i) { to.add(IdBytes(call.keys[which[i]]).view()); });
+}
+
 void RemoteSlice::ask_claims(const SliceCall& call, Calls<ClaimAnswer>& claims) const {
   const std::string owner = std::to_string(call.owner);
   const TimeMs claim_ms = std::max<TimeMs>(call.claim_until_ms - call.now_ms, 1);
-  for (const Digest& key : call.keys) {
-    const IdBytes id(key);
-    if (call.action == SliceAction::claim) claims.claim(key_, id.view(), owner, claim_ms);
-    if (call.action == SliceAction::commit) claims.commit(key_, id.view(), owner);
-    if (call.action == SliceAction::release) claims.release(key_, id.view(), owner);
-  }
+  const auto ask = [&](const ListWords& words, Calls<ClaimAnswer>::Read read) {
+    claims.add_list(key_, words, call.keys.size(), read,
+                    [&](Command& to, std::size_t i) { to.add(IdBytes(call.keys[i]).view()); });
+  };
+  if (call.action == SliceAction::claim) ask(claim_by(owner, claim_ms), read_claim);
+  if (call.action == SliceAction::commit) ask(commit_by(owner), read_commit);
+  if (call.action == SliceAction::release) ask(release_by(owner), read_release);
 }
 
 void RemoteSlice::ask_lists(const SliceCall& call, Calls<Verdict>& lists) const {
   const bool tests = call.action == SliceAction::test;
   const bool timed = !call.at_ms.empty() && !tests;
-  for (std::size_t first = 0; first < call.keys.size(); first += kIdsPerCommand) {
-    const std::size_t count = std::min(kIdsPerCommand, call.keys.size() - first);
-    Command command;
-    if (tests) {
-      command.add("SIFT.MTEST").add(key_.name);
-    } else if (call.action == SliceAction::test_and_set && !timed) {
-      command.add("SIFT.MADD").add(key_.name);
-    } else {
-      command.add("SIFT.INSERT").add(key_.name);
-      if (call.action == SliceAction::set) command.add("RENEW");
-      if (timed) command.add("TIMED");
-      command.add("ITEMS");
-    }
-    for (std::size_t i = first; i < first + count; ++i) {
-      command.add(IdBytes(call.keys[i]).view());
-      if (timed) command.add(call.at_ms[i]);
-    }
-    lists.add_list(key_, std::move(command), count, tests ? read_test : read_insert);
+  ListWords words{tests ? "SIFT.MTEST" : "SIFT.MADD"};
+  if (!tests && (call.action != SliceAction::test_and_set || timed)) {
+    words.name = "SIFT.INSERT";
+    if (call.action == SliceAction::set) words.before_ids.emplace_back("RENEW");
+    if (timed) words.before_ids.emplace_back("TIMED");
+    words.before_ids.emplace_back("ITEMS");
   }
+  lists.add_list(key_, words, call.keys.size(), tests ? read_test : read_insert,
+                 [&](Command& to, std::size_t i) {
+                   to.add(IdBytes(call.keys[i]).view());
+                   if (timed) to.add(call.at_ms[i]);
+                 });
 }
 
 void RemoteSlice::finish(SliceCall& call) {
@@ -174,9 +172,7 @@ Result<void> RemoteSlice::take(SliceCall& call, Calls<ClaimAnswer> claims) {
       std::this_thread::sleep_for(pause);
       pause = std::min(2 * pause, kLongestPause);
     }
-    for (const std::size_t i : again) {
-      claims.claim(key_, IdBytes(call.keys[i]).view(), options_.owner, options_.claim_ms);
-    }
+    claim(call, again, claims);
     asked = std::move(again);
   }
   // After an id that was refused, its repetition is refused too.
@@ -192,9 +188,9 @@ Result<void> RemoteSlice::take(SliceCall& call, Calls<ClaimAnswer> claims) {
 Result<void> RemoteSlice::commit(SliceCall& call, const std::vector<std::size_t>& granted,
                                  std::vector<std::size_t>& again) {
   Calls<ClaimAnswer> commits(cluster_);
-  for (const std::size_t i : granted) {
-    commits.commit(key_, IdBytes(call.keys[i]).view(), options_.owner);
-  }
+  commits.add_list(
+      key_, commit_by(options_.owner), granted.size(), read_commit,
+      [&](Command& to, std::size_t i) { to.add(IdBytes(call.keys[granted[i]]).view()); });
   const std::vector<ClaimAnswer> answers = SEMEL_TRY(commits.finish());
   for (std::size_t i = 0; i < granted.size(); ++i) {
     if (answers[i] == ClaimAnswer::lost) {

@@ -64,6 +64,9 @@ class RemoteSlice final : public Slice {
     Calls<Verdict> lists;
   };
 
+  // Claims some ids of the call for our own owner.
+  void claim(const SliceCall& call, const std::vector<std::size_t>& which,
+             Calls<ClaimAnswer>& claims) const;
   void ask_claims(const SliceCall& call, Calls<ClaimAnswer>& claims) const;
   void ask_lists(const SliceCall& call, Calls<Verdict>& lists) const;
   // Takes the ids of the call. Repeats claims until they are granted, and commits each id as soon

@@ -122,6 +122,12 @@ std::optional<Verdict> read_insert(ReplyView reply) {
   return *fresh ? Verdict::fresh : Verdict::duplicate;
 }
 
+ListWords claim_by(std::string_view owner, TimeMs claim_ms) {
+  return {"SIFT.MCLAIM", {std::string(owner), std::to_string(claim_ms)}};
+}
+ListWords commit_by(std::string_view owner) { return {"SIFT.MCOMMIT", {std::string(owner)}}; }
+ListWords release_by(std::string_view owner) { return {"SIFT.MRELEASE", {std::string(owner)}}; }
+
 Error no_room(std::string_view key) {
   return {Errc::mismatch, "the server has no room for more in key " + std::string(key)};
 }

@@ -6,10 +6,13 @@
 //           an owner that claims what it holds gets it again, and a commit that was made is `seen`.
 //           An addition that was executed and is sent again is a duplicate of itself.
 // Example   Calls<ClaimAnswer> claims(cluster);
-//           for (const std::string& id : ids) claims.claim(key, id, "me", 60'000);
+//           claims.add_list(key, claim_by("me", 60'000), ids.size(), read_claim,
+//                           [&](Command& to, std::size_t i) { to.add(ids[i]); });
 //           const std::vector<ClaimAnswer> answers = SEMEL_TRY(claims.finish());
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -51,6 +54,15 @@ Error refusal(ReplyView reply, std::string_view key);
 // Returns the error for a key that has no room for more.
 Error no_room(std::string_view key);
 
+// The words of a command on a list of ids, but for its key and its ids.
+struct ListWords {
+  const char* name;
+  std::vector<std::string> before_ids = {};
+};
+ListWords claim_by(std::string_view owner, TimeMs claim_ms);
+ListWords commit_by(std::string_view owner);
+ListWords release_by(std::string_view owner);
+
 // Commands on ids that are on their way together.
 template <class Answer>
 class Calls {
@@ -58,26 +70,25 @@ class Calls {
   // REQUIRES: the cluster, and all keys, outlive it.
   explicit Calls(Cluster& cluster) : cluster_(&cluster) {}
 
-  void claim(const SiftKey& key, std::string_view id, std::string_view owner, TimeMs claim_ms) {
-    add(key, Command{"SIFT.CLAIM", key.name, id, owner}.add(claim_ms), read_claim);
-  }
-  void commit(const SiftKey& key, std::string_view id, std::string_view owner) {
-    add(key, {"SIFT.COMMIT", key.name, id, owner}, read_commit);
-  }
-  void release(const SiftKey& key, std::string_view id, std::string_view owner) {
-    add(key, {"SIFT.RELEASE", key.name, id, owner}, read_release);
-  }
-
   using Read = std::optional<Answer> (*)(ReplyView);
   // Queues a command on one id.
   void add(const SiftKey& key, Command command, Read read) {
     asked_.push_back(
         {cluster_->start(key.slot, std::move(command), Repeat::safe), &key, std::nullopt, read});
   }
-  // Queues a command on a list of ids, whose reply is a list of as many answers.
-  void add_list(const SiftKey& key, Command command, std::size_t ids, Read read) {
-    asked_.push_back(
-        {cluster_->start(key.slot, std::move(command), Repeat::safe), &key, ids, read});
+  // Queues commands on lists of ids, whose replies are lists of as many answers. `words` gives a
+  // command its words before the ids, add_id(command, i) adds the i-th id to it.
+  template <class AddId>
+  void add_list(const SiftKey& key, const ListWords& words, std::size_t ids, Read read,
+                AddId add_id) {
+    for (std::size_t first = 0; first < ids; first += kIdsPerCommand) {
+      const std::size_t end = std::min(ids, first + kIdsPerCommand);
+      Command command{words.name, key.name};
+      for (const std::string& word : words.before_ids) command.add(word);
+      for (std::size_t i = first; i < end; ++i) add_id(command, i);
+      asked_.push_back(
+          {cluster_->start(key.slot, std::move(command), Repeat::safe), &key, end - first, read});
+    }
   }
 
   // Sends all that is queued at this client and waits for all answers. Returns one for each id, in

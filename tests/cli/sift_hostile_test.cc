@@ -22,6 +22,13 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+// A list of equal answers.
+ScriptedAnswer answers(const std::string& word, std::size_t count) {
+  std::string list = "*" + std::to_string(count) + "\r\n";
+  for (std::size_t i = 0; i < count; ++i) list += "+" + word + "\r\n";
+  return {list};
+}
+
 // Answers as a server with the module does to one producer.
 ScriptedAnswer as_it_should(const Words& words) {
   if (words[0] == "CLUSTER") return {"-ERR This instance has cluster support disabled\r\n"};
@@ -32,8 +39,8 @@ ScriptedAnswer as_it_should(const Words& words) {
         "*10\r\n+Window\r\n:3600000\r\n+Structure\r\n+forgetful\r\n+Error rate\r\n$4\r\n1e-6\r\n"
         "+Error rate now\r\n$1\r\n0\r\n+Size\r\n:1024\r\n"};
   }
-  if (words[0] == "SIFT.CLAIM") return {"+fresh\r\n"};
-  if (words[0] == "SIFT.COMMIT") return {"+done\r\n"};
+  if (words[0] == "SIFT.MCLAIM") return answers("fresh", words.size() - 4);
+  if (words[0] == "SIFT.MCOMMIT") return answers("done", words.size() - 3);
   return {"+OK\r\n"};
 }
 
@@ -88,7 +95,7 @@ void expect_the_end(const ScriptedAnswer& attack, const std::string& turning_poi
   EXPECT_EQ(outcome.status, 1) << turning_point;
   expect_one_safe_line(outcome.err);
   // Only what was claimed is written, if the machine let it come so far in time.
-  EXPECT_TRUE(outcome.out.empty() || (outcome.out == "a\nb\n" && turning_point == "SIFT.COMMIT"))
+  EXPECT_TRUE(outcome.out.empty() || (outcome.out == "a\nb\n" && turning_point == "SIFT.MCOMMIT"))
       << turning_point << ": " << outcome.out;
 }
 
@@ -97,7 +104,7 @@ void expect_the_end(const ScriptedAnswer& attack, const std::string& turning_poi
 TEST_P(SiftHostile, GivesUpWheneverTheServerTurns) {
   std::vector<std::jthread> at_once;
   for (const char* const turning_point : {"CLUSTER", "ROLE", "GET", "SIFT.RESERVE", "SIFT.INFO",
-                                          "SET", "SIFT.CLAIM", "SIFT.COMMIT"}) {
+                                          "SET", "SIFT.MCLAIM", "SIFT.MCOMMIT"}) {
     at_once.emplace_back([=] { expect_the_end(GetParam().answer, turning_point); });
   }
 }
@@ -123,9 +130,9 @@ TEST(SiftAt, EndsWithASignalWhileAKeyIsHeld) {
   const TemporaryDirectory directory;
   std::atomic<int> claims = 0;
   const ScriptedServer server([&](const Words& words) {
-    if (words[0] != "SIFT.CLAIM") return as_it_should(words);
+    if (words[0] != "SIFT.MCLAIM") return as_it_should(words);
     ++claims;
-    return ScriptedAnswer{"+pending\r\n"};
+    return answers("pending", words.size() - 4);
   });
   const std::string tree =
       directory.write("tree", "level a at " + server.url() + "\nlevel b key 1\n");
@@ -145,7 +152,7 @@ TEST(SiftAt, EndsWithASignalWhileAKeyIsHeld) {
 }
 
 TEST(Terminal, IsNotSteeredByAServer) {
-  for (const char* const turning_point : {"CLUSTER", "GET", "SIFT.RESERVE", "SIFT.CLAIM"}) {
+  for (const char* const turning_point : {"CLUSTER", "GET", "SIFT.RESERVE", "SIFT.MCLAIM"}) {
     const ScriptedServer server([&](const Words& words) {
       if (words[0] != turning_point) return as_it_should(words);
       return ScriptedAnswer{
