@@ -179,6 +179,7 @@ void add_items(Call& call, BloomValue& value, std::size_t first) {
       const Result<void> all = value.add(keys, answers, max_value_bytes(call), done);
       if (!all) refusal = refusal_of<BloomFamily>(value, all.error());
     } catch (const std::bad_alloc&) {
+      ++host::counters.refused_oom;
       refusal = host::kNoMemory;
     }
   }

@@ -28,7 +28,7 @@ bool take_tag(Options& options, const host::Call& call, const char* word,
 // Returns the limit of the configuration, or 0 if there is none. Effects have none.
 std::uint64_t max_value_bytes(const host::Call& call);
 
-// Returns the error for a value that would be larger than the limit.
+// Counts a refusal, and returns the error for a value that would be larger than the limit.
 std::string too_large(const char* what);
 
 }  // namespace semel::module

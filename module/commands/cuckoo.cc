@@ -199,8 +199,11 @@ void add_new(Call& call) { add_one(call, true); }
 // Adds an item to a filter with items of one call before it, which stay if memory runs out.
 bool try_to_add(const Call& call, CuckooValue& value, Digest digest) {
   try {
-    return value.add(digest, max_value_bytes(call)).has_value();
+    const Result<void> added = value.add(digest, max_value_bytes(call));
+    if (!added) ++(added.error().code == Errc::full ? counts.refused_limit : counts.refused_full);
+    return added.has_value();
   } catch (const std::bad_alloc&) {
+    ++host::counters.refused_oom;
     return false;
   }
 }

@@ -92,6 +92,7 @@ typename Family::Value* filter_to_write(host::Call& call, const host::OpenKey& k
 template <class Family>
 std::string refusal_of(const typename Family::Value& value, const Error& error) {
   if (error.code == Errc::full) return filter_too_large();
+  ++counts.refused_full;
   return value.goal().expansion == 0 ? Family::kFull : Family::kNoMore;
 }
 

@@ -81,13 +81,20 @@ bool all_too_old(const Call& call, const OpenKey& key, std::span<const TimeMs> t
 using ReadSift = ReadKey<SiftValue>;
 
 // A refusal leaves its time in the sift, so it is sent to replicas.
-void refuse(Call& call, const char* error) {
+void refuse_full(Call& call, const char* error) {
   ++counts.sift_refused;
+  ++counts.refused_full;
   call.refuse(error);
 }
 
+void refuse_stale(Call& call) {
+  ++counts.sift_refused;
+  ++counts.refused_stale;
+  call.refuse("STALE the event is too old to tell whether it was seen");
+}
+
 void answer_one(Call& call, ClaimAnswer answer) {
-  if (answer == Sifter::kUnjudged) return call.refuse(host::kNoMemory);
+  if (answer == Sifter::kUnjudged) return call.refuse_without_memory();
   switch (answer) {
     case ClaimAnswer::fresh:
       ++counts.sift_fresh;
@@ -97,11 +104,11 @@ void answer_one(Call& call, ClaimAnswer answer) {
       ++counts.sift_duplicates;
       return call.integer(0);
     case ClaimAnswer::stale:
-      return refuse(call, "STALE the event is too old to tell whether it was seen");
+      return refuse_stale(call);
     default:
       break;
   }
-  refuse(call, "FULL the sift has no room for another id; see MAXBYTES and ONFULL");
+  refuse_full(call, "FULL the sift has no room for another id; see MAXBYTES and ONFULL");
 }
 
 // Returns a number for Call::changed: it identifies the change and its place in the call.
@@ -110,7 +117,7 @@ std::uint64_t what(ClaimAnswer answer, std::size_t place) {
 }
 
 void answer_claim(Call& call, ClaimAnswer answer) {
-  if (answer == Sifter::kUnjudged) return call.refuse(host::kNoMemory);
+  if (answer == Sifter::kUnjudged) return call.refuse_without_memory();
   switch (answer) {
     case ClaimAnswer::fresh:
       return call.text("fresh");
@@ -123,11 +130,12 @@ void answer_claim(Call& call, ClaimAnswer answer) {
     default:
       break;
   }
-  refuse(call, "FULL the sift has no room for another claim; an eighth of MAXBYTES is for claims");
+  refuse_full(call,
+              "FULL the sift has no room for another claim; an eighth of MAXBYTES is for claims");
 }
 
 void answer_commit(Call& call, ClaimAnswer answer) {
-  if (answer == Sifter::kUnjudged) return call.refuse(host::kNoMemory);
+  if (answer == Sifter::kUnjudged) return call.refuse_without_memory();
   switch (answer) {
     case ClaimAnswer::done:
       ++counts.sift_fresh;
@@ -139,8 +147,9 @@ void answer_commit(Call& call, ClaimAnswer answer) {
     default:
       break;
   }
-  refuse(call,
-         "FULL the sift has no room for another id, and the claim stays; see MAXBYTES and ONFULL");
+  refuse_full(
+      call,
+      "FULL the sift has no room for another id, and the claim stays; see MAXBYTES and ONFULL");
 }
 
 void answer_release(Call& call, ClaimAnswer answer) {
@@ -177,7 +186,7 @@ void add(Call& call) {
 }
 
 // Judges the ids from argument `first` on, by judge(ids, answers). If memory runs out, the ids that
-// have no answer are kUnjudged, and are not sent to replicas. Throws if nothing has changed by then.
+// have no answer are kUnjudged, and are not sent to replicas. Throws if nothing has changed.
 template <class Judge>
 std::vector<ClaimAnswer> judge_from(Call& call, const SiftValue& value, std::size_t first,
                                     Judge judge) {

@@ -139,7 +139,10 @@ std::uint64_t what(const Answer& answer, std::size_t place) {
 }
 
 void answer_one(Call& call, const Answer& answer) {
-  if (answer.outcome == tally::kUnanswered) return refuse(call, host::kNoMemory);
+  if (answer.outcome == tally::kUnanswered) {
+    ++counts.tally_refused;
+    return call.refuse_without_memory();
+  }
   switch (answer.outcome) {
     case Outcome::applied:
     case Outcome::duplicate: {
@@ -154,6 +157,7 @@ void answer_one(Call& call, const Answer& answer) {
       return call.text(applied ? "applied" : "duplicate");
     }
     case Outcome::stale:
+      ++counts.refused_stale;
       return refuse(call, "STALE the operation is too old to tell whether it was counted");
     case Outcome::conflict:
       return refuse(call, "CONFLICT the id was used before, for another counter or delta");
@@ -162,6 +166,7 @@ void answer_one(Call& call, const Answer& answer) {
     case Outcome::full:
       break;
   }
+  ++counts.refused_full;
   refuse(call, "FULL the table has no room to remember the operation; see MAXBYTES and ONFULL");
 }
 

@@ -2,6 +2,9 @@
 
 #include <limits>
 
+#include "module/commands/counts.h"
+#include "module/host/value_limit.h"
+
 namespace semel::module {
 
 bool take_on_full(Options& options, OnFull& out) {
@@ -26,16 +29,27 @@ bool take_limit(host::Call& call, std::uint64_t& max_bytes) {
   if (limit == 0) return true;
   if (max_bytes == kNoCap) max_bytes = limit;
   if (max_bytes <= limit) return true;
+  ++counts.refused_limit;
   call.error("ERR MAXBYTES is more than semel.max-value-bytes, " + std::to_string(limit));
   return false;
 }
 
 void refuse_creation(host::Call& call, const char* what, const Error& error) {
+  if (error.code == Errc::limit) ++counts.refused_limit;
   std::string text = std::string("ERR could not create ").append(what).append(": ");
   text += error.message();
   const std::uint64_t limit = max_value_bytes(call);
   if (limit != 0) text += " (semel.max-value-bytes is " + std::to_string(limit) + ")";
   call.error(text);
+}
+
+void warn_of_eviction(const host::Call& call, const char* what) {
+  if (call.replayed() || !host::eviction_is_news()) return;
+  call.warn(std::string("the server may evict any key (maxmemory-policy), also ")
+                .append(what)
+                .append(" that was made now. A key that was evicted recognises nothing: retries "
+                        "count again, and events are accepted again. Use noeviction or a "
+                        "volatile- policy. INFO semel counts evicted keys"));
 }
 
 }  // namespace semel::module

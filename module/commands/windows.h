@@ -46,6 +46,10 @@ bool take_limit(host::Call& call, std::uint64_t& max_bytes);
 // Answers that `what` could not be made: "ERR could not create ...: the reason (the limit)".
 void refuse_creation(host::Call& call, const char* what, const Error& error);
 
+// Warns in the log of the server if it may evict the key that was made: once after each change of
+// the setting.
+void warn_of_eviction(const host::Call& call, const char* what);
+
 // Makes the value of a key, and tells the replicas all that it was made of. Returns null after an
 // error.
 template <class Family>
@@ -73,6 +77,7 @@ typename Family::Value* create(host::Call& call, const host::OpenKey& key,
   if (!exact) words.insert(words.end(), {"ERROR", error});
   if (goal.max_bytes != kNoCap) words.insert(words.end(), {"MAXBYTES", bytes});
   call.effect(words);
+  warn_of_eviction(call, Family::kNoun);
   return &key.set(std::move(*made));
 }
 

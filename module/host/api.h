@@ -39,7 +39,7 @@ inline constexpr int kFlagDenyBlocking = 1 << 21, kFlagResp3 = 1 << 22;
 // From CallReplyType.
 inline constexpr int kReplyError = 1;
 // For NotifyKeyspaceEvent.
-inline constexpr int kNotifyModule = 1 << 13;
+inline constexpr int kNotifyExpired = 1 << 8, kNotifyEvicted = 1 << 9, kNotifyModule = 1 << 13;
 // For SetModuleOptions.
 inline constexpr int kHandleIoErrors = 1 << 0, kNoImplicitSignal = 1 << 1;
 // For the Register...Config functions.
@@ -164,6 +164,7 @@ struct Event {
   std::uint64_t data_version = 1;
 };
 using EventFn = void (*)(Ctx*, Event, std::uint64_t subevent, void* data);
+using KeyspaceFn = int (*)(Ctx*, int type, const char* event, String* key);
 using TimerFn = void (*)(Ctx*, void* data);
 using ApplyFn = int (*)(Ctx*, void* data, String** error);
 
@@ -229,12 +230,15 @@ using ApplyFn = int (*)(Ctx*, void* data, String** error);
   X(int, UnblockClient, (BlockedClient*, void*))                                                 \
   X(void*, GetBlockedClientPrivateData, (Ctx*))                                                  \
   X(int, SubscribeToServerEvent, (Ctx*, Event, EventFn))                                         \
+  X(int, SubscribeToKeyspaceEvents, (Ctx*, int types, KeyspaceFn))                               \
   X(ServerInfo*, GetServerInfo, (Ctx*, const char* section))                                     \
   X(void, FreeServerInfo, (Ctx*, ServerInfo*))                                                   \
   X(unsigned long long, ServerInfoGetFieldUnsigned, (ServerInfo*, const char*, int* error))      \
+  X(const char*, ServerInfoGetFieldC, (ServerInfo*, const char*))                                \
   X(int, RegisterInfoFunc, (Ctx*, void (*)(InfoCtx*, int for_crash_report)))                     \
   X(int, InfoAddSection, (InfoCtx*, const char*))                                                \
   X(int, InfoAddFieldULongLong, (InfoCtx*, const char*, unsigned long long))                     \
+  X(int, InfoAddFieldDouble, (InfoCtx*, const char*, double))                                    \
   X(int, RegisterStringConfig,                                                                   \
     (Ctx*, const char*, const char*, unsigned, String* (*)(const char*, void*),                  \
      int (*)(const char*, String*, void*, String**), ApplyFn, void*))                            \

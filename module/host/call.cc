@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "module/host/api.h"
+#include "module/host/census.h"
+#include "module/host/counters.h"
 #include "module/host/listeners.h"
 #include "module/host/string.h"
 #include "module/host/type.h"
@@ -23,23 +25,32 @@ std::string_view view(const api::String* string) {
 }  // namespace
 
 OpenKey::~OpenKey() {
+  if (written_ != nullptr) census.written(*written_);
   if (key_ != nullptr) api::CloseKey(key_);
+}
+
+Value* OpenKey::given(void* value) const {
+  auto* const ours = static_cast<Value*>(value);
+  if (access_ == Access::write) written_ = ours;
+  return ours;
 }
 
 bool OpenKey::empty() const { return key_ == nullptr || api::KeyType(key_) == api::kKeyEmpty; }
 
 Value* OpenKey::any() const {
   return key_ != nullptr && is_ours(api::ModuleTypeGetType(key_))
-             ? static_cast<Value*>(api::ModuleTypeGetValue(key_))
+             ? given(api::ModuleTypeGetValue(key_))
              : nullptr;
 }
 
 Value* OpenKey::get(const TypeSpec& type) const {
   if (key_ == nullptr || api::ModuleTypeGetType(key_) != handle_of(type)) return nullptr;
-  return static_cast<Value*>(api::ModuleTypeGetValue(key_));
+  return given(api::ModuleTypeGetValue(key_));
 }
 
 void OpenKey::set(const TypeSpec& type, std::unique_ptr<Value> value) const {
+  census.admit(*value, type.index);
+  written_ = value.get();
   api::ModuleTypeSetValue(key_, handle_of(type), value.release());
 }
 
@@ -63,7 +74,8 @@ void Call::random(std::span<std::uint8_t> bytes) {
 }
 
 OpenKey Call::open(api::String* key, Access access) {
-  return {api::OpenKey(ctx_, key, access == Access::write ? api::kRead | api::kWrite : api::kRead)};
+  const int mode = access == Access::write ? api::kRead | api::kWrite : api::kRead;
+  return {api::OpenKey(ctx_, key, mode), access};
 }
 
 OpenKey Call::open(std::string_view key, Access access) {
@@ -187,6 +199,13 @@ void Call::begin_part() {
   ++*map_parts_;
   owed_ = 1;
 }
+
+void Call::refuse_without_memory() {
+  ++counters.refused_oom;
+  refuse(kNoMemory);
+}
+
+void Call::warn(const std::string& text) const { api::Log(ctx_, "warning", "%s", text.c_str()); }
 
 void Call::no_such_argument() {
   throw std::logic_error("a handler read an argument that is not there");

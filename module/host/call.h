@@ -43,11 +43,15 @@ inline constexpr const char* kNoMemory = "OOM the server has no memory for this 
 
 enum class Access : std::uint8_t { read, write };
 
-// A key that is open during a call.
+// A key that is open during a call. A value that was opened to write counts as written when the key
+// is closed (module/host/census.h).
 class OpenKey {
  public:
-  OpenKey(api::Key* key) : key_(key) {}
-  OpenKey(OpenKey&& other) noexcept : key_(std::exchange(other.key_, nullptr)) {}
+  OpenKey(api::Key* key, Access access) : key_(key), access_(access) {}
+  OpenKey(OpenKey&& other) noexcept
+      : key_(std::exchange(other.key_, nullptr)),
+        access_(other.access_),
+        written_(std::exchange(other.written_, nullptr)) {}
   OpenKey& operator=(OpenKey&&) = delete;
   ~OpenKey();
 
@@ -70,8 +74,11 @@ class OpenKey {
 
  private:
   Value* get(const TypeSpec& type) const;
+  Value* given(void* value) const;
 
   api::Key* key_;
+  Access access_;
+  mutable Value* written_ = nullptr;
 };
 
 class Call {
@@ -144,12 +151,17 @@ class Call {
   // answers null: a replica that answered its primary with an error would log that, or end itself
   // (propagation-error-behavior).
   void refuse(const char* text) { replayed_ ? null() : error(text); }
+  // Refuses because memory ran out. A handler that has changed nothing throws std::bad_alloc.
+  void refuse_without_memory();
   void wrong_type();
   void wrong_arity();
   // Begins a map whose size is not known in advance. All answers until end_map() belong to it. The
   // map is the whole answer, or the last part of it.
   void begin_map();
   void end_map();
+
+  // Writes a warning to the log of the server.
+  void warn(const std::string& text) const;
 
   // Starts work that may take long. It runs in steps, between which the server serves other clients
   // while this one waits. It runs at once where a client cannot wait: in MULTI, scripts and

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "module/host/api.h"
+#include "module/host/counters.h"
 #include "module/host/listeners.h"
 #include "module/host/reserve.h"
 #include "module/host/string.h"
@@ -274,6 +275,7 @@ CommandTable::Ending CommandTable::handle(const LoadedCommand& command, Call& ca
     command.row->handler(call);
     if (!call.complete()) fail("the handler did not answer", kInternal);
   } catch (const std::bad_alloc&) {
+    ++counters.refused_oom;
     fail("no memory", kNoMemory);
     return Ending::no_memory;
   } catch (const std::exception& error) {
@@ -295,6 +297,7 @@ void CommandTable::let_time_pass(const LoadedCommand& command, Call& call) {
 int CommandTable::run(const LoadedCommand& command, api::Ctx* ctx,
                       std::span<api::String* const> args) {
   if (command.row->kind == CommandKind::writes && !keep_reserve()) {
+    ++counters.refused_oom;
     return api::ReplyWithError(ctx, kNoMemory);
   }
   Call call(ctx, args);

@@ -1,9 +1,12 @@
 #include "module/host/listeners.h"
 
+#include <chrono>
 #include <initializer_list>
 
 #include "module/host/api.h"
+#include "module/host/census.h"
 #include "module/host/command.h"
+#include "module/host/type.h"
 
 namespace semel::host {
 namespace {
@@ -40,8 +43,10 @@ void load(api::Ctx* ctx, api::Event event, std::uint64_t subevent, void* data) {
   if (subevent == api::kLoadingEnded) loading_ended(ctx);
 }
 
-// The server calls this ten times a second by default.
+// The server calls this ten times a second by default. This function, too, serves two purposes.
 void tick(api::Ctx* ctx, api::Event /*event*/, std::uint64_t /*subevent*/, void* /*data*/) {
+  forget_unlinked();
+  census.catch_up(std::chrono::microseconds(500));
   constexpr unsigned kTicks = 10;
   static unsigned ticks = 0;
   if (listening && ++ticks % kTicks == 0) look(ctx);

@@ -1,10 +1,14 @@
 #include "module/host/module.h"
 
+#include <array>
+#include <chrono>
+#include <cstdio>
 #include <exception>
 #include <string>
 #include <string_view>
 
 #include "module/host/api.h"
+#include "module/host/census.h"
 #include "module/host/listeners.h"
 #include "module/host/reserve.h"
 #include "module/host/type.h"
@@ -16,7 +20,36 @@ namespace {
 // The server calls tell_info() without any data of ours.
 std::vector<Counter> info_counters;
 
-void tell_info(api::InfoCtx* ctx, int /*for_crash_report*/) noexcept {
+// A crash report is written by a signal handler, which must not wait for a lock.
+void tell_sums(api::InfoCtx* ctx, const TypeSpec& type, bool after_a_crash) {
+  if (api::InfoAddSection(ctx, type.family) != api::kOk) return;
+  const Sums sums = after_a_crash ? census.sums_unlocked(type.index) : census.sums(type.index);
+  std::array<char, 64> text;
+  const auto name = [&](const char* field) {
+    std::snprintf(text.data(), text.size(), "%s_%s", type.family, field);
+    return text.data();
+  };
+  const auto tell = [&](const char* field, std::uint64_t value) {
+    api::InfoAddFieldULongLong(ctx, name(field), value);
+  };
+  tell("keys", sums.keys);
+  tell("bytes", sums.bytes);
+  tell("items", sums.items);
+  tell("capacity", sums.capacity);
+  api::InfoAddFieldDouble(ctx, name("error_worst"), sums.error_worst);
+  api::InfoAddFieldDouble(ctx, name("error_ratio_worst"), sums.error_ratio_worst);
+  if (type.has_claims) {
+    tell("claims", sums.claims);
+    tell("claims_expired", sums.claims_expired);
+  }
+  if (type.forgets) tell("forgotten_early", sums.forgotten_early);
+  tell("evicted_keys", sums.evicted);
+  tell("expired_keys", sums.expired);
+}
+
+void tell_info(api::InfoCtx* ctx, int for_crash_report) noexcept {
+  if (for_crash_report == 0) census.catch_up(std::chrono::milliseconds(5));
+  for (const TypeSpec* const type : types()) tell_sums(ctx, *type, for_crash_report != 0);
   if (api::InfoAddSection(ctx, "statistics") != api::kOk) return;
   for (const Counter& counter : info_counters) {
     api::InfoAddFieldULongLong(ctx, counter.name, *counter.value);
@@ -39,11 +72,12 @@ Result<void> load_all(api::Ctx* ctx, std::span<const std::string_view> arguments
         "-@write does not cover them. Grant rights by keys, such as %%R~*, or by command");
   }
   if (!keep_reserve()) return Error{Errc::full, "there is no memory for the reserve"};
-  if (!watch_listeners(ctx) || !watch_memory(ctx)) {
+  if (!watch_listeners(ctx) || !watch_memory(ctx) || !watch_removals(ctx)) {
     return Error{Errc::unsupported, "the server does not report its events"};
   }
   info_counters = spec.counters;
-  info_counters.insert(info_counters.end(), {{"jobs_started", &counters.jobs_started},
+  info_counters.insert(info_counters.end(), {{"refused_oom", &counters.refused_oom},
+                                             {"jobs_started", &counters.jobs_started},
                                              {"effects_applied", &counters.effects_applied},
                                              {"effects_failed", &counters.effects_failed}});
   if (api::RegisterInfoFunc(ctx, tell_info) != api::kOk) {

@@ -4,8 +4,10 @@
 #include <array>
 #include <exception>
 #include <new>
+#include <optional>
 #include <utility>
 
+#include "module/host/census.h"
 #include "module/host/value_limit.h"
 #include "semel/core/assert.h"
 #include "semel/core/sink.h"
@@ -15,7 +17,7 @@
 namespace semel::host {
 namespace {
 
-constexpr std::size_t kMostTypes = 8;
+constexpr std::size_t kMostTypes = Census::kTypes;
 
 constinit std::array<const TypeSpec*, kMostTypes> loaded_types{};
 constinit std::size_t loaded_count = 0;
@@ -75,7 +77,10 @@ void* load(api::Io* io, const TypeSpec& spec, int version) {
     const bool from_a_client = (flags & (api::kFlagLoading | api::kFlagReplica)) == 0;
     Result<std::unique_ptr<Value>> value =
         read_value(io, spec, version, from_a_client ? value_limit() : 0);
-    if (value) return value->release();
+    if (value) {
+      census.admit(**value, spec.index);
+      return value->release();
+    }
     api::LogIOError(io, "warning", "semel: a value of type %s: %s", spec.name,
                     value.error().message().c_str());
   } catch (const std::exception& error) {
@@ -136,15 +141,22 @@ void digest(api::Digest* out, void* value) noexcept {
 
 std::size_t memory(const void* value) noexcept { return value_at(value).bytes(); }
 
-void give_back(void* value) noexcept { delete static_cast<Value*>(value); }
+// The server calls this from another thread too.
+void give_back(void* value) noexcept {
+  auto* const ours = static_cast<Value*>(value);
+  census.dismiss(*ours);
+  delete ours;
+}
 
 std::size_t effort(api::String* /*key*/, const void* value) noexcept {
   return value_at(value).parts();
 }
 
-void* copy(api::String* /*from*/, api::String* /*to*/, const void* value) noexcept {
+void* copy(const TypeSpec& spec, const void* value) noexcept {
   try {
-    return value_at(value).copy().release();
+    std::unique_ptr<Value> copied = value_at(value).copy();
+    census.admit(*copied, spec.index);
+    return copied.release();
   } catch (const std::exception&) {
     return nullptr;  // the server tells the client that the copy failed
   }
@@ -160,11 +172,37 @@ int defragment(const TypeSpec& spec, void** value) noexcept {
     value_at(*value).encode(all);
     Result<std::unique_ptr<Value>> moved = decode(spec, all, 0);
     SEMEL_ASSERT(moved.has_value());
+    census.admit(**moved, spec.index);
     give_back(std::exchange(*value, moved->release()));
   } catch (const std::exception&) {
     // The value stays where it is.
   }
   return 0;
+}
+
+// The server tells why it removes a key, but no longer what the key held. Before that it unlinks
+// the value, and tells no reason. So a key that was unlinked is kept in mind until it gives one.
+struct Unlinked {
+  std::uint64_t name;  // a checksum of it
+  std::size_t type;
+};
+constinit std::optional<Unlinked> last_unlinked;
+
+std::uint64_t name_of(const api::String* key) {
+  std::size_t size = 0;
+  const char* const name = api::StringPtrLen(key, &size);
+  return checksum({reinterpret_cast<const std::uint8_t*>(name), size});
+}
+
+void unlinked(const api::String* key, std::size_t type) {
+  last_unlinked = {.name = name_of(key), .type = type};
+}
+
+int removed(api::Ctx* /*ctx*/, int why, const char* /*event*/, api::String* key) {
+  if (!last_unlinked || last_unlinked->name != name_of(key)) return api::kOk;
+  const std::size_t type = std::exchange(last_unlinked, std::nullopt)->type;
+  (why & api::kNotifyEvicted) != 0 ? census.evicted(type) : census.expired(type);
+  return api::kOk;
 }
 
 // The server tells us the type only by the function that it calls.
@@ -180,7 +218,10 @@ api::TypeMethods methods() {
   out.digest = digest;
   out.free = give_back;
   out.free_effort = effort;
-  out.copy = copy;
+  out.unlink = [](api::String* key, const void* /*value*/) { unlinked(key, kIndex); };
+  out.copy = [](api::String* /*from*/, api::String* /*to*/, const void* value) {
+    return copy(*loaded_types[kIndex], value);
+  };
   out.defrag = [](api::DefragCtx* /*ctx*/, api::String* /*key*/, void** value) {
     return defragment(*loaded_types[kIndex], value);
   };
@@ -226,6 +267,7 @@ Result<void> load_types(api::Ctx* ctx, std::span<const TypeSpec* const> types) {
     SEMEL_ASSERT(loaded_count < kMostTypes);
     loaded_types[loaded_count] = spec;
     api::TypeMethods methods = methods_of(loaded_count, std::make_index_sequence<kMostTypes>());
+    spec->index = loaded_count;
     spec->handle = api::CreateDataType(ctx, spec->name, spec->version, &methods);
     if (spec->handle == nullptr) {
       return Error{Errc::unsupported, "the server rejects a type", std::string(spec->name)};
@@ -234,6 +276,15 @@ Result<void> load_types(api::Ctx* ctx, std::span<const TypeSpec* const> types) {
   }
   return {};
 }
+
+bool watch_removals(api::Ctx* ctx) {
+  return api::SubscribeToKeyspaceEvents(ctx, api::kNotifyExpired | api::kNotifyEvicted, removed) ==
+         api::kOk;
+}
+
+void forget_unlinked() { last_unlinked.reset(); }
+
+std::span<const TypeSpec* const> types() { return std::span(loaded_types).first(loaded_count); }
 
 bool is_ours(const api::Type* type) {
   const auto loaded = std::span(loaded_types).first(loaded_count);

@@ -46,6 +46,15 @@ inline api::Type* handle_of(const TypeSpec& type) { return static_cast<api::Type
 // limit).
 Result<std::unique_ptr<Value>> decode(const TypeSpec& spec, ByteView in, std::uint64_t limit);
 
+// Returns the loaded types, in the order of their TypeSpec::index.
+std::span<const TypeSpec* const> types();
+
+// Counts the keys of these types that the server evicts, or that expire. Called when the module is
+// loaded. Returns false if the server does not report its events.
+bool watch_removals(api::Ctx* ctx);
+// Called between commands, now and then: a reason that comes later is not for a key before it.
+void forget_unlinked();
+
 // Returns the type of this name, or null.
 const TypeSpec* type_named(std::string_view name);
 

@@ -17,6 +17,37 @@
 
 namespace semel::host {
 
+// What a value tells about itself for the sums of INFO (module/host/census.h).
+struct Figures {
+  std::uint64_t items = 0;     // ids, counters or members, as of the last change
+  std::uint64_t capacity = 0;  // what it was made for, or has grown to
+  std::uint64_t claims = 0;
+  // Since the value was made or loaded.
+  std::uint64_t claims_expired = 0;   // claims whose owner neither committed nor released
+  std::uint64_t forgotten_early = 0;  // ids that left before their time
+};
+
+struct ErrorRate {
+  double now = 0;
+  double goal = 0;  // 0: the value makes no errors
+};
+
+// What the census knows of a value.
+struct Account {
+  // On which list of the census the value is.
+  enum class Place : std::uint8_t { none, written, late };
+
+  Place place = Place::none;
+  bool counted = false;
+  bool changed = false;  // since its error was compared
+  std::uint8_t type = 0;
+  std::uint16_t error = 0, share = 0;  // steps of Worst
+  std::uint32_t claims_expired = 0, forgotten_early = 0;
+  std::uint64_t bytes = 0, items = 0, capacity = 0, claims = 0;
+  class Value* next = nullptr;
+  class Value* previous = nullptr;
+};
+
 class Value {
  public:
   Value() = default;
@@ -38,6 +69,13 @@ class Value {
   virtual std::unique_ptr<Value> copy() const = 0;
   // Returns about how many allocations there are to free. Above 64 another thread frees them.
   virtual std::size_t parts() const { return 1; }
+  // Figures take nanoseconds, the error may take microseconds.
+  virtual Figures figures() const = 0;
+  virtual ErrorRate error_rate() const = 0;
+
+ private:
+  friend class Census;
+  Account account_;
 };
 
 // How the server knows a type of values.
@@ -46,7 +84,11 @@ struct TypeSpec {
   int version;       // of the RDB encoding; all versions up to this one can be read
   // Reads one value that fills `in` exactly. `in` is untrusted.
   Result<std::unique_ptr<Value>> (*decode)(ByteView in);
+  const char* family;  // of its commands, in small letters: for the names of INFO
+  bool has_claims = false;
+  bool forgets = false;            // it may forget ids before their time
   mutable void* handle = nullptr;  // the server's, once it is loaded
+  mutable std::size_t index = 0;   // among the types of the module, once it is loaded
 };
 
 }  // namespace semel::host

@@ -22,7 +22,12 @@ std::uint64_t value_limit();
 // Sets the limit of the configuration; nullopt: the default.
 void set_value_limit(std::optional<std::uint64_t> bytes);
 
-// Called when the module is loaded. Returns false if the server does not report its events.
+// Returns true if the server may evict any key to stay below its maxmemory: once after each change
+// to such a setting.
+bool eviction_is_news();
+
+// Follows the settings of the server. Called when the module is loaded. Returns false if the server
+// does not report its events.
 bool watch_memory(api::Ctx* ctx);
 
 }  // namespace semel::host

@@ -41,7 +41,7 @@ bool is_ours(const SeriesGoal& goal, HashId hash) {
 
 }  // namespace
 
-const host::TypeSpec BloomValue::kType = {"SMLbloom-", 1, &BloomValue::decode};
+const host::TypeSpec BloomValue::kType = {"SMLbloom-", 1, &BloomValue::decode, "bf"};
 
 Result<std::unique_ptr<BloomValue>> BloomValue::make(const Secret& secret, const Goal& goal) {
   const Hasher hasher = hasher_of(secret);
@@ -88,15 +88,9 @@ std::uint64_t BloomValue::capacity() const {
 }
 
 double BloomValue::error_now() const {
-  // Small links differ from the mean, so their bits are counted. Large links do not, and counting
-  // would take long.
-  constexpr std::uint64_t kCounted = std::uint64_t{1} << 25;  // bits, a millisecond
   double silent = 0;  // the logarithm of the probability that no link claims a new key
-  const std::map<LinkId, std::uint64_t> keys = series_.link_keys();
   for (const auto& [id, filter] : series_.links()) {
-    const double error = filter.shape().bits <= kCounted ? filter.live_fpr()
-                                                         : filter.shape().expected_fpr(keys.at(id));
-    silent += std::log1p(-std::min(0.999999, error));
+    silent += std::log1p(-std::min(0.999999, filter.sampled_fpr()));
   }
   return -std::expm1(silent);
 }

@@ -62,12 +62,14 @@ class BloomValue final : public FilterValue<GrowBloomSeries> {
   }
   std::uint64_t items() const;     // added to all chains
   std::uint64_t capacity() const;  // of all links; at least that of the first
-  // Returns the probability that a key that was never added is found now.
+  // Estimates the probability that a key that was never added is found now, to within a tenth.
   double error_now() const;
   std::uint64_t first_bytes() const override { return series_.shape_of(1)->bytes(); }
 
   void encode(Sink out) const override;
   std::unique_ptr<host::Value> copy() const override;
+  host::Figures figures() const override { return {.items = items(), .capacity = capacity()}; }
+  host::ErrorRate error_rate() const override { return {error_now(), goal().error}; }
 
   BloomValue(const Secret& secret, const Hasher& hasher, GrowBloomSeries series)
       : FilterValue(secret, hasher, std::move(series)) {}

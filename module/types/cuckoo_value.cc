@@ -75,7 +75,7 @@ bool are_lives_of(const ChainTags& lives, const ObservedCuckoo& link) {
 
 }  // namespace
 
-const host::TypeSpec CuckooValue::kType = {"SMLcuckoo", 1, &CuckooValue::decode};
+const host::TypeSpec CuckooValue::kType = {"SMLcuckoo", 1, &CuckooValue::decode, "cf"};
 
 Result<void> CuckooValue::Goal::check() const {
   const bool sound = bucket_size >= 1 && bucket_size <= 255 && max_iterations >= 1 &&

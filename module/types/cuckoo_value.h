@@ -13,6 +13,7 @@
 // Format    docs/formats/module_cuckoo_v1.md: the value, and the chunks of a dump.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -78,6 +79,10 @@ class CuckooValue final : public FilterValue<ObservedCuckooSeries> {
   void encode(Sink out) const override;
   std::uint64_t bytes() const override { return FilterValue::bytes() + 8 * lives_.size(); }
   std::unique_ptr<host::Value> copy() const override;
+  host::Figures figures() const override {
+    return {.items = items(), .capacity = std::max(goal_.capacity, series_.capacity())};
+  }
+  host::ErrorRate error_rate() const override { return {error_now(), goal_.error}; }
 
   CuckooValue(const Secret& secret, const Hasher& hasher, const Goal& goal,
               ObservedCuckooSeries series)

@@ -10,7 +10,7 @@ constexpr Format kFormat{"MSF", 1, "sift of a key"};  // docs/formats/module_sif
 
 }  // namespace
 
-const host::TypeSpec SiftValue::kType = {"SMLsift--", 1, &SiftValue::decode};
+const host::TypeSpec SiftValue::kType = {"SMLsift--", 1, &SiftValue::decode, "sift", true, true};
 
 Result<std::unique_ptr<SiftValue>> SiftValue::make(const Secret& secret, Sifter::Goal goal,
                                                    TimeMs now_ms) {
@@ -46,6 +46,14 @@ Result<std::unique_ptr<host::Value>> SiftValue::decode(ByteView in) {
 
 std::unique_ptr<host::Value> SiftValue::copy() const {
   return std::make_unique<SiftValue>(secret_, hasher_, sifter_);
+}
+
+host::Figures SiftValue::figures() const {
+  return {.items = sifter_.ids(sifter_.now()),
+          .capacity = sifter_.goal().ids,
+          .claims = sifter_.claims(),
+          .claims_expired = sifter_.claims_expired(),
+          .forgotten_early = sifter_.counts().forgotten_early};
 }
 
 }  // namespace semel::module

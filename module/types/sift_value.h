@@ -42,6 +42,10 @@ class SiftValue final : public host::Value {
   void encode(Sink out) const override;
   std::uint64_t bytes() const override { return sizeof(*this) + sifter_.bytes(); }
   std::unique_ptr<host::Value> copy() const override;
+  host::Figures figures() const override;
+  host::ErrorRate error_rate() const override {
+    return {sifter_.false_positive_rate(), sifter_.goal().fpr};
+  }
   std::size_t parts() const override { return 16 + static_cast<std::size_t>(sifter_.claims()); }
 
   SiftValue(const Secret& secret, const Hasher& hasher, Sifter sifter)

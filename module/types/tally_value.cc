@@ -13,7 +13,8 @@ constexpr Format kFormat{"MTL", 1, "table of a key"};  // docs/formats/module_ta
 
 }  // namespace
 
-const host::TypeSpec TallyValue::kType = {"SMLtally-", 1, &TallyValue::decode};
+const host::TypeSpec TallyValue::kType = {"SMLtally-", 1,     &TallyValue::decode,
+                                          "tally",     false, true};
 
 Result<std::unique_ptr<TallyValue>> TallyValue::make(const Secret& secret,
                                                      tally::Recognition recogniser, TimeMs now_ms) {
@@ -50,6 +51,18 @@ std::unique_ptr<host::Value> TallyValue::copy() const {
   Result<std::unique_ptr<host::Value>> copied = decode(bytes);
   SEMEL_ASSERT(copied.has_value());
   return std::move(*copied);
+}
+
+host::Figures TallyValue::figures() const {
+  return {.items = table_.sum({}).count,
+          .capacity = table_.recognition().ids,
+          .forgotten_early = table_.counts().forgotten_early};
+}
+
+host::ErrorRate TallyValue::error_rate() const {
+  const tally::Recognition& goal = table_.recognition();
+  const bool exact = goal.kind == tally::Recognition::Kind::exact;
+  return {table_.false_positive_rate(), exact ? 0 : goal.fpr};
 }
 
 // Counters lie in blocks of a few hundred.

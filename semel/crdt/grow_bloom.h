@@ -116,7 +116,8 @@ class SEMEL_API GrowBloom {
   const Shape& shape() const { return filter_.shape(); }
   double cardinality() const { return filter_.cardinality(); }  // an estimate of the distinct keys
   std::uint64_t capacity() const;  // keys that set half of the bits, on average
-  double live_fpr() const { return filter_.live_fpr(); }  // for a key never added
+  double live_fpr() const { return filter_.live_fpr(); }        // for a key never added
+  double sampled_fpr() const { return filter_.sampled_fpr(); }  // an estimate of it
   std::uint64_t bytes() const { return filter_.bytes(); }
 
   // Returns the number of keys inside, usually in constant time: the keys added here since the last

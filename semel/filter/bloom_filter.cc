@@ -1,6 +1,7 @@
 #include "semel/filter/bloom_filter.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "semel/bits/internal/bit_array.h"
@@ -244,15 +245,37 @@ double BloomFilter::cardinality() const {
                                          static_cast<double>(zeros) / sections_.lines);
 }
 
-double BloomFilter::live_fpr() const {
-  if (plain()) return bloom_math::plain_live_fpr(fill(), shape_.probes);
-  const std::size_t section = words_.size() / sections_.lines;
+namespace {
+
+// The mean over the blocks of each section, of at most `most_blocks` in each.
+double live_fpr_of(std::span<const std::uint64_t> words, const bloom_block::Sections& sections,
+                   std::size_t most_blocks) {
+  const std::size_t section = words.size() / sections.lines;
   double rate = 1;
-  for (std::uint32_t line = 0; line < sections_.lines; ++line) {
-    const auto words = this->words().subspan(line * section, section);
-    rate *= bloom_math::blocked_live_fpr(words, sections_.probes);
+  for (std::uint32_t line = 0; line < sections.lines; ++line) {
+    rate *= bloom_math::blocked_live_fpr(words.subspan(line * section, section), sections.probes,
+                                         most_blocks);
   }
   return rate;
+}
+
+}  // namespace
+
+double BloomFilter::live_fpr() const {
+  if (plain()) return bloom_math::plain_live_fpr(fill(), shape_.probes);
+  return live_fpr_of(words(), sections_, words().size());
+}
+
+double BloomFilter::sampled_fpr() const {
+  constexpr std::size_t kBlocks = 1024, kWords = kBlocks * bloom_math::kBlockBits / 64;
+  if (!plain()) return live_fpr_of(words(), sections_, kBlocks / sections_.lines);
+  const std::size_t step = (words().size() - 1) / kWords + 1;
+  double ones = 0, bits = 0;
+  for (std::size_t at = 0; at < words().size(); at += step) {
+    ones += std::popcount(words()[at]);
+    bits += 64;
+  }
+  return bloom_math::plain_live_fpr(ones / bits, shape_.probes);
 }
 
 void BloomFilter::encode(Sink out) const {

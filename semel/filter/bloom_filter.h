@@ -19,7 +19,8 @@
 //             blocked3    4.81   9.63  14.51  19.46  24.53  29.75
 //
 // Cost      A lookup or an add costs the misses above. The batch forms prefetch and come close to
-//           the limit of the memory. merge, fill, cardinality, live_fpr: O(bits / 64).
+//           the limit of the memory. merge, fill, cardinality, live_fpr: O(bits / 64). sampled_fpr:
+//           O(1).
 // Memory    bits / 8 bytes, fixed at construction. For a set that grows, see crdt/series.h.
 // Threads   const members may run at once; any other call needs the object to itself.
 // Format    docs/formats/bloom_v1.md.
@@ -170,6 +171,7 @@ class SEMEL_API BloomFilter {
   double fill() const;         // the share of bits that are set, in [0, 1]
   double cardinality() const;  // an estimate of the number of distinct keys added
   double live_fpr() const;     // the current chance that a key never added is claimed
+  double sampled_fpr() const;  // an estimate of it from 64 KiB, in microseconds
   std::uint64_t bytes() const { return shape_.bytes(); }
 
   // Appends the encoding to `out`. Equal filters give equal bytes.

@@ -235,6 +235,22 @@ TEST(BloomFilter, FalsePositiveRateIsWhatTheFormulasSay) {
   }
 }
 
+TEST(BloomFilter, SampledRateIsNearTheLiveOneInFiltersOfAnySize) {
+  for (const BloomLayout layout : kLayouts) {
+    for (const std::uint64_t n : {100, 10'000, 300'000}) {
+      for (const double fpr : {1e-1, 1e-3, 1e-5}) {
+        BloomFilter filter(shape_for(n, fpr, layout));
+        EXPECT_EQ(filter.sampled_fpr(), 0);
+        add_all(filter, keys(0, n));
+        const double live = filter.live_fpr();
+        const bool whole = filter.bytes() <= 64 << 10;
+        EXPECT_NEAR(filter.sampled_fpr(), live, (whole ? 1e-12 : 0.2) * live)
+            << static_cast<int>(layout) << " " << n << " " << fpr;
+      }
+    }
+  }
+}
+
 // Takes the mean over many filters, because the bits of a single filter deviate from their mean.
 TEST(BloomFilter, LiveRateIsInTheMeanTheExpectedOne) {
   constexpr std::uint64_t kKeys = 2000;

@@ -103,22 +103,31 @@ double blocked_expected_fpr(std::uint64_t blocks, std::uint32_t probes, std::uin
 double plain_live_fpr(double fill, std::uint32_t probes) { return std::pow(fill, probes); }
 
 double blocked_live_fpr(std::span<const std::uint64_t> words, std::uint32_t probes) {
+  return blocked_live_fpr(words, probes, words.size());
+}
+
+double blocked_live_fpr(std::span<const std::uint64_t> words, std::uint32_t probes,
+                        std::size_t most_blocks) {
   constexpr std::size_t kWords = kBlockBits / 64;
-  SEMEL_ASSERT(!words.empty() && words.size() % kWords == 0);
+  SEMEL_ASSERT(!words.empty() && words.size() % kWords == 0 && most_blocks > 0);
+  const std::size_t all = words.size() / kWords;
+  const std::size_t step = (all - 1) / most_blocks + 1;
   std::array<std::uint64_t, kBlockBits + 1> blocks_with{};  // blocks by number of set bits
-  for (std::size_t at = 0; at < words.size(); at += kWords) {
+  for (std::size_t block = 0; block < all; block += step) {
     unsigned ones = 0;
-    for (const std::uint64_t word : words.subspan(at, kWords)) {
+    for (const std::uint64_t word : words.subspan(block * kWords, kWords)) {
       ones += static_cast<unsigned>(std::popcount(word));
     }
     ++blocks_with[ones];
   }
-  double sum = 0;
+  double sum = 0, blocks = 0;
   for (std::size_t ones = 0; ones < blocks_with.size(); ++ones) {
-    sum += static_cast<double>(blocks_with[ones]) *
-           std::pow(static_cast<double>(ones) / kBlockBits, probes);
+    if (blocks_with[ones] == 0) continue;
+    const auto count = static_cast<double>(blocks_with[ones]);
+    sum += count * std::pow(static_cast<double>(ones) / kBlockBits, probes);
+    blocks += count;
   }
-  return sum / (static_cast<double>(words.size()) / kWords);
+  return sum / blocks;
 }
 
 // Uses equation 2, then 4: the best number of probes, rounded, and the bits that it needs.

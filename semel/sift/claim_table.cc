@@ -135,6 +135,15 @@ bool ClaimTable::release(Digest id, std::uint64_t owner) {
   return true;
 }
 
+bool ClaimTable::take_over(Digest id) {
+  const Entry* const entry = find(id, now());
+  if (entry == nullptr || entry->committed) return false;
+  entries_.erase(id);
+  trim();
+  ++counts_.taken_over;
+  return true;
+}
+
 bool ClaimTable::forget(Digest id, std::uint64_t owner) {
   const auto found = entries_.find(id);
   if (found == entries_.end()) return false;

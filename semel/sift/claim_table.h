@@ -52,7 +52,7 @@ constexpr bool changes(ClaimAnswer answer) {
 // Counts since the table was made.
 struct ClaimCounts {
   std::uint64_t backward_steps = 0;  // advance() to a time before now()
-  std::uint64_t taken_over = 0;      // claims that another owner got after the deadline
+  std::uint64_t taken_over = 0;      // claims that others got after the deadline
   std::uint64_t dropped = 0;         // entries that nobody ended within keep_ms
   bool operator==(const ClaimCounts&) const = default;
 };
@@ -81,6 +81,9 @@ class SEMEL_API ClaimTable {
   // Gives the id back. Returns false, and changes nothing, unless `owner` holds a claim on it; a
   // commit cannot be given back.
   bool release(Digest id, std::uint64_t owner);
+  // Ends a claim on the id whoever holds it, because the id was taken elsewhere after the deadline.
+  // Returns false, and changes nothing, if there is none.
+  bool take_over(Digest id);
   // Drops a commit, because the id is remembered elsewhere from now on. Returns false, and changes
   // nothing, unless `owner` has committed the id.
   bool forget(Digest id, std::uint64_t owner);

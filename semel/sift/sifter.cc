@@ -46,18 +46,12 @@ Result<Sifter> Sifter::make(const Goal& goal, TimeMs now_ms) {
   return Sifter(goal, std::move(window), ClaimTable(goal.keep_ms, now_ms));
 }
 
-void Sifter::end_overdue(Digest id) {
-  if (const std::optional<std::uint64_t> overdue = claims_.owner(id)) {
-    claims_.release(id, *overdue);
-  }
-}
-
 // Returns the answer for the window's verdict on an id that is not pending. A claim on an id that
 // the window has just taken is overdue, and ends here: its owner hears `seen`.
 ClaimAnswer Sifter::taken(Digest id, Verdict verdict) {
   switch (verdict) {
     case Verdict::fresh:
-      end_overdue(id);
+      claims_.take_over(id);
       return ClaimAnswer::fresh;
     case Verdict::duplicate:
       return ClaimAnswer::seen;
@@ -135,7 +129,8 @@ ClaimAnswer Sifter::insert(Digest id, TimeMs now_ms, TimeMs at_ms) {
   if (pending(id, now_ms)) return ClaimAnswer::pending;
   advance(now_ms);
   const Verdict verdict = window_.insert(id, at_ms);
-  if (verdict == Verdict::duplicate) end_overdue(id);  // the filter may have erred on it before
+  if (verdict == Verdict::duplicate)
+    claims_.take_over(id);  // the filter may have erred on it before
   return taken(id, verdict);
 }
 

@@ -99,6 +99,11 @@ class SEMEL_API Sifter {
   WindowCounts counts() const { return window_.counts(); }
   double false_positive_rate() const { return window_.false_positive_rate(); }
   std::uint64_t claims() const { return claims_.size(); }
+  // Returns how many claims another owner or an addition took over after the deadline, or nobody
+  // ended within keep_ms; since the sifter was made or decoded.
+  std::uint64_t claims_expired() const {
+    return claims_.counts().taken_over + claims_.counts().dropped;
+  }
   std::uint64_t bytes() const { return window_.bytes() + claims_.bytes(); }
 
   // Appends the encoding. Equal states give equal bytes.
@@ -115,7 +120,6 @@ class SEMEL_API Sifter {
   bool pending(Digest id, TimeMs now_ms) const {
     return claims_.look(id, now_ms) == ClaimAnswer::pending;
   }
-  void end_overdue(Digest id);
   ClaimAnswer taken(Digest id, Verdict verdict);
   void insert_few(std::span<const Digest> ids, std::span<ClaimAnswer> answers);
   template <class Judge>

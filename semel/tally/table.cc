@@ -173,6 +173,9 @@ void Table::advance(TimeMs now_ms) {
 }
 
 TableInfo Table::info() const { return body_->ledger.info(); }
+const Recognition& Table::recognition() const { return recogniser().goal(); }
+WindowCounts Table::counts() const { return recogniser().counts(); }
+double Table::false_positive_rate() const { return recogniser().false_positive_rate(); }
 std::uint64_t Table::holders(Dot dot) const { return log().holders(dot); }
 const Recogniser& Table::recogniser() const { return body_->ledger.recogniser(); }
 const OperationLog& Table::log() const { return body_->ledger.log(); }

@@ -99,6 +99,10 @@ class SEMEL_API Table {
   void advance(TimeMs now_ms);
 
   TableInfo info() const;
+  // These are parts of info().
+  const Recognition& recognition() const;
+  WindowCounts counts() const;
+  double false_positive_rate() const;
   // Returns how many members hold an operation.
   std::uint64_t holders(Dot dot) const;
   std::uint64_t bytes() const;  // of memory, nearly
