@@ -17,13 +17,16 @@
 
 #include "module/host/api.h"
 #include "module/host/machine_memory.h"
+#include "module/host/meter.h"
 #include "module/host/reserve.h"
 #include "semel/core/assert.h"
 #include "semel/core/internal/zeroed.h"
 
 namespace {
 
+using semel::host::Meter;
 using semel::host::api::Free;
+using semel::host::api::MallocSize;
 using semel::host::api::TryAlloc;
 
 constinit std::array<std::byte, 1 << 16> early_buffer{};
@@ -51,6 +54,8 @@ bool beyond_the_machine(std::size_t size) {
   return size > kAll;
 }
 
+std::size_t size_of(void* block) { return is_early(block) ? 0 : MallocSize(block); }
+
 void* allocate(std::size_t size) {
   if (size == 0) size = 1;
   if (beyond_the_machine(size)) throw std::bad_alloc();
@@ -59,11 +64,14 @@ void* allocate(std::size_t size) {
     block = TryAlloc(size);
   }
   if (block == nullptr) throw std::bad_alloc();
+  Meter::count(1, [&] { return size_of(block); });
   return block;
 }
 
 void give_back(void* block) noexcept {
-  if (block != nullptr && !is_early(block)) Free(block);
+  if (block == nullptr || is_early(block)) return;
+  Meter::count(-1, [&] { return size_of(block); });
+  Free(block);
 }
 
 constexpr std::size_t kLine = 64;

@@ -172,6 +172,7 @@ using ApplyFn = int (*)(Ctx*, void* data, String** error);
 #define SEMEL_HOST_FUNCTIONS(X)                                                                  \
   X(void*, TryAlloc, (std::size_t))                                                              \
   X(void, Free, (void*))                                                                         \
+  X(std::size_t, MallocSize, (void*))                                                            \
   X(int, IsModuleNameBusy, (const char*))                                                        \
   X(void, SetModuleAttribs, (Ctx*, const char* name, int version, int api_version))              \
   X(void, SetModuleOptions, (Ctx*, int))                                                         \

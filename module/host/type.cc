@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "module/host/census.h"
+#include "module/host/meter.h"
 #include "module/host/value_limit.h"
 #include "semel/core/assert.h"
 #include "semel/core/sink.h"
@@ -139,7 +140,35 @@ void digest(api::Digest* out, void* value) noexcept {
   api::DigestEndSequence(out);
 }
 
-std::size_t memory(const void* value) noexcept { return value_at(value).bytes(); }
+template <class Make>
+std::uint64_t memory_to(Make make) {
+  const Meter meter;
+  const auto made = make();
+  return meter.bytes();
+}
+
+// A small value consists of small blocks, each of which the allocator rounds up. So another one is
+// made and measured. A copy may lack what was reserved, and a decoded value what it has grown to:
+// the larger of them counts.
+std::uint64_t small_memory(const TypeSpec& spec, const Value& value) {
+  Bytes all;
+  value.encode(all);
+  return std::max(memory_to([&] { return value.copy(); }),
+                  memory_to([&] { return decode(spec, all, 0); }));
+}
+
+// The server counts the key and its entry, but not what it keeps beside a value of a module: two
+// small objects, and the place of the key in its table.
+std::size_t memory(const TypeSpec& spec, const void* value) noexcept {
+  constexpr std::uint64_t kSmall = std::uint64_t{64} << 10, kBesides = 40;
+  const std::uint64_t requested = value_at(value).bytes();
+  if (requested > kSmall) return requested + kBesides;
+  try {
+    return small_memory(spec, value_at(value)) + kBesides;
+  } catch (const std::exception&) {
+    return requested + kBesides;  // there is no memory for another one
+  }
+}
 
 // The server calls this from another thread too.
 void give_back(void* value) noexcept {
@@ -214,7 +243,7 @@ api::TypeMethods methods() {
   out.aof_rewrite = [](api::Io* io, api::String* key, void* value) {
     rewrite(io, key, *loaded_types[kIndex], value);
   };
-  out.mem_usage = memory;
+  out.mem_usage = [](const void* value) { return memory(*loaded_types[kIndex], value); };
   out.digest = digest;
   out.free = give_back;
   out.free_effort = effort;

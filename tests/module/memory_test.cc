@@ -1,10 +1,18 @@
 // The memory of keys: what they take, what they report, and what they are refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <ostream>
+#include <string>
+#include <vector>
 
+#include "semel/core/internal/random.h"
 #include "tests/cli/wildcard.h"
+#include "tests/module/command_lines.h"
 #include "tests/module/module_server.h"
+#include "tests/support/process_memory.h"
+#include "tests/support/setting.h"
 
 namespace semel {
 namespace {
@@ -225,6 +233,137 @@ TEST_F(Memory, ARestoreIsHeldToTheLimitAndAReloadIsNot) {
   for (std::size_t i = 0; i < samples.size(); ++i) {
     EXPECT_EQ(talk.call({"RESTORE", "again" + std::to_string(i), "0", dumps[i]}).shown(), "+OK");
   }
+}
+
+struct SmallKey {
+  const char* name;
+  std::vector<std::string> make;  // % stands for the key
+};
+
+std::ostream& operator<<(std::ostream& out, const SmallKey& key) { return out << key.name; }
+
+std::string numbers(std::string line, int count, const std::string& before = "",
+                    const std::string& after = "") {
+  for (int i = 0; i < count; ++i) line += " " + before + std::to_string(i) + after;
+  return line;
+}
+
+const std::vector<SmallKey>& small_keys() {
+  static const std::vector<SmallKey> kAll = {
+      {"BloomOfOne", {"BF.ADD % a"}},
+      {"BloomReserved", {"BF.RESERVE % 0.001 100"}},
+      {"BloomGrown", {"BF.RESERVE % 0.01 10", numbers("BF.MADD %", 60)}},
+      {"BloomOfAThousand", {"BF.RESERVE % 0.001 1000", "BF.ADD % a"}},
+      {"CuckooOfOne", {"CF.ADD % a"}},
+      {"CuckooReserved", {"CF.RESERVE % 1000"}},
+      {"CuckooGrown", {"CF.RESERVE % 10", numbers("CF.INSERT % ITEMS", 60)}},
+      {"CuckooOfHundreds", {"CF.RESERVE % 1000", numbers("CF.INSERT % ITEMS", 300)}},
+      {"Sift", {"SIFT.RESERVE % CAPACITY 10", "SIFT.ADD % a"}},
+      {"SiftOfAThousand", {"SIFT.RESERVE % CAPACITY 1000", "SIFT.ADD % a"}},
+      {"SiftTimers", {"SIFT.RESERVE % TIMERS CAPACITY 10", "SIFT.ADD % a"}},
+      {"SiftExact", {"SIFT.RESERVE % EXACT CAPACITY 10", "SIFT.ADD % a"}},
+      {"SiftExactOfHundreds", {"SIFT.RESERVE % EXACT CAPACITY 1000", numbers("SIFT.MADD %", 500)}},
+      {"SiftClaims", {"SIFT.RESERVE % CAPACITY 10", numbers("SIFT.MCLAIM % me 1h", 50)}},
+      {"Tally", {"TALLY.RESERVE % CAPACITY 10", "TALLY.INCRBY % a 1 ID x"}},
+      {"TallyOfClients",
+       {"TALLY.RESERVE % CAPACITY 10", "TALLY.INCRBY % a 1 OP x 1", "TALLY.INCRBY % a 1 OP y 1"}},
+      {"TallyExact", {"TALLY.RESERVE % EXACT CAPACITY 10", "TALLY.INCRBY % a 1 ID x"}},
+      {"TallyOfHundreds",
+       {"TALLY.RESERVE % CAPACITY 10", numbers("TALLY.MINCRBY % NOID", 500, "counter:", " 1")}},
+  };
+  return kAll;
+}
+
+class SmallKeys : public ::testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, SmallKeys, ::testing::Range<std::size_t>(0, small_keys().size()),
+                         [](const auto& kind) { return small_keys()[kind.param].name; });
+
+// The allocator rounds small blocks, and the server keeps a few words for each key. All of that is
+// told.
+TEST_P(SmallKeys, AreToldToWithinATenth) {
+  constexpr int kKeys = 1000;
+  const RedisServer server(with_module());
+  Talk talk(server);
+  const auto used = [&] { return info(talk, "memory", "used_memory"); };
+  const auto make = [&](int from) {
+    for (int i = from; i < from + kKeys; ++i) {
+      for (std::string line : small_keys()[GetParam()].make) {
+        line.replace(line.find('%'), 1, "key" + std::to_string(i));
+        ASSERT_FALSE(talk(line).starts_with('-')) << line;
+      }
+    }
+  };
+  make(10'000);  // for the memory that is taken once
+  const std::int64_t before = used();
+  make(20'000);
+  const double taken = static_cast<double>(used() - before) / kKeys;
+  double told = 0;
+  for (int i = 20'000; i < 20'000 + kKeys; ++i) {
+    const std::string key = "key" + std::to_string(i);
+    told += static_cast<double>(talk.call({"MEMORY", "USAGE", key}).integer()) / kKeys;
+  }
+  EXPECT_NEAR(told, taken, 0.1 * taken);
+}
+
+// Numbers in a line may ask for anything. What a line takes is bounded by the limit, whatever the
+// line says, and so is what it takes for a moment.
+TEST(Lines, OfAHundredBytesTakeNoMoreThanTheLimit) {
+  constexpr std::int64_t kLimit = 8 << 20, kSlack = 512 << 10;
+  constexpr std::size_t kBytes = 100;
+  const std::uint64_t lines = setting("SEMEL_LINES", 20'000);
+  const RedisServer server(
+      with_module({"--save", ""}, {"max-value-bytes", std::to_string(kLimit)}));
+  Talk talk(server);
+  Random random(fresh_seed());
+  std::vector<CommandLines> commands;
+  for (const char* const family : {"TALLY.*", "SIFT.*", "BF.*", "CF.*"}) {
+    for (const Answer& name : talk.call({"COMMAND", "LIST", "FILTERBY", "PATTERN", family}).parts) {
+      commands.emplace_back(talk, name.text);
+    }
+  }
+  ASSERT_GT(commands.size(), 40u);
+  const std::int64_t at_first = info(talk, "memory", "used_memory");
+  [[maybe_unused]] const std::uint64_t began = status_bytes(server.pid(), "VmSize");
+  std::int64_t most = 0;
+  const auto expect_little = [&](const Words& words) {
+    std::size_t bytes = 0;
+    for (const std::string& word : words) bytes += word.size() + 1;
+    if (bytes > kBytes) return;
+    const std::int64_t before = info(talk, "memory", "used_memory");
+    ASSERT_FALSE(talk.call(words).lost()) << server.log();
+    const std::int64_t after = info(talk, "memory", "used_memory");
+    most = std::max(most, after - before);
+    // The allocator rounds up by a quarter.
+    ASSERT_LE(after - before, kLimit * 5 / 4 + kSlack) << testing::PrintToString(words);
+    if (after - at_first > 4 * kLimit) talk("FLUSHALL SYNC");
+  };
+  for (std::uint64_t i = 0; i < lines && !HasFatalFailure(); ++i) {
+    expect_little(commands[random.below(commands.size())].random(random));
+  }
+  // Numbers around the limit.
+  for (double n = 1; n < 1e19 && !HasFatalFailure(); n *= 1.3) {
+    const std::string number = std::to_string(static_cast<std::uint64_t>(n));
+    for (const char* const line :
+         {"BF.RESERVE k 0.01", "BF.RESERVE k 1e-12", "CF.RESERVE k", "SIFT.RESERVE k CAPACITY",
+          "SIFT.RESERVE k EXACT CAPACITY", "SIFT.RESERVE k TIMERS CAPACITY",
+          "SIFT.RESERVE k MAXBYTES", "TALLY.RESERVE k CAPACITY", "TALLY.RESERVE k EXACT CAPACITY",
+          "TALLY.RESERVE k FILTER CAPACITY", "TALLY.RESERVE k MAXBYTES",
+          "CF.RESERVE k 100 EXPANSION", "BF.RESERVE k 0.1 10 EXPANSION"}) {
+      talk("DEL k");
+      Words words = words_of(line);
+      words.push_back(number);
+      expect_little(words);
+    }
+    for (const char* const family : {"BF", "CF"}) {
+      talk("DEL k");
+      expect_little({std::string(family) + ".INSERT", "k", "CAPACITY", number, "ITEMS", "a", "b"});
+    }
+  }
+  EXPECT_GT(most, kLimit / 2);  // the lines asked for much
+#ifndef SEMEL_SANITIZED         // sanitizers have address space of their own
+  // More memory, even for a moment, would have needed more addresses.
+  EXPECT_LT(status_bytes(server.pid(), "VmPeak"), began + (std::uint64_t{128} << 20));
+#endif
 }
 
 // Chunks of a dump, and merges.

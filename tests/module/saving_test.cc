@@ -3,27 +3,16 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
-#include <fstream>
 #include <thread>
 
 #include "tests/module/module_server.h"
+#include "tests/support/process_memory.h"
 
 namespace semel {
 namespace {
 
 // Far less than any of the values, and less than their encodings would need in one block.
 constexpr std::uint64_t kSpare = std::uint64_t{16} << 20;
-
-std::uint64_t address_space(pid_t pid) {
-  constexpr std::uint64_t kKilo = 1024;
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
-  std::string word;
-  while (status >> word && word != "VmSize:") {
-  }
-  std::uint64_t kilobytes = 0;
-  status >> kilobytes;
-  return kilobytes * kKilo;
-}
 
 void limit_address_space(pid_t pid, rlim_t bytes) {
   const rlimit limit{.rlim_cur = bytes, .rlim_max = RLIM_INFINITY};
@@ -74,7 +63,7 @@ class LargeValues : public ::testing::TestWithParam<Large> {
            [](int call) { return with_items(GetParam().command, call, GetParam().each); });
     ASSERT_GE(talk_.call({"MEMORY", "USAGE", "k"}).integer(), GetParam().least_bytes);
     // Do not encode yet: an allocator keeps the address space of freed blocks.
-    limit_address_space(server_.pid(), address_space(server_.pid()) + kSpare);
+    limit_address_space(server_.pid(), status_bytes(server_.pid(), "VmSize") + kSpare);
   }
 
   std::string persistence(const std::string& field) {
