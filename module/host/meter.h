@@ -27,7 +27,7 @@ class Meter {
 
   std::uint64_t bytes() const { return bytes_ < 0 ? 0 : static_cast<std::uint64_t>(bytes_); }
 
-  // The allocator calls this before it gives a block back, and after it has allocated one. `size_of`
+  // The allocator calls this before it gives a block back, and after it allocated one. `size_of`
   // measures the block.
   template <class SizeOf>
   static void count(int sign, SizeOf size_of) {
