@@ -48,7 +48,7 @@ void tell_sums(api::InfoCtx* ctx, const TypeSpec& type, bool after_a_crash) {
 }
 
 void tell_info(api::InfoCtx* ctx, int for_crash_report) noexcept {
-  if (for_crash_report == 0) census.catch_up(std::chrono::milliseconds(5));
+  if (for_crash_report == 0) census.catch_up(std::chrono::milliseconds(1));
   for (const TypeSpec* const type : types()) tell_sums(ctx, *type, for_crash_report != 0);
   if (api::InfoAddSection(ctx, "statistics") != api::kOk) return;
   for (const Counter& counter : info_counters) {
