@@ -55,15 +55,16 @@ Setting count(const char* name, std::uint64_t least, std::uint64_t most, const c
           }};
 }
 
-Setting prefix(const char* name, std::string& value, const char* summary) {
-  return {name, SettingKind::at_load, value, summary, [&value](std::string_view text) {
+Setting prefix(const char* name, std::optional<std::string>& value, const char* summary) {
+  return {name, SettingKind::at_load, "auto", summary, [&value](std::string_view text) {
             const bool good = !text.empty() && text.size() <= 32 &&
                               std::all_of(text.begin(), text.end(), [](unsigned char c) {
                                 return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
                                        (c >= '0' && c <= '9') || c == '_' || c == '-';
                               });
-            if (!good) return not_allowed("off, or up to 32 letters, digits, - and _");
-            value = is_word(text, "OFF") ? std::string() : std::string(text);
+            if (!good) return not_allowed("auto, off, or up to 32 letters, digits, - and _");
+            value.reset();
+            if (!is_word(text, "AUTO")) value = is_word(text, "OFF") ? "" : std::string(text);
             return Result<void>();
           }};
 }
@@ -126,8 +127,10 @@ std::vector<Setting> make_settings() {
       error_rate("cf-error", "0.001", d.cf_error, "the error rate of a cuckoo filter"),
       max_value_bytes(),
       huge_pages(),
-      prefix("bf-prefix", d.bf_prefix, "only at load: the name of this family, or `off`"),
-      prefix("cf-prefix", d.cf_prefix, "only at load: the name of this family, or `off`"),
+      prefix("bf-prefix", d.bf_prefix,
+             "only at load: the name of the family BF; `off`: no such commands; `auto`: BF, or no "
+             "such commands where the server has commands of this name already"),
+      prefix("cf-prefix", d.cf_prefix, "the same for the family CF"),
   };
 }
 

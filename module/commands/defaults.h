@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -29,8 +30,10 @@ struct Defaults {
   std::uint64_t cf_expansion = 1;
   double cf_error = 0.001;
 
-  std::string bf_prefix = "BF";  // empty: no such commands
-  std::string cf_prefix = "CF";
+  // The names of these families. Empty: no such commands. nullopt: BF and CF, where the server has
+  // no such commands of its own.
+  std::optional<std::string> bf_prefix;
+  std::optional<std::string> cf_prefix;
 };
 
 // Used by the one thread that runs commands.

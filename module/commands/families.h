@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "module/host/command.h"
 
@@ -11,5 +12,8 @@ std::span<const host::Command> tally_commands();
 std::span<const host::Command> sift_commands();
 std::span<const host::Command> bloom_commands();
 std::span<const host::Command> cuckoo_commands();
+
+// Returns all families, as the settings rename them.
+std::vector<host::Family> families();
 
 }  // namespace semel::module

@@ -37,7 +37,7 @@ inline constexpr int kFlagEvicts = 1 << 9, kFlagOutOfMemory = 1 << 10;
 inline constexpr int kFlagReplicated = 1 << 12, kFlagLoading = 1 << 13;
 inline constexpr int kFlagDenyBlocking = 1 << 21, kFlagResp3 = 1 << 22;
 // From CallReplyType.
-inline constexpr int kReplyError = 1;
+inline constexpr int kReplyError = 1, kReplyArray = 3;
 // For NotifyKeyspaceEvent.
 inline constexpr int kNotifyExpired = 1 << 8, kNotifyEvicted = 1 << 9, kNotifyModule = 1 << 13;
 // For SetModuleOptions.
@@ -211,6 +211,7 @@ using ApplyFn = int (*)(Ctx*, void* data, String** error);
   X(int, AvoidReplicaTraffic, ())                                                                \
   X(CallReply*, Call, (Ctx*, const char* command, const char* format, ...))                      \
   X(int, CallReplyType, (CallReply*))                                                            \
+  X(std::size_t, CallReplyLength, (CallReply*))                                                  \
   X(const char*, CallReplyStringPtr, (CallReply*, std::size_t*))                                 \
   X(void, FreeCallReply, (CallReply*))                                                           \
   X(void, EmitAOF, (Io*, const char* command, const char* format, ...))                          \

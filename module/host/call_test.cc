@@ -32,7 +32,8 @@ Words answers(std::function<void(Call&)> handler) {
       .reply = "",
   })};
   FakeHost host({"TEST.BEHAVE", "key"});
-  static const Result<void> kLoaded = CommandTable({kRows}).load(nullptr, {});
+  static const std::array kFamilies = {Family{"TEST", "test", kRows}};
+  static const Result<void> kLoaded = CommandTable::load(nullptr, kFamilies);
   EXPECT_TRUE(kLoaded);
   behaviour = std::move(handler);
   std::vector<api::String*> arguments(host.arguments().begin(), host.arguments().end());

@@ -20,8 +20,7 @@ namespace semel::host {
 
 struct LoadedCommand {
   const Command* row;
-  std::string name;   // as the server knows it, unless its family is off
-  std::string event;  // of keyspace notifications
+  std::string name;   // as the server knows it, unless its family is off; also the keyspace event
   std::size_t least;  // arguments, its name included
 };
 
@@ -37,11 +36,6 @@ std::string lower(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   return out;
-}
-
-std::string_view family_of(const Command& row) {
-  const std::string_view name = row.name;
-  return name.substr(0, name.find('.'));
 }
 
 std::string flags_of(const Command& row) {
@@ -176,20 +170,30 @@ class Documentation {
 
 // In Redis 7.0 the commands of modules are in no category but @all. Redis 7.2 accepts the server's
 // own categories for them. Later servers also accept a new category for each family.
-std::string categories_of(const Command& row) {
+std::string categories_of(const Command& row, std::string_view category) {
   std::string out = row.kind == CommandKind::reads ? "read" : "write";
   if (row.kind == CommandKind::server) out += " admin dangerous";
   out += row.pace == Pace::fast ? " fast" : " slow";
-  return api::AddACLCategory == nullptr ? out : out + ' ' + lower(family_of(row));
+  return api::AddACLCategory == nullptr ? out : out.append(" ").append(category);
+}
+
+// Returns true if the server has commands whose names begin with this word and a dot.
+bool server_has(api::Ctx* ctx, std::string_view word) {
+  const std::string pattern = lower(word) + ".*";
+  api::CallReply* const reply =
+      api::Call(ctx, "COMMAND", "cccc", "LIST", "FILTERBY", "PATTERN", pattern.c_str());
+  if (reply == nullptr) return false;
+  const bool some =
+      api::CallReplyType(reply) == api::kReplyArray && api::CallReplyLength(reply) > 0;
+  api::FreeCallReply(reply);
+  return some;
 }
 
 Error refused(const char* what, const LoadedCommand& loaded) {
   return {Errc::unsupported, what, std::string(loaded.name)};
 }
 
-// Registers a command with the server. `setting` is the load argument that renames the family of
-// the command, if there is one.
-Result<void> load_one(api::Ctx* ctx, const LoadedCommand& loaded, std::string_view setting) {
+Result<void> load_one(api::Ctx* ctx, const LoadedCommand& loaded, const Family& family) {
   const Command& row = *loaded.row;
   // One range for all keys, for servers and clients that know no key specs.
   const int first = row.keys.first;
@@ -197,10 +201,10 @@ Result<void> load_one(api::Ctx* ctx, const LoadedCommand& loaded, std::string_vi
   if (api::CreateCommand(ctx, loaded.name.c_str(), row.entry, flags_of(row).c_str(), first,
                          first == 0 ? 0 : last, first == 0 ? 0 : 1) != api::kOk) {
     std::string why = "the command " + loaded.name + " exists already";
-    if (!setting.empty()) {
-      const std::string load_with = std::string(setting) + ' ';
+    if (!family.setting.empty()) {
+      const std::string load_with = std::string(family.setting) + ' ';
       why += "; load this module with another prefix for it, such as `" + load_with + "MY" +
-             std::string(family_of(row)) + "`, or without it: `" + load_with + "off`";
+             std::string(family.name) + "`, or without it: `" + load_with + "off`";
     }
     return Error{Errc::busy, std::move(why)};
   }
@@ -209,7 +213,8 @@ Result<void> load_one(api::Ctx* ctx, const LoadedCommand& loaded, std::string_vi
     return refused("the server rejects the description of a command", loaded);
   }
   if (api::SetCommandACLCategories != nullptr &&
-      api::SetCommandACLCategories(command, categories_of(row).c_str()) != api::kOk) {
+      api::SetCommandACLCategories(command, categories_of(row, family.category).c_str()) !=
+          api::kOk) {
     return refused("the server rejects the ACL categories of a command", loaded);
   }
   return {};
@@ -223,38 +228,36 @@ void tell(const LoadedCommand& command, api::Ctx* ctx, std::span<api::String* co
   api::String* const key = args[static_cast<std::size_t>(first)];
   api::SignalModifiedKey(ctx, key);
   if (!notifies) return;
-  api::NotifyKeyspaceEvent(ctx, api::kNotifyModule, command.event.c_str(), key);
+  api::NotifyKeyspaceEvent(ctx, api::kNotifyModule, command.name.c_str(), key);
 }
 
 }  // namespace
 
-CommandTable::CommandTable(std::vector<std::span<const Command>> families)
-    : families_(std::move(families)) {}
-
-Result<void> CommandTable::load(api::Ctx* ctx, std::span<const Renaming> renamings) {
-  for (const std::span<const Command> family : families_) {
-    for (const Command& row : family) {
-      const auto renaming =
-          std::find_if(renamings.begin(), renamings.end(),
-                       [&](const auto& known) { return known.family == family_of(row); });
-      const bool renamed = renaming != renamings.end();
-      std::string_view as = renamed ? renaming->as : family_of(row);
-      // A family that is off has no commands. Effects of it may come all the same: from a primary
-      // that has it, or from an AOF file of the time when it was on.
-      const bool off = as.empty();
-      if (off) as = family_of(row);
-      const std::string_view verb = std::string_view(row.name).substr(family_of(row).size());
-      LoadedCommand loaded{&row, std::string(as).append(verb), "",
+Result<void> CommandTable::load(api::Ctx* ctx, std::span<const Family> families) {
+  for (const Family& family : families) {
+    bool off = family.as && family.as->empty();
+    if (!family.as && server_has(ctx, family.name)) {
+      off = true;
+      const std::string name(family.name), setting(family.setting);
+      api::Log(ctx, "notice",
+               "the server has commands %s.* already: this module is loaded without its own. `%s "
+               "MY%s` loads them under another name",
+               name.c_str(), setting.c_str(), name.c_str());
+    }
+    // A family that is off has no commands. Effects of it may come all the same: from a primary
+    // that has it, or from an AOF file of the time when it was on.
+    const std::string_view as = off ? family.name : family.as.value_or(family.name);
+    if (!off && api::AddACLCategory != nullptr) {
+      api::AddACLCategory(ctx, std::string(family.category).c_str());  // fails if it is there
+    }
+    for (const Command& row : family.commands) {
+      const std::string_view verb = std::string_view(row.name).substr(family.name.size());
+      LoadedCommand loaded{&row, lower(as).append(lower(verb)),
                            static_cast<std::size_t>(Syntax::parse(row.syntax).least()) + 1};
-      loaded.event = lower(loaded.name);
       const auto [entry, added] = loaded_commands().emplace(row.name, std::move(loaded));
       SEMEL_ASSERT(added);
       *row.slot = &entry->second;
-      if (off) continue;
-      if (api::AddACLCategory != nullptr) {
-        api::AddACLCategory(ctx, lower(family_of(row)).c_str());  // fails if it is there
-      }
-      SEMEL_TRY(load_one(ctx, entry->second, renamed ? renaming->setting : ""));
+      if (!off) SEMEL_TRY(load_one(ctx, entry->second, family));
     }
   }
   return {};

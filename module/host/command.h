@@ -46,7 +46,7 @@ struct KeyRange {
 struct LoadedCommand;
 
 struct Command {
-  const char* name;    // FAMILY.VERB
+  const char* name;    // FAMILY.VERB; the server has it in lower case, as it has its own
   const char* syntax;  // of the arguments
   CommandKind kind;
   Pace pace = Pace::fast;
@@ -62,21 +62,23 @@ struct Command {
   const LoadedCommand** slot = nullptr;
 };
 
+// The commands whose names begin with one word.
+struct Family {
+  std::string_view name;      // "BF"
+  std::string_view category;  // in ACL rules: "bloom"
+  std::span<const Command> commands;
+  // The load argument that renames the family, "bf-prefix", and its value: another name; empty for
+  // no commands; nullopt for the name of the family, or no commands where the server has some of
+  // that name already. Effects run in any case.
+  std::string_view setting = {};
+  std::optional<std::string_view> as = name;
+};
+
 class CommandTable {
  public:
-  // A family that is loaded under another name, or without its commands.
-  struct Renaming {
-    std::string_view family;   // as in the table: "BF"
-    std::string_view as;       // empty: no commands; effects of them still run
-    std::string_view setting;  // the load argument that chooses `as`: "bf-prefix"
-  };
-
-  // REQUIRES: the rows live as long as the process; loaded once.
-  explicit CommandTable(std::vector<std::span<const Command>> families);
-
-  Result<void> load(api::Ctx* ctx, std::span<const Renaming> renamings);
-
-  std::span<const std::span<const Command>> families() const { return families_; }
+  // Registers all commands with the server. REQUIRES: the rows live as long as the process; called
+  // once.
+  static Result<void> load(api::Ctx* ctx, std::span<const Family> families);
 
   // Runs a command as the server calls it.
   static int run(const LoadedCommand& command, api::Ctx* ctx, std::span<api::String* const> args);
@@ -96,8 +98,6 @@ class CommandTable {
   enum class Ending : std::uint8_t { regular, no_memory };
   static Ending handle(const LoadedCommand& command, Call& call);
   static void let_time_pass(const LoadedCommand& command, Call& call);
-
-  std::vector<std::span<const Command>> families_;
 };
 
 // The server does not tell a command function which command it calls. So each handler has a

@@ -60,7 +60,9 @@ Result<void> load(const FakeHost& /*host*/) {
     }
     return api::kOk;
   };
-  return CommandTable({all}).load(nullptr, {});
+  const std::string name_of_family = std::string("F").append(std::to_string(loads));
+  const std::array families = {Family{name_of_family, "category", all}};
+  return CommandTable::load(nullptr, families);
 }
 
 int take_categories(api::Command* /*command*/, const char* words) {
@@ -97,8 +99,9 @@ TEST_F(CommandRows, AreInACategoryOfTheirFamilyWhereTheServerTakesNewOnes) {
     return api::kOk;
   };
   EXPECT_TRUE(load(host_));
-  EXPECT_EQ(categories, (std::vector<std::string>{"read fast " + added, "write slow " + added,
-                                                  "write admin dangerous fast " + added}));
+  EXPECT_EQ(added, "category");
+  EXPECT_EQ(categories, (std::vector<std::string>{"read fast category", "write slow category",
+                                                  "write admin dangerous fast category"}));
 }
 
 TEST_F(CommandRows, ReadTheirSourcesAlone) {

@@ -64,7 +64,7 @@ Result<void> load_all(api::Ctx* ctx, std::span<const std::string_view> arguments
   api::SetModuleOptions(ctx, api::kHandleIoErrors | api::kNoImplicitSignal);
   SEMEL_TRY(load_settings(ctx, spec.settings, arguments));
   SEMEL_TRY(load_types(ctx, spec.types));
-  SEMEL_TRY(CommandTable(spec.families).load(ctx, spec.renamings()));
+  SEMEL_TRY(CommandTable::load(ctx, spec.families()));
   if (api::SetCommandACLCategories == nullptr) {
     api::Log(
         ctx, "notice",

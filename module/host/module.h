@@ -15,11 +15,10 @@ namespace semel::host {
 struct ModuleSpec {
   const char* name;
   std::vector<const TypeSpec*> types;
-  std::vector<std::span<const Command>> families;
   std::span<Setting> settings;
   std::vector<Counter> counters;  // for INFO, before those of the host
   // Called when the settings are known.
-  std::function<std::vector<CommandTable::Renaming>()> renamings;
+  std::function<std::vector<Family>()> families;
 };
 
 // Loads a module: call it from the function that the server looks for. Returns 0 for success. The

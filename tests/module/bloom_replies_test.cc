@@ -19,7 +19,7 @@ TEST_P(BloomReplies, Reserve) {
 
 TEST_P(BloomReplies, ReserveErrors) {
   run({
-      {"BF.RESERVE b 0.01", "-ERR wrong number of arguments for 'BF.RESERVE' command"},
+      {"BF.RESERVE b 0.01", "-ERR wrong number of arguments for 'bf.reserve' command"},
       {"BF.RESERVE b x 100", "-ERR bad error rate"},
       {"BF.RESERVE b 0 100", "-ERR (0 < error rate range < 1) "},
       {"BF.RESERVE b 1 100", "-ERR (0 < error rate range < 1) "},
@@ -65,15 +65,15 @@ TEST_P(BloomReplies, AddAndExist) {
 
 TEST_P(BloomReplies, AddErrors) {
   run({
-      {"BF.ADD b", "-ERR wrong number of arguments for 'BF.ADD' command"},
-      {"BF.ADD b a c", "-ERR wrong number of arguments for 'BF.ADD' command"},
-      {"BF.MADD b", "-ERR wrong number of arguments for 'BF.MADD' command"},
-      {"BF.EXISTS b", "-ERR wrong number of arguments for 'BF.EXISTS' command"},
-      {"BF.MEXISTS b", "-ERR wrong number of arguments for 'BF.MEXISTS' command"},
-      {"BF.CARD", "-ERR wrong number of arguments for 'BF.CARD' command"},
-      {"BF.INSERT b", "-ERR wrong number of arguments for 'BF.INSERT' command"},
-      {"BF.INSERT b NOCREATE NONSCALING", "-ERR wrong number of arguments for 'BF.INSERT' command"},
-      {"BF.INSERT b NOCREATE ITEMS", "-ERR wrong number of arguments for 'BF.INSERT' command"},
+      {"BF.ADD b", "-ERR wrong number of arguments for 'bf.add' command"},
+      {"BF.ADD b a c", "-ERR wrong number of arguments for 'bf.add' command"},
+      {"BF.MADD b", "-ERR wrong number of arguments for 'bf.madd' command"},
+      {"BF.EXISTS b", "-ERR wrong number of arguments for 'bf.exists' command"},
+      {"BF.MEXISTS b", "-ERR wrong number of arguments for 'bf.mexists' command"},
+      {"BF.CARD", "-ERR wrong number of arguments for 'bf.card' command"},
+      {"BF.INSERT b", "-ERR wrong number of arguments for 'bf.insert' command"},
+      {"BF.INSERT b NOCREATE NONSCALING", "-ERR wrong number of arguments for 'bf.insert' command"},
+      {"BF.INSERT b NOCREATE ITEMS", "-ERR wrong number of arguments for 'bf.insert' command"},
       {"BF.INSERT b NOCREATE ITEMS a", "-ERR not found"},
       {"BF.INSERT b COLOUR red ITEMS a", "-Unknown argument received"},
       {"BF.INSERT b ERROR x ITEMS a", "-Bad error rate"},
@@ -145,7 +145,7 @@ TEST_P(BloomReplies, Info) {
       "\"Chains\": 1";
   run({
       {"BF.INFO b", "-ERR not found"},
-      {"BF.INFO", "-ERR wrong number of arguments for 'BF.INFO' command"},
+      {"BF.INFO", "-ERR wrong number of arguments for 'bf.info' command"},
       {"BF.RESERVE empty 0.01 100", "+OK"},
       {"BF.INFO empty ALL", "[[...]\"Error rate now\", \"0\", \"Chains\", 1]",
        "{[...]\"Error rate now\": ,0, \"Chains\": 1}"},
@@ -158,7 +158,7 @@ TEST_P(BloomReplies, Info) {
       {"BF.INFO b ITEMS", "[2]", "{\"Number of items inserted\": 2}"},
       {"BF.INFO b EXPANSION", "[2]", "{\"Expansion rate\": 2}"},
       {"BF.INFO b COLOUR", "-Invalid information value"},
-      {"BF.INFO b SIZE ITEMS", "-ERR wrong number of arguments for 'BF.INFO' command"},
+      {"BF.INFO b SIZE ITEMS", "-ERR wrong number of arguments for 'bf.info' command"},
       {"BF.RESERVE n 0.01 100 NONSCALING", "+OK"},
       {"BF.INFO n EXPANSION", "[nil]", "{\"Expansion rate\": null}"},
   });
@@ -166,10 +166,10 @@ TEST_P(BloomReplies, Info) {
 
 TEST_P(BloomReplies, DumpAndLoadErrors) {
   run({
-      {"BF.SCANDUMP b", "-ERR wrong number of arguments for 'BF.SCANDUMP' command"},
+      {"BF.SCANDUMP b", "-ERR wrong number of arguments for 'bf.scandump' command"},
       {"BF.SCANDUMP b x", "-Second argument must be numeric"},
       {"BF.SCANDUMP b 0", "-ERR not found"},
-      {"BF.LOADCHUNK b 1", "-ERR wrong number of arguments for 'BF.LOADCHUNK' command"},
+      {"BF.LOADCHUNK b 1", "-ERR wrong number of arguments for 'bf.loadchunk' command"},
       {"BF.LOADCHUNK b x y", "-ERR Second argument must be numeric"},
       {"BF.LOADCHUNK b 1 y", "-ERR received bad data"},
       {"BF.LOADCHUNK b 1 \"\"", "-ERR received bad data"},
@@ -187,7 +187,7 @@ TEST_P(BloomReplies, Merge) {
       "-ERR filters merge only if they have the same error rate, capacity, expansion and secret, "
       "as those that LIKE, COPY and MERGE make";
   run({
-      {"BF.MERGE b", "-ERR wrong number of arguments for 'BF.MERGE' command"},
+      {"BF.MERGE b", "-ERR wrong number of arguments for 'bf.merge' command"},
       {"BF.MERGE b none", "-ERR not found"},
       {"BF.MADD x 1 2 3", "[1, 1, 1]", "[#t, #t, #t]"},
       {"BF.LIKE y x", "+OK"},
@@ -210,8 +210,8 @@ TEST_P(BloomReplies, Merge) {
 
 TEST_P(BloomReplies, Like) {
   run({
-      {"BF.LIKE b", "-ERR wrong number of arguments for 'BF.LIKE' command"},
-      {"BF.LIKE b x y", "-ERR wrong number of arguments for 'BF.LIKE' command"},
+      {"BF.LIKE b", "-ERR wrong number of arguments for 'bf.like' command"},
+      {"BF.LIKE b x y", "-ERR wrong number of arguments for 'bf.like' command"},
       {"BF.LIKE b none", "-ERR not found"},
       {"BF.LIKE b b", "-ERR not found"},
       {"SET s text", "+OK"},

@@ -197,12 +197,13 @@ TEST(Config, ComesWithLoadArguments) {
 }
 
 // Starts a server that refuses the module, and so does not run. Returns the reason in its log.
-std::string refusal(const Words& load) {
+std::string refusal(const Words& load, const Words& arguments = {}) {
   const TemporaryDirectory directory;
   Words words = {"env"};
   const Words server = {"redis-server", "--port",   std::to_string(free_port()), "--save", "",
                         "--bind",       "127.0.0.1"};
-  for (const Words& part : {server_variables(directory.path()), server, with_module({}, load)}) {
+  for (const Words& part :
+       {server_variables(directory.path()), server, with_module(arguments, load)}) {
     words.insert(words.end(), part.begin(), part.end());
   }
   const Outcome outcome = run({.command = words, .merge = true});
@@ -225,7 +226,7 @@ TEST(Config, RefusesBadLoadArguments) {
            Case{{"huge-pages", "maybe"}, "huge-pages: allowed: yes or no"},
            // MODULE LIST shows load arguments, so none of them is a secret.
            Case{{"secret", std::string(64, 'a')}, "no setting 'secret'; there are: "},
-           Case{{"bf-prefix", "a b"}, "bf-prefix: allowed: off, or up to 32 letters"},
+           Case{{"bf-prefix", "a b"}, "bf-prefix: allowed: auto, off, or up to 32 letters"},
        }) {
     EXPECT_NE(refusal(step.load).find(step.says), std::string::npos) << refusal(step.load);
   }
@@ -239,6 +240,45 @@ TEST(Config, IsLoadedOnce) {
   // Its types may be in use.
   EXPECT_TRUE(talk("MODULE UNLOAD semel").starts_with("-ERR"));
   EXPECT_EQ(talk("TALLY.INCRBY t a 1"), "[2, \"applied\"]");
+}
+
+// Returns the arguments of a server with another module that has commands of these families.
+Words with_other_filters(const Words& families) {
+  Words arguments = {"--loadmodule", SEMEL_OTHER_FILTERS};
+  arguments.insert(arguments.end(), families.begin(), families.end());
+  return arguments;
+}
+
+TEST(Config, LeavesOutFamiliesThatTheServerHasAlready) {
+  for (const std::string family : {"BF", "CF"}) {
+    SCOPED_TRACE(family);
+    const std::string other = family == "BF" ? "CF" : "BF";
+    const RedisServer server(with_module(with_other_filters({family})));
+    Talk talk(server);
+    EXPECT_EQ(talk(family + ".ADD theirs a"), "1");
+    EXPECT_EQ(talk(other + ".ADD ours a"), "1");
+    EXPECT_EQ(talk("TYPE ours"), other == "BF" ? "+SMLbloom-" : "+SMLcuckoo");
+    EXPECT_TRUE(talk(family + ".MERGE a b").starts_with("-ERR unknown command"));
+    const std::string log = server.log(), line = "the server has commands " + family + ".* already";
+    const std::size_t at = log.find(line);
+    ASSERT_NE(at, std::string::npos) << log;
+    EXPECT_EQ(log.find("the server has commands", at + 1), std::string::npos) << log;
+  }
+}
+
+TEST(Config, LoadsAFamilyUnderAnotherNameBesideTheServersOwn) {
+  const RedisServer server(with_module(with_other_filters({"BF", "CF"}), {"bf-prefix", "SBF"}));
+  Talk talk(server);
+  EXPECT_EQ(talk("BF.ADD theirs a"), "1");
+  EXPECT_EQ(talk("SBF.ADD ours a"), "1");
+  EXPECT_EQ(talk("SBF.EXISTS theirs a"), "0");
+  EXPECT_EQ(server.log().find("the server has commands BF"), std::string::npos);
+  EXPECT_NE(server.log().find("the server has commands CF"), std::string::npos);
+}
+
+TEST(Config, RefusesANameThatTheServerHasAlready) {
+  const std::string why = refusal({"bf-prefix", "BF"}, with_other_filters({"BF"}));
+  EXPECT_NE(why.find("the command bf.add exists already"), std::string::npos) << why;
 }
 
 TEST(Config, RenamesAndOmitsFamilies) {
@@ -314,37 +354,37 @@ class Commands : public ::testing::Test {
 
 TEST_F(Commands, AreAllThere) {
   const Words expected = words_of(
-      "BF.ADD BF.CARD BF.EXISTS BF.INFO BF.INSERT BF.LIKE BF.LOADCHUNK BF.MADD BF.MERGE BF.MEXISTS "
-      "BF.RESERVE BF.SCANDUMP CF.ADD CF.ADDNX CF.COUNT CF.DEL CF.EXISTS CF.INFO CF.INSERT "
-      "CF.INSERTNX CF.LIKE CF.LOADCHUNK CF.MERGE CF.MEXISTS CF.RESERVE CF.SCANDUMP SEMEL.AT "
-      "SEMEL.LOAD SEMEL.TICK SEMEL.WRITABLE "
-      "SIFT.ADD SIFT.CARD SIFT.CLAIM SIFT.COMMIT SIFT.INFO SIFT.INSERT SIFT.MADD SIFT.MCLAIM "
-      "SIFT.MCOMMIT SIFT.MRELEASE SIFT.MTEST SIFT.RELEASE SIFT.RESERVE SIFT.TEST TALLY.COUNT "
-      "TALLY.DEL TALLY.GET "
-      "TALLY.INCRBY TALLY.INFO TALLY.MGET TALLY.MINCRBY TALLY.RANGE TALLY.RESERVE TALLY.SUM");
+      "bf.add bf.card bf.exists bf.info bf.insert bf.like bf.loadchunk bf.madd bf.merge bf.mexists "
+      "bf.reserve bf.scandump cf.add cf.addnx cf.count cf.del cf.exists cf.info cf.insert "
+      "cf.insertnx cf.like cf.loadchunk cf.merge cf.mexists cf.reserve cf.scandump semel.at "
+      "semel.load semel.tick semel.writable "
+      "sift.add sift.card sift.claim sift.commit sift.info sift.insert sift.madd sift.mclaim "
+      "sift.mcommit sift.mrelease sift.mtest sift.release sift.reserve sift.test tally.count "
+      "tally.del tally.get "
+      "tally.incrby tally.info tally.mget tally.mincrby tally.range tally.reserve tally.sum");
   EXPECT_EQ(names(), expected);
 }
 
 TEST_F(Commands, HaveArityFlagsAndKeys) {
-  const std::set<std::string> reads = {"BF.CARD",     "BF.EXISTS",   "BF.INFO",     "BF.MEXISTS",
-                                       "BF.SCANDUMP", "CF.COUNT",    "CF.EXISTS",   "CF.INFO",
-                                       "CF.MEXISTS",  "CF.SCANDUMP", "SIFT.CARD",   "SIFT.INFO",
-                                       "SIFT.MTEST",  "SIFT.TEST",   "TALLY.COUNT", "TALLY.GET",
-                                       "TALLY.INFO",  "TALLY.MGET",  "TALLY.RANGE", "TALLY.SUM"};
-  const std::set<std::string> free_memory = {"CF.DEL", "SIFT.MRELEASE", "SIFT.RELEASE",
-                                             "TALLY.DEL"};
+  const std::set<std::string> reads = {"bf.card",     "bf.exists",   "bf.info",     "bf.mexists",
+                                       "bf.scandump", "cf.count",    "cf.exists",   "cf.info",
+                                       "cf.mexists",  "cf.scandump", "sift.card",   "sift.info",
+                                       "sift.mtest",  "sift.test",   "tally.count", "tally.get",
+                                       "tally.info",  "tally.mget",  "tally.range", "tally.sum"};
+  const std::set<std::string> free_memory = {"cf.del", "sift.mrelease", "sift.release",
+                                             "tally.del"};
   for (const std::string& name : names()) {
     SCOPED_TRACE(name);
     const Answer info = info_of(name);
     EXPECT_NE(info.parts[1].integer(), 0);
-    const bool internal = name == "SEMEL.AT" || name == "SEMEL.LOAD" || name == "SEMEL.TICK";
+    const bool internal = name == "semel.at" || name == "semel.load" || name == "semel.tick";
     EXPECT_EQ(has_flag(info, "readonly"), reads.contains(name));
     EXPECT_EQ(has_flag(info, "write"), !reads.contains(name));
     EXPECT_EQ(has_flag(info, "denyoom"),
               !reads.contains(name) && !free_memory.contains(name) && !internal);
     const std::int64_t first = info.parts[3].integer();
-    EXPECT_EQ(first, name == "SEMEL.AT" ? 4 : 1);
-    const std::int64_t last = name.ends_with(".MERGE") ? -1 : name.ends_with(".LIKE") ? 2 : first;
+    EXPECT_EQ(first, name == "semel.at" ? 4 : 1);
+    const std::int64_t last = name.ends_with(".merge") ? -1 : name.ends_with(".like") ? 2 : first;
     EXPECT_EQ(info.parts[4].integer(), last);
   }
 }
@@ -388,6 +428,25 @@ TEST_F(Commands, ObeyAclRules) {
   EXPECT_EQ(reader("TALLY.GET key1 a"), "1");
   EXPECT_TRUE(reader("TALLY.INCRBY key1 a 1").starts_with("-NOPERM"));
   EXPECT_TRUE(reader("BF.MERGE source1 key1").starts_with("-NOPERM"));
+}
+
+// Redis before 7.4 has no new categories.
+TEST_F(Commands, AreInACategoryOfTheirFamily) {
+  if (talk_("ACL CAT tally").starts_with("-ERR"))
+    GTEST_SKIP() << "the server takes no new category";
+  const std::map<std::string, std::string> families = {{"bloom", "bf."},
+                                                       {"cuckoo", "cf."},
+                                                       {"sift", "sift."},
+                                                       {"tally", "tally."},
+                                                       {"semel", "semel."}};
+  for (const auto& [category, prefix] : families) {
+    std::set<std::string> expected, found;
+    for (const std::string& name : names()) {
+      if (name.starts_with(prefix)) expected.insert(name);
+    }
+    for (const Answer& name : talk_.call({"ACL", "CAT", category}).parts) found.insert(name.text);
+    EXPECT_EQ(found, expected) << category;
+  }
 }
 
 // In Redis 7.0 the commands are in no category, and the log says so.

@@ -24,7 +24,7 @@ TEST_P(CuckooReplies, ReserveErrors) {
   constexpr std::string_view kExpansion =
       "-EXPANSION: value must be an integer between 0 and 32768, inclusive.";
   run({
-      {"CF.RESERVE c", "-ERR wrong number of arguments for 'CF.RESERVE' command"},
+      {"CF.RESERVE c", "-ERR wrong number of arguments for 'cf.reserve' command"},
       {"CF.RESERVE c x", "-Bad capacity"},
       {"CF.RESERVE c 0", "-Bad capacity"},
       {"CF.RESERVE c -5", "-Bad capacity"},
@@ -74,15 +74,15 @@ TEST_P(CuckooReplies, AddCountAndDelete) {
 
 TEST_P(CuckooReplies, AddErrors) {
   run({
-      {"CF.ADD c", "-ERR wrong number of arguments for 'CF.ADD' command"},
-      {"CF.ADDNX c", "-ERR wrong number of arguments for 'CF.ADDNX' command"},
-      {"CF.EXISTS c", "-ERR wrong number of arguments for 'CF.EXISTS' command"},
-      {"CF.MEXISTS c", "-ERR wrong number of arguments for 'CF.MEXISTS' command"},
-      {"CF.COUNT c", "-ERR wrong number of arguments for 'CF.COUNT' command"},
-      {"CF.DEL c", "-ERR wrong number of arguments for 'CF.DEL' command"},
+      {"CF.ADD c", "-ERR wrong number of arguments for 'cf.add' command"},
+      {"CF.ADDNX c", "-ERR wrong number of arguments for 'cf.addnx' command"},
+      {"CF.EXISTS c", "-ERR wrong number of arguments for 'cf.exists' command"},
+      {"CF.MEXISTS c", "-ERR wrong number of arguments for 'cf.mexists' command"},
+      {"CF.COUNT c", "-ERR wrong number of arguments for 'cf.count' command"},
+      {"CF.DEL c", "-ERR wrong number of arguments for 'cf.del' command"},
       {"CF.DEL c a", "-Not found"},
-      {"CF.INSERT c", "-ERR wrong number of arguments for 'CF.INSERT' command"},
-      {"CF.INSERT c NOCREATE ITEMS", "-ERR wrong number of arguments for 'CF.INSERT' command"},
+      {"CF.INSERT c", "-ERR wrong number of arguments for 'cf.insert' command"},
+      {"CF.INSERT c NOCREATE ITEMS", "-ERR wrong number of arguments for 'cf.insert' command"},
       {"CF.INSERT c NOCREATE ITEMS a", "-ERR not found"},
       {"CF.INSERT c NOCREATE NOCREATE ITEMS", "-ERR NOCREATE is given twice"},
       {"CF.INSERTNX c CAPACITY 9 CAPACITY 9 ITEMS a", "-ERR CAPACITY is given twice"},
@@ -160,8 +160,8 @@ TEST_P(CuckooReplies, Info) {
       "\"Error rate\": ,0.001, \"Error bound\": ,[...], \"Error rate now\": ,[...], "
       "\"Chains\": 1";
   run({
-      {"CF.INFO", "-ERR wrong number of arguments for 'CF.INFO' command"},
-      {"CF.INFO c SIZE", "-ERR wrong number of arguments for 'CF.INFO' command"},
+      {"CF.INFO", "-ERR wrong number of arguments for 'cf.info' command"},
+      {"CF.INFO c SIZE", "-ERR wrong number of arguments for 'cf.info' command"},
       {"CF.RESERVE empty 100", "+OK"},
       {"CF.INFO empty ALL", "[[...]\"Error rate now\", \"0\", \"Chains\", 1]",
        "{[...]\"Error rate now\": ,0, \"Chains\": 1}"},
@@ -174,10 +174,10 @@ TEST_P(CuckooReplies, Info) {
 
 TEST_P(CuckooReplies, DumpAndLoadErrors) {
   run({
-      {"CF.SCANDUMP c", "-ERR wrong number of arguments for 'CF.SCANDUMP' command"},
+      {"CF.SCANDUMP c", "-ERR wrong number of arguments for 'cf.scandump' command"},
       {"CF.SCANDUMP c x", "-Invalid position"},
       {"CF.SCANDUMP c -1", "-Invalid position"},
-      {"CF.LOADCHUNK c 1", "-ERR wrong number of arguments for 'CF.LOADCHUNK' command"},
+      {"CF.LOADCHUNK c 1", "-ERR wrong number of arguments for 'cf.loadchunk' command"},
       {"CF.LOADCHUNK c x y", "-Invalid position"},
       {"CF.LOADCHUNK c 0 y", "-Invalid position"},
       {"CF.LOADCHUNK c 1 y", "-Invalid header"},
@@ -194,7 +194,7 @@ TEST_P(CuckooReplies, Merge) {
       "-ERR filters merge only if they have the same error rate, capacity, expansion and secret, "
       "as those that LIKE, COPY and MERGE make";
   run({
-      {"CF.MERGE c", "-ERR wrong number of arguments for 'CF.MERGE' command"},
+      {"CF.MERGE c", "-ERR wrong number of arguments for 'cf.merge' command"},
       {"CF.MERGE c none", "-ERR not found"},
       {"CF.INSERTNX x ITEMS 1 2 3", "[1, 1, 1]"},
       {"CF.LIKE y x", "+OK"},
@@ -217,7 +217,7 @@ TEST_P(CuckooReplies, Merge) {
 
 TEST_P(CuckooReplies, Like) {
   run({
-      {"CF.LIKE c", "-ERR wrong number of arguments for 'CF.LIKE' command"},
+      {"CF.LIKE c", "-ERR wrong number of arguments for 'cf.like' command"},
       {"CF.LIKE c none", "-ERR not found"},
       {"BF.ADD bloom a", "1", "#t"},
       {"CF.LIKE c bloom", "-WRONGTYPE [...]"},

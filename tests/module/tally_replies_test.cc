@@ -26,7 +26,7 @@ TEST_P(TallyReplies, ReserveTakesOptionsInAnyCaseAndOrder) {
 TEST_P(TallyReplies, ReserveSaysWhatIsAllowed) {
   constexpr std::string_view kRange = "; allowed: 1e-12 or more, below 1";
   std::vector<Step> steps = {
-      {"TALLY.RESERVE", "-ERR wrong number of arguments for 'TALLY.RESERVE' command"},
+      {"TALLY.RESERVE", "-ERR wrong number of arguments for 'tally.reserve' command"},
       {"TALLY.RESERVE t WINDOW", "-ERR WINDOW needs a value"},
       {"TALLY.RESERVE t COLOUR red", "-ERR unknown option 'COLOUR'"},
       {"TALLY.RESERVE t \"\"", "-ERR unknown option ''"},
@@ -97,7 +97,7 @@ TEST_P(TallyReplies, IncrementSaysWhatIsAllowed) {
   const std::string_view kInteger = "-ERR value is not an integer or out of range";
   const std::string_view kSyntax = "-ERR syntax error; allowed: ID id, or OP client seq";
   run({
-      {"TALLY.INCRBY t a", "-ERR wrong number of arguments for 'TALLY.INCRBY' command"},
+      {"TALLY.INCRBY t a", "-ERR wrong number of arguments for 'tally.incrby' command"},
       {"TALLY.INCRBY t a x", kInteger},
       {"TALLY.INCRBY t a \"\"", kInteger},
       {"TALLY.INCRBY t a 1.0", kInteger},
@@ -144,7 +144,7 @@ TEST_P(TallyReplies, ManyIncrementsAreAnsweredOneByOne) {
 TEST_P(TallyReplies, ManyIncrementsSayWhatIsAllowedAndAreAllOrNone) {
   constexpr std::string_view kModes = "-ERR syntax error; allowed: NOID, IDS, or OP client seq";
   run({
-      {"TALLY.MINCRBY t", "-ERR wrong number of arguments for 'TALLY.MINCRBY' command"},
+      {"TALLY.MINCRBY t", "-ERR wrong number of arguments for 'tally.mincrby' command"},
       {"TALLY.MINCRBY t WITH a 1", kModes},
       {"TALLY.MINCRBY t \"\" a 1", kModes},
       {"TALLY.MINCRBY t NOID a 1 b", "-ERR syntax error; allowed: counter delta ..."},
@@ -194,10 +194,10 @@ TEST_P(TallyReplies, ReadsSayWhatIsAllowed) {
   constexpr std::string_view kBounds =
       "-ERR min or max not valid string range item; allowed: -, +, [name, (name";
   run({
-      {"TALLY.GET t", "-ERR wrong number of arguments for 'TALLY.GET' command"},
-      {"TALLY.GET t a b", "-ERR wrong number of arguments for 'TALLY.GET' command"},
-      {"TALLY.MGET t", "-ERR wrong number of arguments for 'TALLY.MGET' command"},
-      {"TALLY.RANGE t -", "-ERR wrong number of arguments for 'TALLY.RANGE' command"},
+      {"TALLY.GET t", "-ERR wrong number of arguments for 'tally.get' command"},
+      {"TALLY.GET t a b", "-ERR wrong number of arguments for 'tally.get' command"},
+      {"TALLY.MGET t", "-ERR wrong number of arguments for 'tally.mget' command"},
+      {"TALLY.RANGE t -", "-ERR wrong number of arguments for 'tally.range' command"},
       {"TALLY.RANGE t a b", kBounds},
       {"TALLY.RANGE t - \"\"", kBounds},
       {"TALLY.RANGE t - + LIMIT", "-ERR LIMIT needs a value"},
@@ -207,9 +207,9 @@ TEST_P(TallyReplies, ReadsSayWhatIsAllowed) {
       {"TALLY.SUM t - + 1", "-ERR syntax error; allowed: key, or key min max"},
       {"TALLY.SUM t a b", kBounds},
       {"TALLY.COUNT t - x", kBounds},
-      {"TALLY.DEL t", "-ERR wrong number of arguments for 'TALLY.DEL' command"},
-      {"TALLY.INFO", "-ERR wrong number of arguments for 'TALLY.INFO' command"},
-      {"TALLY.INFO t x", "-ERR wrong number of arguments for 'TALLY.INFO' command"},
+      {"TALLY.DEL t", "-ERR wrong number of arguments for 'tally.del' command"},
+      {"TALLY.INFO", "-ERR wrong number of arguments for 'tally.info' command"},
+      {"TALLY.INFO t x", "-ERR wrong number of arguments for 'tally.info' command"},
   });
 }
 

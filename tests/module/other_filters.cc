@@ -1,0 +1,52 @@
+// A module that has commands of filters already, as RedisBloom has. Its filters are exact sets in
+// its own memory. Its load arguments are the families that it takes: BF, CF.
+//
+//   BF.ADD key item       Returns 1 if the item is new, 0 if not.
+//   BF.EXISTS key item    Returns 1 or 0.
+#include <map>
+#include <set>
+#include <string>
+
+#include "module/host/api.h"
+
+namespace {
+
+namespace api = semel::host::api;
+
+std::map<std::string, std::set<std::string>> filters;
+
+std::string text_of(const api::String* string) {
+  std::size_t size = 0;
+  const char* const text = api::StringPtrLen(string, &size);
+  return {text, size};
+}
+
+int add(api::Ctx* ctx, api::String** argv, int argc) {
+  if (argc != 3) return api::WrongArity(ctx);
+  const bool fresh = filters[text_of(argv[1])].insert(text_of(argv[2])).second;
+  return api::ReplyWithLongLong(ctx, fresh ? 1 : 0);
+}
+
+int exists(api::Ctx* ctx, api::String** argv, int argc) {
+  if (argc != 3) return api::WrongArity(ctx);
+  return api::ReplyWithLongLong(
+      ctx, static_cast<long long>(filters[text_of(argv[1])].count(text_of(argv[2]))));
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int RedisModule_OnLoad(void* server, void** argv,
+                                                                         int argc) {
+  auto* const ctx = static_cast<api::Ctx*>(server);
+  if (!api::resolve(ctx)) return api::kErr;
+  api::SetModuleAttribs(ctx, "filters", 1, api::kApiVersion);
+  for (int i = 0; i < argc; ++i) {
+    const std::string family = text_of(static_cast<api::String*>(argv[i]));
+    if (api::CreateCommand(ctx, (family + ".add").c_str(), add, "write", 1, 1, 1) != api::kOk ||
+        api::CreateCommand(ctx, (family + ".exists").c_str(), exists, "readonly", 1, 1, 1) !=
+            api::kOk) {
+      return api::kErr;
+    }
+  }
+  return api::kOk;
+}
