@@ -197,11 +197,45 @@ void add_many(Call& call) {
   if (value != nullptr) add_items(call, *value, 2);
 }
 
-// BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] ITEMS item...
+// Takes an option of BF.INSERT. RedisBloom takes a word without its value for too few arguments.
+std::optional<std::string_view> value_of(Options& options, const char* word) {
+  if (options.is(word) && options.last()) options.wrong_arity();
+  return options.value(word);
+}
+
+// Returns true if the filter of a key, or one that is made for `goal`, can hold so many items. If
+// not, answers with an error.
+bool can_reach(Call& call, const OpenKey& key, const BloomValue::Goal& goal, std::uint64_t items) {
+  const BloomValue* value = key.get<BloomValue>();
+  std::unique_ptr<BloomValue> model;
+  if (value == nullptr) {
+    if (!key.empty()) return true;  // whoever opens the filter answers
+    auto made = BloomValue::make(Secret::random(), goal);
+    if (!made) {
+      call.error(BloomFamily::kNotMade);
+      return false;
+    }
+    model = std::move(*made);
+    value = model.get();
+  }
+  const std::uint64_t reach = value->reach(items, max_value_bytes(call));
+  if (reach >= items) return true;
+  const std::string room = std::to_string(reach) + " items";
+  call.error(value->goal().expansion == 0
+                 ? "ERR the filter does not scale: it has room for " + room
+                 : "ERR provided VALIDATESCALETO causes bloom object to exceed memory limit: "
+                   "semel.max-value-bytes allows " +
+                       room);
+  return false;
+}
+
+// BF.INSERT key [CAPACITY n] [ERROR e] [EXPANSION n] [NOCREATE] [NONSCALING] [VALIDATESCALETO n]
+// [ITEMS item...]
 void insert(Call& call) {
   constexpr const char* kOutOfRange = "Bad argument received";
   BloomValue::Goal goal = default_goal();
   bool create_missing = true, scaling = true;
+  std::optional<std::uint64_t> scale_to;
   Options options(call, 2);
   std::size_t items = 0;
   while (options.more()) {
@@ -210,31 +244,47 @@ void insert(Call& call) {
       create_missing = false;
     } else if (options.flag("NONSCALING")) {
       scaling = false;
-    } else if (options.last()) {
-      options.wrong_arity();
-    } else if (const auto capacity_text = options.value("CAPACITY")) {
+    } else if (const auto capacity_text = value_of(options, "CAPACITY")) {
       const std::optional<std::int64_t> capacity = parse_integer(*capacity_text);
       if (!capacity || *capacity <= 0) options.refuse(capacity ? kOutOfRange : "Bad capacity");
       goal.capacity = static_cast<std::uint64_t>(capacity.value_or(0));
-    } else if (const auto error_text = options.value("ERROR")) {
+    } else if (const auto error_text = value_of(options, "ERROR")) {
       const std::optional<double> error = parse_number(*error_text);
       if (!error || !is_error_rate(*error)) options.refuse(error ? kOutOfRange : "Bad error rate");
       goal.error = error.value_or(0);
-    } else if (const auto expansion_text = options.value("EXPANSION")) {
+    } else if (const auto expansion_text = value_of(options, "EXPANSION")) {
       const std::optional<std::int64_t> expansion = parse_integer(*expansion_text);
       if (!expansion || *expansion < 1 || *expansion > kMostExpansion) {
         options.refuse(expansion ? kOutOfRange : "Bad expansion");
       }
       goal.expansion = static_cast<std::uint32_t>(expansion.value_or(0));
+    } else if (const auto reach_text = value_of(options, "VALIDATESCALETO")) {
+      const std::optional<std::int64_t> reach = parse_integer(*reach_text);
+      if (!reach || *reach <= 0) {
+        options.refuse(reach == 0 ? "ERR (capacity should be larger than 0)" : "ERR bad capacity");
+      }
+      scale_to = static_cast<std::uint64_t>(reach.value_or(0));
+    } else if (options.is("TIGHTENING")) {
+      return call.foreign(
+          "ERR TIGHTENING is for the files of valkey-bloom: a filter of this module divides its "
+          "error between its parts in another way");
+    } else if (options.is("SEED")) {
+      return call.foreign(
+          "ERR SEED is for the files of valkey-bloom: a filter of this module draws a secret");
     } else {
       options.refuse("Unknown argument received");
     }
   }
   if (options.refused()) return;
-  if (items == 0 || items == call.size()) return call.wrong_arity();
+  if (items == call.size()) return call.wrong_arity();
+  if (items == 0) items = call.size();
   if (!scaling) goal.expansion = 0;
+  if (!scaling && scale_to) {
+    return call.error("ERR cannot use NONSCALING and VALIDATESCALETO options together");
+  }
   const OpenKey key = call.open(1, Access::write);
   if (!create_missing && key.empty()) return call.error(kNotFound);
+  if (scale_to && !call.replayed() && !can_reach(call, key, goal, *scale_to)) return;
   BloomValue* const value = filter_to_write<BloomFamily>(call, key, goal);
   if (value != nullptr) add_items(call, *value, items);
 }
@@ -246,35 +296,53 @@ void cardinality(Call& call) {
   call.integer(filter.value == nullptr ? 0 : static_cast<std::int64_t>(filter.value->items()));
 }
 
-// BF.INFO key [ALL | CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]
+// BF.INFO key [ALL | CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION | ERROR | MAXSCALEDCAPACITY]
 void info(Call& call) {
   if (call.size() > 3) return call.wrong_arity();
   const OpenKey key = call.open(1, Access::read);
   const auto* const value = existing<BloomValue>(call, key);
   if (value == nullptr) return;
-  constexpr std::array kWords = {"CAPACITY", "SIZE", "FILTERS", "ITEMS", "EXPANSION"};
+  constexpr std::array kWords = {"CAPACITY",  "SIZE",  "FILTERS",          "ITEMS",
+                                 "EXPANSION", "ERROR", "MAXSCALEDCAPACITY"};
   std::vector<InfoField> fields = {{"Capacity", value->capacity()},
                                    {"Size", value->bytes()},
                                    {"Number of filters", value->filters()},
                                    {"Number of items inserted", value->items()},
                                    {"Expansion rate", value->goal().expansion, 0}};
+  // Some clients fail on a field that RedisBloom does not have, so only ALL shows the others.
   if (call.size() == 2) return answer_info(call, fields);
+  constexpr std::uint64_t kAny = std::numeric_limits<std::int64_t>::max();
+  fields.insert(fields.end(), {{"Error rate", value->goal().error},
+                               {"Max scaled capacity", value->reach(kAny, max_value_bytes(call))}});
   if (is_word(call[2], "ALL")) {
-    // Some clients fail on a field that RedisBloom does not have, so only ALL shows these.
-    fields.insert(fields.end(), {{"Error rate", value->goal().error},
-                                 {"Error bound", value->error_bound()},
+    fields.insert(fields.end(), {{"Error bound", value->error_bound()},
                                  {"Error rate now", value->error_now()},
                                  {"Chains", value->chains().size()}});
     return answer_info(call, fields);
   }
   for (std::size_t i = 0; i < kWords.size(); ++i) {
     if (!is_word(call[2], kWords[i])) continue;
+    if (Call::in_valkey()) return answer_value(call, fields[i]);  // as valkey-bloom does
     if (call.resp3()) return answer_info(call, {fields[i]});
     call.array(1);
     return answer_value(call, fields[i]);
   }
   call.error("Invalid information value");
 }
+
+// BF.DEBUG key
+void debug(Call& call) {
+  const OpenKey key = call.open(1, Access::read);
+  const auto* const value = existing<BloomValue>(call, key);
+  if (value == nullptr) return;
+  const std::vector<std::string> links = value->describe_links();
+  call.array(1 + links.size());
+  call.text("size:" + std::to_string(value->items()));
+  for (const std::string& link : links) call.text(link);
+}
+
+// BF.LOAD key bytes
+void load_whole(Call& call) { call.foreign(std::string("ERR BF.LOAD is not possible") + kForeign); }
 
 }  // namespace
 
@@ -308,10 +376,12 @@ std::span<const host::Command> bloom_commands() {
       command<insert>({
           .name = "BF.INSERT",
           .syntax = "key [CAPACITY n] [ERROR error] [EXPANSION n] [NOCREATE] [NONSCALING] "
-                    "ITEMS item ...",
+                    "[VALIDATESCALETO n] [ITEMS item ...]",
           .kind = CommandKind::writes,
           .summary =
-              "Adds many items to a filter, which is made with these options if it is missing",
+              "Adds many items to a filter, which is made with these options if it is missing. "
+              "VALIDATESCALETO adds nothing, and answers with an error, if the filter cannot grow "
+              "to so many items within `max-value-bytes`",
           .complexity = "O(N) with the number of items",
           .reply = "as BF.MADD",
       }),
@@ -326,12 +396,30 @@ std::span<const host::Command> bloom_commands() {
       }),
       command<info>({
           .name = "BF.INFO",
-          .syntax = "key [ALL | CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]",
+          .syntax = "key [ALL | CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION | ERROR | "
+                    "MAXSCALEDCAPACITY]",
           .kind = CommandKind::reads,
           .summary =
               "Returns what a filter was made for, its size and its items; with ALL also its "
-              "error rate, the bound of the error, and the error now",
-          .reply = "map; for one field an array with its value, in RESP3 a map with that field",
+              "error rate, how many items it can grow to within `max-value-bytes`, the bound of "
+              "the error, and the error now",
+          .reply = "map; for one field its value, which in Redis is in an array, and with RESP3 in "
+                   "a map",
+      }),
+      command<debug>({
+          .name = "BF.DEBUG",
+          .syntax = "key",
+          .kind = CommandKind::reads,
+          .summary = "Describes the parts of a filter, for people",
+          .reply = "array of texts: the number of items, then the parts",
+      }),
+      command<load_whole>({
+          .name = "BF.LOAD",
+          .syntax = "key bytes",
+          .kind = CommandKind::writes,
+          .summary = "Refuses what valkey-bloom writes into AOF files. A server that loads such a "
+                     "file ends, with the reason in its log",
+          .reply = "an error",
       }),
       command<dump<BloomFamily>>({
           .name = "BF.SCANDUMP",

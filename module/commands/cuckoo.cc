@@ -314,6 +314,27 @@ void info(Call& call) {
   answer_info(call, fields);
 }
 
+// CF.DEBUG key
+void debug(Call& call) {
+  const OpenKey key = call.open(1, Access::read);
+  const auto* const value = existing<CuckooValue>(call, key);
+  if (value == nullptr) return;
+  const CuckooValue::Goal& goal = value->goal();
+  call.text("bktsize:" + std::to_string(goal.bucket_size) + " buckets:" +
+            std::to_string(value->buckets()) + " items:" + std::to_string(value->items()) +
+            " deletes:" + std::to_string(value->removed()) +
+            " filters:" + std::to_string(value->filters()) + " max_iterations:" +
+            std::to_string(goal.max_iterations) + " expansion:" + std::to_string(goal.expansion));
+}
+
+// CF.COMPACT key. There is nothing to do: items are removed from the last link first, and a link
+// without items has no memory.
+void compact(Call& call) {
+  const OpenKey key = call.open(1, Access::read);
+  if (key.get<CuckooValue>() == nullptr) return call.error("Cuckoo filter was not found");
+  call.ok();
+}
+
 }  // namespace
 
 std::span<const host::Command> cuckoo_commands() {
@@ -383,6 +404,21 @@ std::span<const host::Command> cuckoo_commands() {
               "Returns what a filter was made for, its size and its items; with ALL also its "
               "error rate, the bound of the error, and the error now",
           .reply = "map",
+      }),
+      command<debug>({
+          .name = "CF.DEBUG",
+          .syntax = "key",
+          .kind = CommandKind::reads,
+          .summary = "Describes a filter in one line, for people",
+          .reply = "text",
+      }),
+      command<compact>({
+          .name = "CF.COMPACT",
+          .syntax = "key",
+          .kind = CommandKind::reads,
+          .summary = "Does nothing: a part of a filter frees its memory when its last item is "
+                     "removed",
+          .reply = "OK",
       }),
       command<dump<CuckooFamily>>({
           .name = "CF.SCANDUMP",

@@ -150,6 +150,11 @@ inline bool is_further_piece(const host::Call& load) {
   return load.replayed() && load[2] == kFurtherPiece;
 }
 
+// Ends the errors about bytes that another module has made.
+inline constexpr const char* kForeign =
+    ": another module made these bytes. Its filters cannot be converted, because the items are not "
+    "in them. Add the items again: see 'Moving in' in docs/module.md";
+
 // FAMILY.LOADCHUNK key iterator chunk
 template <class Family>
 void load(host::Call& call) {
@@ -162,6 +167,9 @@ void load(host::Call& call) {
   const ByteView bytes = bytes_of(call[3]);
   if (*position == 1) {
     if (value != nullptr) return call.error(Family::kTakenLoad);
+    if (!Value::is_chunk(bytes)) {
+      return call.foreign(std::string(Family::bad_header(Errc::unsupported)) + kForeign);
+    }
     Result<std::unique_ptr<Value>> made = Value::load_header(bytes);
     if (!made) return call.error(Family::bad_header(made.error().code));
     key.set(std::move(*made));
@@ -169,6 +177,9 @@ void load(host::Call& call) {
     return call.ok();
   }
   if (value == nullptr) return call.error(kNotFound);
+  if (!Value::is_chunk(bytes)) {
+    return call.foreign(std::string(Family::bad_chunk(Errc::unsupported)) + kForeign);
+  }
   const Result<bool> changed = value->load(bytes, max_value_bytes(call));
   if (!changed) {
     const Errc why = changed.error().code;

@@ -17,7 +17,7 @@ void answer_value(host::Call& call, const InfoField& field) {
 void answer_info(host::Call& call, std::span<const InfoField> fields) {
   call.map(fields.size());
   for (const InfoField& field : fields) {
-    call.text(field.name);
+    call.simple(field.name);  // as RedisBloom does
     answer_value(call, field);
   }
 }

@@ -11,6 +11,8 @@ SEMEL_HOST_LATER_FUNCTIONS(SEMEL_HOST_DEFINE)
 
 namespace {
 
+constinit bool valkey = false;
+
 using GetApi = int (*)(const char* name, void* function);
 
 template <class Function>
@@ -36,7 +38,12 @@ bool resolve(Ctx* ctx) {
 #define SEMEL_HOST_TRY(result, name, arguments) find(get_api, "RedisModule_" #name, name);
   SEMEL_HOST_LATER_FUNCTIONS(SEMEL_HOST_TRY)
 #undef SEMEL_HOST_TRY
+  // Valkey has each function under two names.
+  void (*only_valkey_has)() = nullptr;
+  valkey = find(get_api, "ValkeyModule_Log", only_valkey_has);
   return true;
 }
+
+bool is_valkey() { return valkey; }
 
 }  // namespace semel::host::api

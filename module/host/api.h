@@ -260,4 +260,7 @@ SEMEL_HOST_LATER_FUNCTIONS(SEMEL_HOST_DECLARE)
 // that Redis 7.0 has.
 bool resolve(Ctx* ctx);
 
+// Returns true if the server is Valkey.
+bool is_valkey();
+
 }  // namespace semel::host::api

@@ -8,6 +8,7 @@
 
 #include "module/host/api.h"
 #include "module/host/census.h"
+#include "module/host/command.h"
 #include "module/host/counters.h"
 #include "module/host/listeners.h"
 #include "module/host/string.h"
@@ -72,6 +73,8 @@ TimeMs Call::clock_ms() {
 void Call::random(std::span<std::uint8_t> bytes) {
   api::GetRandomBytes(bytes.data(), bytes.size());
 }
+
+bool Call::in_valkey() { return api::is_valkey(); }
 
 OpenKey Call::open(api::String* key, Access access) {
   const int mode = access == Access::write ? api::kRead | api::kWrite : api::kRead;
@@ -171,6 +174,12 @@ void Call::number(double value) {
 
 void Call::wrong_type() {
   error("WRONGTYPE Operation against a key holding the wrong kind of value");
+}
+
+void Call::foreign(const std::string& text) {
+  const bool from_file = (api::GetContextFlags(ctx_) & api::kFlagLoading) != 0;
+  if (from_file && !replayed_) end_loading(ctx_, text);
+  error(text);
 }
 
 void Call::wrong_arity() {

@@ -97,6 +97,8 @@ class Call {
   }
   bool replayed() const { return replayed_; }
   bool resp3() const;
+  // Returns true if the server is Valkey, whose users know other replies to some commands.
+  static bool in_valkey();
 
   OpenKey open(std::size_t index, Access access) { return open(argument(index), access); }
   // Opens a key by its name. For a job, whose call has no arguments.
@@ -155,6 +157,9 @@ class Call {
   void refuse_without_memory();
   void wrong_type();
   void wrong_arity();
+  // Answers with the error for data that another module has made. If the data come from an AOF
+  // file, this ends the server: it would ignore the error, and lose the data.
+  void foreign(const std::string& text);
   // Begins a map whose size is not known in advance. All answers until end_map() belong to it. The
   // map is the whole answer, or the last part of it.
   void begin_map();

@@ -128,5 +128,8 @@ inline constexpr const char* kTick = "SEMEL.TICK";
 std::span<const Command> effect_commands();
 // Ends the server, with a reason in its log, if the file that it has loaded lacks part of a value.
 void loading_ended(api::Ctx* ctx);
+// Ends the server, which would ignore an error, start without the value, and write the loss into
+// its next file.
+[[noreturn]] void end_loading(api::Ctx* ctx, const std::string& why);
 
 }  // namespace semel::host

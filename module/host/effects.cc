@@ -62,10 +62,10 @@ class EffectCommands {
     }
     try {
       if (const Result<void> taken = take_piece(call); !taken) {
-        end_server(call.ctx_, taken.error().message());
+        end_loading(call.ctx_, taken.error().message());
       }
     } catch (const std::exception&) {  // bad_alloc or length_error
-      end_server(call.ctx_, "there is no memory for a value");
+      end_loading(call.ctx_, "there is no memory for a value");
     }
     call.ok();
   }
@@ -83,7 +83,7 @@ class EffectCommands {
   }
 
   static void loading_ended(api::Ctx* ctx) {
-    if (staged()) end_server(ctx, "its last value is not complete");
+    if (staged()) end_loading(ctx, "its last value is not complete");
   }
 
  private:
@@ -140,20 +140,17 @@ class EffectCommands {
     call.open(1, Access::write).set(*type, std::move(value));
     return {};
   }
-
-  // The server would ignore an error, start without the value, and write the loss into its next
-  // file.
-  [[noreturn]] static void end_server(api::Ctx* ctx, const std::string& why) {
-    api::Log(
-        ctx, "warning",
-        "the AOF file cannot be loaded: %s. The server ends, so that no data are lost. Start it "
-        "with a copy of the file from a backup, or as a replica of a server that has the data",
-        why.c_str());
-    std::_Exit(1);
-  }
 };
 
 void loading_ended(api::Ctx* ctx) { EffectCommands::loading_ended(ctx); }
+
+void end_loading(api::Ctx* ctx, const std::string& why) {
+  api::Log(ctx, "warning",
+           "the AOF file cannot be loaded: %s. The server ends, so that no data are lost. Start it "
+           "with a copy of the file from a backup, or as a replica of a server that has the data",
+           why.c_str());
+  std::_Exit(1);
+}
 
 std::span<const Command> effect_commands() {
   static const std::array kCommands = {

@@ -1,8 +1,12 @@
 #include "module/types/bloom_value.h"
 
 #include <algorithm>
+#include <array>
+#include <cinttypes>
 #include <cmath>
+#include <cstdio>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -87,6 +91,48 @@ std::uint64_t BloomValue::capacity() const {
   return std::max(series_.goal().first_keys, series_.capacity());
 }
 
+std::uint64_t BloomValue::reach(std::uint64_t items, std::uint64_t max_bytes) const {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  std::uint64_t bytes = used_bytes();
+  std::uint64_t room = this->items();
+  std::uint64_t last = 0;  // link of the own chain
+  if (chains_.own()) {
+    room += series_.room(*chains_.own());
+    const auto after = series_.links().upper_bound({*chains_.own(), SeriesGoal::kMostLinks});
+    if (after != series_.links().begin() && std::prev(after)->first.chain == *chains_.own()) {
+      last = std::prev(after)->first.link;
+    }
+  }
+  for (std::uint64_t link = last + 1; link <= SeriesGoal::kMostLinks && room < items; ++link) {
+    const auto number = static_cast<std::uint8_t>(link);
+    const Result<BloomShape> shape = series_.shape_of(number);
+    const Result<std::uint64_t> more = series_.goal().capacity(number);
+    if (!shape || !more) break;
+    bytes += shape->bytes();
+    if (max_bytes != 0 && bytes > max_bytes) break;
+    room = *more < kMost - std::min(room, kMost) ? room + *more : kMost;
+  }
+  return room;
+}
+
+std::vector<std::string> BloomValue::describe_links() const {
+  std::vector<std::string> lines;
+  const auto describe = [&](std::uint8_t link, std::uint64_t keys) {
+    const BloomShape shape = *series_.shape_of(link);
+    const std::uint64_t capacity = *series_.goal().capacity(link);
+    std::array<char, 200> line{};
+    std::snprintf(line.data(), line.size(),
+                  "bytes:%" PRIu64 " bits:%" PRIu64 " hashes:%" PRIu32
+                  " hashwidth:64 capacity:%" PRIu64 " size:%" PRIu64 " ratio:%g",
+                  shape.bytes(), shape.bits, shape.probes, capacity, keys,
+                  shape.expected_fpr(capacity));
+    lines.emplace_back(line.data());
+  };
+  if (series_.links().empty()) describe(1, 0);
+  for (const auto& [id, keys] : series_.link_keys()) describe(id.link, keys);
+  return lines;
+}
+
 double BloomValue::error_now() const {
   double silent = 0;  // the logarithm of the probability that no link claims a new key
   for (const auto& [id, filter] : series_.links()) {
@@ -165,6 +211,10 @@ BloomValue::Chunk BloomValue::dump(std::uint64_t position) const {
   });
   chunk.next = 2 + ((std::uint64_t{id.chain} << 8 | id.link) << kPieceBits | piece);
   return chunk;
+}
+
+bool BloomValue::is_chunk(ByteView bytes) {
+  return begins_like(bytes, kHeader) || begins_like(bytes, kPiece);
 }
 
 Result<std::unique_ptr<BloomValue>> BloomValue::load_header(ByteView chunk) {

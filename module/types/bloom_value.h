@@ -13,7 +13,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "module/types/filter_value.h"
 
@@ -50,6 +52,8 @@ class BloomValue final : public FilterValue<GrowBloomSeries> {
 
   // A key that is added during a dump may be in it or not.
   Chunk dump(std::uint64_t position) const;
+  // Returns true if the bytes begin like a chunk of a dump.
+  static bool is_chunk(ByteView bytes);
   // Makes an empty value without a chain of its own from the header of a dump.
   static Result<std::unique_ptr<BloomValue>> load_header(ByteView chunk);
   // Returns true if it changed anything. It fails without a change: Errc::mismatch if the goals
@@ -62,6 +66,13 @@ class BloomValue final : public FilterValue<GrowBloomSeries> {
   }
   std::uint64_t items() const;     // added to all chains
   std::uint64_t capacity() const;  // of all links; at least that of the first
+  // Returns how many items there can be when no further link is opened because there is room for
+  // so many items, or because the next link would take more than `max_bytes` allows (0: no limit)
+  // or is impossible.
+  std::uint64_t reach(std::uint64_t items, std::uint64_t max_bytes) const;
+  // Returns a line for each link, and for the first one that does not exist yet: its bytes, bits,
+  // probes, capacity, items, and its error when it is full.
+  std::vector<std::string> describe_links() const;
   // Estimates the probability that a key that was never added is found now, to within a tenth.
   double error_now() const;
   std::uint64_t first_bytes() const override { return series_.shape_of(1)->bytes(); }

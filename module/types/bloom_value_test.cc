@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -349,6 +351,30 @@ TEST(ChainTags, GivesEachTagOneAliasUpToALimit) {
   chains.encode(w);
   Reader in(bytes);
   EXPECT_EQ(*ChainTags::decode(in), chains);
+}
+
+// Also if the filter has chains of others, which take memory of the limit.
+RC_GTEST_PROP(BloomValueReach, IsWhereTheFilterStopsToGrow, ()) {
+  const BloomValue::Goal goal{.error = *rc::gen::elementOf(std::vector<double>{0.1, 0.01, 1e-6}),
+                              .capacity = *rc::gen::inRange<std::uint64_t>(1, 200),
+                              .expansion = *rc::gen::inRange<std::uint32_t>(0, 4)};
+  const Ptr value = value_of(goal, 1);
+  if (*rc::gen::arbitrary<bool>()) {
+    const Ptr other = value_of(goal, 2);
+    for (std::uint64_t n = 0; n < 100; ++n) (void)other->add(item(*other, 1'000'000 + n), 0);
+    merge(*value, *other);
+  }
+  const std::uint64_t most = value->first_bytes() + *rc::gen::inRange<std::uint64_t>(0, 20'000);
+  constexpr std::uint64_t kAny = std::numeric_limits<std::int64_t>::max();
+  const std::uint64_t reach = value->reach(kAny, most);
+  const std::uint64_t on_the_way = *rc::gen::inRange<std::uint64_t>(0, reach + 1);
+  RC_ASSERT(value->reach(on_the_way, most) >= on_the_way);
+  for (std::uint64_t n = 0; n < 200'000; ++n) {
+    if (!value->add(item(*value, n), most)) break;
+    if (value->items() == on_the_way) RC_ASSERT(value->reach(kAny, most) == reach);
+  }
+  RC_ASSERT(value->items() == reach);
+  RC_ASSERT(value->reach(kAny, most) == value->items());
 }
 
 }  // namespace

@@ -234,6 +234,10 @@ CuckooValue::Chunk CuckooValue::dump(std::uint64_t position) const {
   return chunk;
 }
 
+bool CuckooValue::is_chunk(ByteView bytes) {
+  return begins_like(bytes, kHeader) || begins_like(bytes, kPiece);
+}
+
 Result<std::unique_ptr<CuckooValue>> CuckooValue::load_header(ByteView chunk) {
   Reader r = SEMEL_TRY(open_sealed(chunk, kHeader));
   const Secret secret = read_secret(r);

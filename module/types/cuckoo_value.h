@@ -61,6 +61,8 @@ class CuckooValue final : public FilterValue<ObservedCuckooSeries> {
 
   // A key that is added or removed during a dump may be in it or not.
   Chunk dump(std::uint64_t position) const;
+  // Returns true if the bytes begin like a chunk of a dump.
+  static bool is_chunk(ByteView bytes);
   // Makes an empty value without a chain of its own from the header of a dump.
   static Result<std::unique_ptr<CuckooValue>> load_header(ByteView chunk);
   // Returns true if it changed anything. It fails without a change: Errc::mismatch if the goals

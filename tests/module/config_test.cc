@@ -86,16 +86,15 @@ TEST(Config, IsWhatNewKeysAreMadeWith) {
     EXPECT_TRUE(matches_wildcard(pattern, answer)) << answer;
   };
   expect("TALLY.INFO t",
-         "[[...]\"Window\", 5000, [...]\"Error rate\", \"0.125\", [...]"
-         "\"Capacity\", 9, [...]]");
+         "[[...]+Window, 5000, [...]+Error rate, \"0.125\", [...]"
+         "+Capacity, 9, [...]]");
   expect("SIFT.INFO s",
-         "[[...]\"Window\", 6000, \"Error rate\", \"0.25\", [...]"
-         "\"Capacity\", 8, [...]]");
-  expect("BF.INFO b ALL",
-         "[\"Capacity\", 7, [...]\"Expansion rate\", 3, \"Error rate\", \"0.5\", [...]]");
+         "[[...]+Window, 6000, +Error rate, \"0.25\", [...]"
+         "+Capacity, 8, [...]]");
+  expect("BF.INFO b ALL", "[+Capacity, 7, [...]+Expansion rate, 3, +Error rate, \"0.5\", [...]]");
   expect("CF.INFO c ALL",
-         "[[...]\"Bucket size\", 4, \"Expansion rate\", 5, \"Max iterations\", 6, "
-         "\"Error rate\", \"0.0625\", [...]]");
+         "[[...]+Bucket size, 4, +Expansion rate, 5, +Max iterations, 6, "
+         "+Error rate, \"0.0625\", [...]]");
 }
 
 // Returns the bytes of huge pages that a process has.
@@ -354,8 +353,9 @@ class Commands : public ::testing::Test {
 
 TEST_F(Commands, AreAllThere) {
   const Words expected = words_of(
-      "bf.add bf.card bf.exists bf.info bf.insert bf.like bf.loadchunk bf.madd bf.merge bf.mexists "
-      "bf.reserve bf.scandump cf.add cf.addnx cf.count cf.del cf.exists cf.info cf.insert "
+      "bf.add bf.card bf.debug bf.exists bf.info bf.insert bf.like bf.load bf.loadchunk bf.madd "
+      "bf.merge bf.mexists bf.reserve bf.scandump cf.add cf.addnx cf.compact cf.count cf.debug "
+      "cf.del cf.exists cf.info cf.insert "
       "cf.insertnx cf.like cf.loadchunk cf.merge cf.mexists cf.reserve cf.scandump semel.at "
       "semel.load semel.tick semel.writable "
       "sift.add sift.card sift.claim sift.commit sift.info sift.insert sift.madd sift.mclaim "
@@ -366,11 +366,11 @@ TEST_F(Commands, AreAllThere) {
 }
 
 TEST_F(Commands, HaveArityFlagsAndKeys) {
-  const std::set<std::string> reads = {"bf.card",     "bf.exists",   "bf.info",     "bf.mexists",
-                                       "bf.scandump", "cf.count",    "cf.exists",   "cf.info",
-                                       "cf.mexists",  "cf.scandump", "sift.card",   "sift.info",
-                                       "sift.mtest",  "sift.test",   "tally.count", "tally.get",
-                                       "tally.info",  "tally.mget",  "tally.range", "tally.sum"};
+  const std::set<std::string> reads = {
+      "bf.card",     "bf.exists",   "bf.info",    "bf.mexists",  "bf.debug",  "cf.compact",
+      "cf.debug",    "bf.scandump", "cf.count",   "cf.exists",   "cf.info",   "cf.mexists",
+      "cf.scandump", "sift.card",   "sift.info",  "sift.mtest",  "sift.test", "tally.count",
+      "tally.get",   "tally.info",  "tally.mget", "tally.range", "tally.sum"};
   const std::set<std::string> free_memory = {"cf.del", "sift.mrelease", "sift.release",
                                              "tally.del"};
   for (const std::string& name : names()) {

@@ -146,29 +146,48 @@ TEST_P(CuckooReplies, AKeyOfAnotherType) {
 
 TEST_P(CuckooReplies, Info) {
   const std::string known2 =
-      "\"Size\", [...], \"Number of buckets\", [...], \"Number of filters\", 1, "
-      "\"Number of items inserted\", 2, \"Number of items deleted\", 1, \"Bucket size\", 2, "
-      "\"Expansion rate\", 1, \"Max iterations\", 20";
+      "+Size, [...], +Number of buckets, [...], +Number of filters, 1, "
+      "+Number of items inserted, 2, +Number of items deleted, 1, +Bucket size, 2, "
+      "+Expansion rate, 1, +Max iterations, 20";
   const std::string known3 =
-      "\"Size\": [...], \"Number of buckets\": [...], \"Number of filters\": 1, "
-      "\"Number of items inserted\": 2, \"Number of items deleted\": 1, \"Bucket size\": 2, "
-      "\"Expansion rate\": 1, \"Max iterations\": 20";
+      "+Size: [...], +Number of buckets: [...], +Number of filters: 1, "
+      "+Number of items inserted: 2, +Number of items deleted: 1, +Bucket size: 2, "
+      "+Expansion rate: 1, +Max iterations: 20";
   const std::string own2 =
-      "\"Error rate\", \"0.001\", \"Error bound\", [...], \"Error rate now\", [...], "
-      "\"Chains\", 1";
+      "+Error rate, \"0.001\", +Error bound, [...], +Error rate now, [...], "
+      "+Chains, 1";
   const std::string own3 =
-      "\"Error rate\": ,0.001, \"Error bound\": ,[...], \"Error rate now\": ,[...], "
-      "\"Chains\": 1";
+      "+Error rate: ,0.001, +Error bound: ,[...], +Error rate now: ,[...], "
+      "+Chains: 1";
   run({
       {"CF.INFO", "-ERR wrong number of arguments for 'cf.info' command"},
       {"CF.INFO c SIZE", "-ERR wrong number of arguments for 'cf.info' command"},
       {"CF.RESERVE empty 100", "+OK"},
-      {"CF.INFO empty ALL", "[[...]\"Error rate now\", \"0\", \"Chains\", 1]",
-       "{[...]\"Error rate now\": ,0, \"Chains\": 1}"},
+      {"CF.INFO empty ALL", "[[...]+Error rate now, \"0\", +Chains, 1]",
+       "{[...]+Error rate now: ,0, +Chains: 1}"},
       {"CF.INSERT c ITEMS a b c", "[1, 1, 1]", "[#t, #t, #t]"},
       {"CF.DEL c a", "1", "#t"},
       {"CF.INFO c", "[" + known2 + "]", "{" + known3 + "}"},
       {"CF.INFO c ALL", "[" + known2 + ", " + own2 + "]", "{" + known3 + ", " + own3 + "}"},
+  });
+}
+
+TEST_P(CuckooReplies, DebugAndCompact) {
+  run({
+      {"CF.DEBUG", "-ERR wrong number of arguments for 'cf.debug' command"},
+      {"CF.DEBUG c", "-ERR not found"},
+      {"CF.COMPACT c", "-Cuckoo filter was not found"},
+      {"CF.COMPACT", "-ERR wrong number of arguments for 'cf.compact' command"},
+      {"CF.RESERVE c 1000 BUCKETSIZE 4 MAXITERATIONS 10 EXPANSION 2", "+OK"},
+      {"CF.INSERT c ITEMS a b", "[1, 1]", "[#t, #t]"},
+      {"CF.DEL c a", "1", "#t"},
+      {"CF.DEBUG c",
+       "\"bktsize:4 buckets:[...] items:1 deletes:1 filters:1 max_iterations:10 expansion:2\""},
+      {"CF.COMPACT c", "+OK"},
+      {"CF.EXISTS c b", "1", "#t"},
+      {"SET s x", "+OK"},
+      {"CF.DEBUG s", "-WRONGTYPE [...]"},
+      {"CF.COMPACT s", "-Cuckoo filter was not found"},
   });
 }
 
@@ -180,11 +199,14 @@ TEST_P(CuckooReplies, DumpAndLoadErrors) {
       {"CF.LOADCHUNK c 1", "-ERR wrong number of arguments for 'cf.loadchunk' command"},
       {"CF.LOADCHUNK c x y", "-Invalid position"},
       {"CF.LOADCHUNK c 0 y", "-Invalid position"},
-      {"CF.LOADCHUNK c 1 y", "-Invalid header"},
+      {"CF.LOADCHUNK c 1 MCHy", "-Invalid header"},
+      {"CF.LOADCHUNK c 1 y",
+       "-Invalid header: another module made these bytes. Its filters cannot be converted[...]"},
       {"CF.LOADCHUNK c 2 y", "-ERR not found"},
       {"CF.ADD c a", "1", "#t"},
       {"CF.LOADCHUNK c 1 y", "-ERR item exists"},
-      {"CF.LOADCHUNK c 2 y", "-Couldn't load chunk!"},
+      {"CF.LOADCHUNK c 2 MCPy", "-Couldn't load chunk!"},
+      {"CF.LOADCHUNK c 2 y", "-Couldn't load chunk!: another module made these bytes[...]"},
       {"CF.SCANDUMP c 9223372036854775807", "[0, nil]", "[0, null]"},
   });
 }
@@ -230,9 +252,9 @@ TEST_P(CuckooReplies, Like) {
       {"CONFIG SET semel.cf-error 0.001", "+OK"},
       {"CF.EXISTS c a", "0", "#f"},
       {"CF.INFO c ALL",
-       "[[...]\"Bucket size\", 4, \"Expansion rate\", 3, \"Max iterations\", 7, \"Error rate\", "
+       "[[...]+Bucket size, 4, +Expansion rate, 3, +Max iterations, 7, +Error rate, "
        "\"0.001\", [...]]",
-       "{[...]\"Bucket size\": 4, \"Expansion rate\": 3, \"Max iterations\": 7, \"Error rate\": "
+       "{[...]+Bucket size: 4, +Expansion rate: 3, +Max iterations: 7, +Error rate: "
        ",0.001, [...]}"},
       {"CF.ADD c b", "1", "#t"},
       {"CF.MERGE c x", "+OK"},

@@ -51,6 +51,10 @@ inline std::int64_t info(Talk& talk, const std::string& section, const std::stri
   return at == std::string::npos ? -1 : std::stoll(text.substr(at + line.size()));
 }
 
+inline bool is_valkey(Talk& talk) {
+  return talk.call({"INFO", "server"}).text.find("server_name:valkey") != std::string::npos;
+}
+
 // Makes the server rewrite its AOF file, and waits for it.
 inline void rewrite_aof(Talk& talk) {
   ASSERT_FALSE(talk("BGREWRITEAOF").starts_with('-'));

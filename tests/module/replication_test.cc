@@ -94,7 +94,7 @@ TEST_P(Replication, EndsInTheSameDigests) {
     expect_no_failed_effect(*replica);
   }
   EXPECT_GT(info(talk, "stats", "sync_partial_ok"), 0);
-  for (const char* const merge : {"BF.MERGE", "CF.MERGE"}) EXPECT_GT(answered(talk, merge), 10);
+  for (const char* const merge : {"bf.merge", "cf.merge"}) EXPECT_GT(answered(talk, merge), 10);
 }
 
 // The chain of replication and the AOF file of a replica carry the same.

@@ -218,22 +218,22 @@ TEST_P(SiftReplies, InfoIsAMap) {
   run({
       {"SIFT.RESERVE s WINDOW 10s ERROR 0.5 CAPACITY 100", "+OK"},
       {"SIFT.INFO s",
-       "[\"Ids\", 0, \"Structure\", \"forgetful\", \"Window\", 10000, \"Error rate\", \"0.5\", "
-       "\"Error rate now\", \"0\", \"Capacity\", 100, \"Max bytes\", [...], \"On full\", "
+       "[+Ids, 0, +Structure, \"forgetful\", +Window, 10000, +Error rate, \"0.5\", "
+       "+Error rate now, \"0\", +Capacity, 100, +Max bytes, [...], +On full, "
        "\"refuse\", "
-       "\"Size\", [...], \"Claims\", 0, \"Max claims\", [...], \"Last change\", [...], "
-       "\"Recognised since\", [...], \"Refused\", 0, \"Stale\", 0, \"Forgotten early\", 0]",
-       "{\"Ids\": 0, \"Structure\": \"forgetful\", \"Window\": 10000, \"Error rate\": ,0.5, "
-       "\"Error rate now\": ,0, \"Capacity\": 100, \"Max bytes\": [...], \"On full\": \"refuse\", "
-       "\"Size\": [...], \"Claims\": 0, \"Max claims\": [...], \"Last change\": [...], "
-       "\"Recognised since\": [...], \"Refused\": 0, \"Stale\": 0, \"Forgotten early\": 0}"},
+       "+Size, [...], +Claims, 0, +Max claims, [...], +Last change, [...], "
+       "+Recognised since, [...], +Refused, 0, +Stale, 0, +Forgotten early, 0]",
+       "{+Ids: 0, +Structure: \"forgetful\", +Window: 10000, +Error rate: ,0.5, "
+       "+Error rate now: ,0, +Capacity: 100, +Max bytes: [...], +On full: \"refuse\", "
+       "+Size: [...], +Claims: 0, +Max claims: [...], +Last change: [...], "
+       "+Recognised since: [...], +Refused: 0, +Stale: 0, +Forgotten early: 0}"},
       {"SIFT.RESERVE t EXACT MAXBYTES 100000 ONFULL forget", "+OK"},
       {"SIFT.CLAIM t a me 1h", "\"fresh\""},
       {"SIFT.INFO t",
-       "[[...]\"Structure\", \"exact\", [...]\"Error rate\", \"0\", [...]\"Max bytes\", 100000, "
-       "\"On full\", \"forget\", [...]\"Claims\", 1, \"Max claims\", [...]]",
-       "{[...]\"Structure\": \"exact\", [...]\"Error rate\": ,0, [...]\"Max bytes\": 100000, "
-       "\"On full\": \"forget\", [...]\"Claims\": 1, \"Max claims\": [...]}"},
+       "[[...]+Structure, \"exact\", [...]+Error rate, \"0\", [...]+Max bytes, 100000, "
+       "+On full, \"forget\", [...]+Claims, 1, +Max claims, [...]]",
+       "{[...]+Structure: \"exact\", [...]+Error rate: ,0, [...]+Max bytes: 100000, "
+       "+On full: \"forget\", [...]+Claims: 1, +Max claims: [...]}"},
   });
 }
 

@@ -238,8 +238,8 @@ TEST_P(TallyReplies, FullTablesRefuseAndStayAsTheyAre) {
 TEST_P(TallyReplies, AFilterRecognisesNumberedAndOpaqueIds) {
   run({
       {"TALLY.RESERVE t FILTER", "+OK"},
-      {"TALLY.INFO t", "[[...]\"Recognition\", \"filter\", [...]]",
-       "{[...]\"Recognition\": \"filter\", [...]}"},
+      {"TALLY.INFO t", "[[...]+Recognition, \"filter\", [...]]",
+       "{[...]+Recognition: \"filter\", [...]}"},
       {"TALLY.INCRBY t a 5 OP c 7", "[5, \"applied\"]"},
       {"TALLY.INCRBY t a 5 OP c 7", "[5, \"duplicate\"]"},
       {"TALLY.INCRBY t a 5 OP c 3", "[10, \"applied\"]"},
@@ -252,25 +252,25 @@ TEST_P(TallyReplies, InfoIsAMap) {
   run({
       {"TALLY.RESERVE t WINDOW 10s ERROR 0.5 CAPACITY 100", "+OK"},
       {"TALLY.INFO t",
-       "[\"Counters\", 0, \"Window\", 10000, \"Recognition\", \"clients\", \"Error rate\", "
+       "[+Counters, 0, +Window, 10000, +Recognition, \"clients\", +Error rate, "
        "\"0.5\", "
-       "\"Error rate now\", \"0\", \"Expected under-count\", \"0\", \"Capacity\", 100, "
-       "\"Max bytes\", [...], \"On full\", \"refuse\", \"Size\", [...], \"Recogniser size\", "
+       "+Error rate now, \"0\", +Expected under-count, \"0\", +Capacity, 100, "
+       "+Max bytes, [...], +On full, \"refuse\", +Size, [...], +Recogniser size, "
        "[...], "
-       "\"Last change\", [...], \"Recognised since\", [...], \"Refused\", 0, "
-       "\"Forgotten early\", 0]",
-       "{\"Counters\": 0, \"Window\": 10000, \"Recognition\": \"clients\", \"Error rate\": ,0.5, "
-       "\"Error rate now\": ,0, \"Expected under-count\": ,0, \"Capacity\": 100, "
-       "\"Max bytes\": [...], \"On full\": \"refuse\", \"Size\": [...], \"Recogniser size\": "
+       "+Last change, [...], +Recognised since, [...], +Refused, 0, "
+       "+Forgotten early, 0]",
+       "{+Counters: 0, +Window: 10000, +Recognition: \"clients\", +Error rate: ,0.5, "
+       "+Error rate now: ,0, +Expected under-count: ,0, +Capacity: 100, "
+       "+Max bytes: [...], +On full: \"refuse\", +Size: [...], +Recogniser size: "
        "[...], "
-       "\"Last change\": [...], \"Recognised since\": [...], \"Refused\": 0, "
-       "\"Forgotten early\": 0}"},
+       "+Last change: [...], +Recognised since: [...], +Refused: 0, "
+       "+Forgotten early: 0}"},
       {"TALLY.RESERVE u EXACT MAXBYTES 100000 ONFULL forget", "+OK"},
       {"TALLY.INFO u",
-       "[[...]\"Recognition\", \"exact\", \"Error rate\", \"0\", [...]"
-       "\"Max bytes\", 100000, \"On full\", \"forget\", [...]]",
-       "{[...]\"Recognition\": \"exact\", \"Error rate\": ,0, [...]"
-       "\"Max bytes\": 100000, \"On full\": \"forget\", [...]}"},
+       "[[...]+Recognition, \"exact\", +Error rate, \"0\", [...]"
+       "+Max bytes, 100000, +On full, \"forget\", [...]]",
+       "{[...]+Recognition: \"exact\", +Error rate: ,0, [...]"
+       "+Max bytes: 100000, +On full: \"forget\", [...]}"},
   });
 }
 

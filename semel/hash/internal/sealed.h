@@ -102,6 +102,11 @@ void seal(Sink out, const Format& format, Body&& body) {
   }
 }
 
+// Returns true if the bytes begin with the name of this format, in any version.
+inline bool begins_like(ByteView bytes, const Format& format) {
+  return text_of(bytes).substr(0, 3) == std::string_view(format.name, 3);
+}
+
 // Takes the next envelope from `in` and returns a reader of its body. After an error, the position
 // of `in` is unspecified.
 inline Result<Reader> open_sealed(Reader& in, const Format& format) {
@@ -114,7 +119,7 @@ inline Result<Reader> open_sealed(Reader& in, const Format& format) {
   const ByteView name = header.view(3);
   const std::uint8_t version = header.u8();
   const std::uint64_t length = header.u64();
-  if (text_of(name) != std::string_view(format.name, 3)) {
+  if (!begins_like(name, format)) {
     return Error{Errc::unsupported, format.what, std::string("these bytes are something else")};
   }
   if (version != format.version) {
