@@ -16,6 +16,7 @@ extern "C" __attribute__((visibility("default"))) int RedisModule_OnLoad(void* c
   spec.types = {&semel::module::BloomValue::kType, &semel::module::CuckooValue::kType,
                 &semel::module::SiftValue::kType, &semel::module::TallyValue::kType};
   spec.settings = semel::module::settings();
+  spec.aliases = semel::module::aliases();
   spec.counters = semel::module::all_counters();
   spec.families = semel::module::families;
   return semel::host::load(ctx, argv, argc, spec);

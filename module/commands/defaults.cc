@@ -114,7 +114,7 @@ std::vector<Setting> make_settings() {
       error_rate("bf-error-rate", "0.01", d.bf_error_rate, "the error rate of a Bloom filter"),
       count("bf-initial-size", 1, kMostIds, kIds, d.bf_initial_size,
             "items that a new Bloom filter has room for"),
-      count("bf-expansion", 0, 32768, "0 (does not scale) to 32768", d.bf_expansion,
+      count("bf-expansion-factor", 0, 32768, "0 (does not scale) to 32768", d.bf_expansion,
             "the factor by which a Bloom filter grows; 0: it does not grow"),
       count("cf-initial-size", 2, kMostIds, "2 to 274877906944", d.cf_initial_size,
             "items that a new cuckoo filter has room for"),
@@ -122,7 +122,7 @@ std::vector<Setting> make_settings() {
             "shown by CF.INFO, without effect"),
       count("cf-max-iterations", 1, 65535, "1 to 65535", d.cf_max_iterations,
             "shown by CF.INFO, without effect"),
-      count("cf-expansion", 0, 32768, "0 (does not scale) to 32768", d.cf_expansion,
+      count("cf-expansion-factor", 0, 32768, "0 (does not scale) to 32768", d.cf_expansion,
             "the factor by which a cuckoo filter grows; 0: it does not grow"),
       error_rate("cf-error", "0.001", d.cf_error, "the error rate of a cuckoo filter"),
       max_value_bytes(),
@@ -134,10 +134,42 @@ std::vector<Setting> make_settings() {
   };
 }
 
+constexpr const char* kNoMaxExpansions =
+    "a cuckoo filter may grow until it reaches `max-value-bytes`";
+
 }  // namespace
 
 std::span<host::Setting> settings() {
   static std::vector<Setting> all = make_settings();
+  return all;
+}
+
+std::span<host::Alias> aliases() {
+  static std::vector<host::Alias> all = {
+      // RedisBloom 2
+      {"ERROR_RATE", "bf-error-rate", nullptr},
+      {"INITIAL_SIZE", "bf-initial-size", nullptr},
+      {"CF_MAX_EXPANSIONS", nullptr, kNoMaxExpansions},
+      // RedisBloom 8
+      {"bf-error-rate", "bf-error-rate", nullptr, true},
+      {"bf-initial-size", "bf-initial-size", nullptr, true},
+      {"bf-expansion-factor", "bf-expansion-factor", nullptr, true},
+      {"cf-initial-size", "cf-initial-size", nullptr, true},
+      {"cf-bucket-size", "cf-bucket-size", nullptr, true},
+      {"cf-max-iterations", "cf-max-iterations", nullptr, true},
+      {"cf-expansion-factor", "cf-expansion-factor", nullptr, true},
+      {"cf-max-expansions", nullptr, kNoMaxExpansions, true, "32"},
+      // valkey-bloom
+      {"bloom-capacity", "bf-initial-size", nullptr},
+      {"bloom-expansion", "bf-expansion-factor", nullptr},
+      {"bloom-fp-rate", "bf-error-rate", nullptr},
+      {"bloom-memory-usage-limit", "max-value-bytes",
+       "it is the limit for every key of this module, not only for Bloom filters"},
+      {"bloom-tightening-ratio", nullptr,
+       "a filter divides its error between its parts in its own way"},
+      {"bloom-use-random-seed", nullptr, "every filter draws a secret of its own"},
+      {"bloom-defrag-enabled", nullptr, "the server's `activedefrag` decides"},
+  };
   return all;
 }
 

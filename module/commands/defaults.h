@@ -40,5 +40,7 @@ struct Defaults {
 extern Defaults defaults;
 
 std::span<host::Setting> settings();
+// Returns the names in the configuration of RedisBloom and valkey-bloom.
+std::span<host::Alias> aliases();
 
 }  // namespace semel::module

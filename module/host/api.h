@@ -44,6 +44,7 @@ inline constexpr int kNotifyExpired = 1 << 8, kNotifyEvicted = 1 << 9, kNotifyMo
 inline constexpr int kHandleIoErrors = 1 << 0, kNoImplicitSignal = 1 << 1;
 // For the Register...Config functions.
 inline constexpr unsigned kConfigImmutable = 1u << 0;
+inline constexpr unsigned kConfigUnprefixed = 1u << 9;  // Redis 8
 // For SubscribeToServerEvent.
 inline constexpr std::uint64_t kEventRole = 0, kEventLoading = 3, kEventReplica = 6, kEventCron = 8;
 inline constexpr std::uint64_t kEventForkChild = 13, kEventConfig = 16;
@@ -233,6 +234,7 @@ using ApplyFn = int (*)(Ctx*, void* data, String** error);
   X(void*, GetBlockedClientPrivateData, (Ctx*))                                                  \
   X(int, SubscribeToServerEvent, (Ctx*, Event, EventFn))                                         \
   X(int, SubscribeToKeyspaceEvents, (Ctx*, int types, KeyspaceFn))                               \
+  X(int, GetServerVersion, ())                                                                   \
   X(ServerInfo*, GetServerInfo, (Ctx*, const char* section))                                     \
   X(void, FreeServerInfo, (Ctx*, ServerInfo*))                                                   \
   X(unsigned long long, ServerInfoGetFieldUnsigned, (ServerInfo*, const char*, int* error))      \

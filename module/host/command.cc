@@ -11,6 +11,7 @@
 #include "module/host/api.h"
 #include "module/host/counters.h"
 #include "module/host/listeners.h"
+#include "module/host/reply.h"
 #include "module/host/reserve.h"
 #include "module/host/string.h"
 #include "module/host/syntax.h"
@@ -180,13 +181,8 @@ std::string categories_of(const Command& row, std::string_view category) {
 // Returns true if the server has commands whose names begin with this word and a dot.
 bool server_has(api::Ctx* ctx, std::string_view word) {
   const std::string pattern = lower(word) + ".*";
-  api::CallReply* const reply =
-      api::Call(ctx, "COMMAND", "cccc", "LIST", "FILTERBY", "PATTERN", pattern.c_str());
-  if (reply == nullptr) return false;
-  const bool some =
-      api::CallReplyType(reply) == api::kReplyArray && api::CallReplyLength(reply) > 0;
-  api::FreeCallReply(reply);
-  return some;
+  return lists_some(
+      api::Call(ctx, "COMMAND", "cccc", "LIST", "FILTERBY", "PATTERN", pattern.c_str()));
 }
 
 Error refused(const char* what, const LoadedCommand& loaded) {

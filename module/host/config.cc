@@ -1,12 +1,17 @@
 #include "module/host/config.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "module/host/api.h"
+#include "module/host/reply.h"
 #include "module/host/string.h"
 
 namespace semel::host {
 namespace {
+
+// While the server hands over what its file says, and the defaults of the rest.
+constinit bool loading = false;
 
 std::string_view text_of(const api::String* string) {
   std::size_t size = 0;
@@ -14,26 +19,60 @@ std::string_view text_of(const api::String* string) {
   return {text, size};
 }
 
-// Returns the value of a setting. The server does not own the string, which lives until the next
-// call.
-api::String* show(const char* /*name*/, void* data) noexcept {
+bool same_name(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+// Returns a string that the server does not own. It lives until the next call.
+api::String* show(const std::string& value) {
   static api::String* shown = nullptr;
   if (shown != nullptr) api::FreeString(nullptr, shown);
-  const std::string& value = static_cast<const Setting*>(data)->value;
   shown = api::CreateString(nullptr, value.data(), value.size());
   return shown;
 }
 
-int change(const char* name, api::String* to, void* data, api::String** error) noexcept {
-  Setting& setting = *static_cast<Setting*>(data);
-  const std::string_view value = text_of(to);
+int refuse(const std::string& text, api::String** error) {
+  *error = api::CreateString(nullptr, text.data(), text.size());
+  return api::kErr;
+}
+
+api::String* show_setting(const char* /*name*/, void* data) noexcept {
+  return show(static_cast<const Setting*>(data)->value);
+}
+
+api::String* show_alias(const char* /*name*/, void* data) noexcept {
+  const Alias& alias = *static_cast<const Alias*>(data);
+  return show(alias.target == nullptr ? alias.value : alias.target->value);
+}
+
+int change(Setting& setting, const std::string& name, std::string_view value, api::String** error) {
   if (const Result<void> taken = setting.take(value); !taken) {
-    const std::string text = taken.error().about(std::string("semel.") + name).message();
-    *error = api::CreateString(nullptr, text.data(), text.size());
-    return api::kErr;
+    return refuse(taken.error().about(name).message(), error);
   }
   setting.value = value;
   return api::kOk;
+}
+
+int change_setting(const char* name, api::String* to, void* data, api::String** error) noexcept {
+  return change(*static_cast<Setting*>(data), std::string("semel.") + name, text_of(to), error);
+}
+
+// The server hands over the default of a name that its file does not have. So while it does,
+// the default changes nothing, because the file may have the other name of the setting.
+int change_alias(const char* name, api::String* to, void* data, api::String** error) noexcept {
+  Alias& alias = *static_cast<Alias*>(data);
+  const std::string_view value = text_of(to);
+  if (alias.target == nullptr) {
+    alias.value = value;
+    return api::kOk;
+  }
+  if (loading && value == alias.value) return api::kOk;
+  if (loading && alias.target->value != alias.value && alias.target->value != value) {
+    return refuse(std::string(name) + " and semel." + alias.target->name + " differ", error);
+  }
+  return change(*alias.target, name, value, error);
 }
 
 unsigned flags_of(SettingKind kind) {
@@ -46,43 +85,80 @@ unsigned flags_of(SettingKind kind) {
   return 0;
 }
 
+// Redis 8 has settings of modules without a prefix.
+bool takes_unprefixed() {
+  constexpr int kRedis8 = 8 << 16;
+  return !api::is_valkey() && api::GetServerVersion() >= kRedis8;
+}
+
+Error invalid(std::string words) { return {Errc::invalid, std::move(words)}; }
+
+// Returns the setting of this name, or of an alias of this name. An alias without a setting gives
+// null. Logs what is different for an alias.
+Result<Setting*> setting_of(api::Ctx* ctx, std::string_view name, std::span<Setting> settings,
+                            std::span<Alias> aliases) {
+  for (Setting& setting : settings) {
+    if (same_name(setting.name, name)) return &setting;
+  }
+  for (const Alias& alias : aliases) {
+    if (!same_name(alias.name, name)) continue;
+    if (alias.note != nullptr) {
+      std::string what = "has no effect here";
+      if (alias.target != nullptr) what = std::string("sets semel.") + alias.target->name;
+      api::Log(ctx, "notice", "%s %s: %s", alias.name, what.c_str(), alias.note);
+    }
+    return alias.target;
+  }
+  std::string all;
+  for (const Setting& known : settings) all.append(all.empty() ? "" : ", ").append(known.name);
+  return invalid("no setting '" + std::string(name) + "'; there are: " + all);
+}
+
 }  // namespace
 
-Result<void> load_settings(api::Ctx* ctx, std::span<Setting> settings,
+Result<void> load_settings(api::Ctx* ctx, std::span<Setting> settings, std::span<Alias> aliases,
                            std::span<const std::string_view> arguments) {
-  const auto invalid = [](std::string words) { return Error{Errc::invalid, std::move(words)}; };
   if (arguments.size() % 2 != 0) {
     return invalid("load arguments are pairs: name value [name value ...]");
   }
-  for (std::size_t i = 0; i < arguments.size(); i += 2) {
-    for (std::size_t j = 0; j < i; j += 2) {
-      if (arguments[j] == arguments[i]) {
-        return invalid(std::string(arguments[i]) + " is given twice");
-      }
-    }
-    const auto setting = std::find_if(settings.begin(), settings.end(), [&](const Setting& known) {
-      return known.name == arguments[i];
+  for (Alias& alias : aliases) {
+    if (alias.setting == nullptr) continue;
+    alias.target = &*std::find_if(settings.begin(), settings.end(), [&](const Setting& known) {
+      return same_name(known.name, alias.setting);
     });
-    if (setting == settings.end()) {
-      std::string all;
-      for (const Setting& known : settings) all.append(all.empty() ? "" : ", ").append(known.name);
-      return invalid("no setting '" + std::string(arguments[i]) + "'; there are: " + all);
+  }
+  std::vector<const Setting*> given;
+  for (std::size_t i = 0; i < arguments.size(); i += 2) {
+    Setting* const setting = SEMEL_TRY(setting_of(ctx, arguments[i], settings, aliases));
+    if (setting == nullptr) continue;
+    if (std::find(given.begin(), given.end(), setting) != given.end()) {
+      return invalid(std::string(setting->name) + " is given twice");
     }
+    given.push_back(setting);
     if (const Result<void> taken = setting->take(arguments[i + 1]); !taken) {
-      return taken.error().about(setting->name);
+      return taken.error().about(std::string(arguments[i]));
     }
     setting->value = arguments[i + 1];
   }
   // The load arguments become the defaults that the server sees.
   for (Setting& setting : settings) {
     if (api::RegisterStringConfig(ctx, setting.name, setting.value.c_str(), flags_of(setting.kind),
-                                  show, change, nullptr, &setting) != api::kOk) {
+                                  show_setting, change_setting, nullptr, &setting) != api::kOk) {
       return Error{Errc::unsupported, "the server rejects a setting", std::string(setting.name)};
     }
   }
-  if (api::LoadConfigs(ctx) != api::kOk) {
-    return invalid("a setting in the server's configuration is wrong");
+  // After the settings, because the server sets them in this order.
+  for (Alias& alias : aliases) {
+    if (!alias.unprefixed || !takes_unprefixed()) continue;
+    if (lists_some(api::Call(ctx, "CONFIG", "cc", "GET", alias.name))) continue;  // another module
+    if (alias.target != nullptr) alias.value = alias.target->value;
+    api::RegisterStringConfig(ctx, alias.name, alias.value.c_str(), api::kConfigUnprefixed,
+                              show_alias, change_alias, nullptr, &alias);
   }
+  loading = true;
+  const int loaded = api::LoadConfigs(ctx);
+  loading = false;
+  if (loaded != api::kOk) return invalid("a setting in the server's configuration is wrong");
   return {};
 }
 

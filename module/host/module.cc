@@ -62,7 +62,7 @@ Result<void> load_all(api::Ctx* ctx, std::span<const std::string_view> arguments
                       const ModuleSpec& spec) {
   // We check every read of an RDB, and tell watchers what did change.
   api::SetModuleOptions(ctx, api::kHandleIoErrors | api::kNoImplicitSignal);
-  SEMEL_TRY(load_settings(ctx, spec.settings, arguments));
+  SEMEL_TRY(load_settings(ctx, spec.settings, spec.aliases, arguments));
   SEMEL_TRY(load_types(ctx, spec.types));
   SEMEL_TRY(CommandTable::load(ctx, spec.families()));
   if (api::SetCommandACLCategories == nullptr) {

@@ -16,6 +16,7 @@ struct ModuleSpec {
   const char* name;
   std::vector<const TypeSpec*> types;
   std::span<Setting> settings;
+  std::span<Alias> aliases;
   std::vector<Counter> counters;  // for INFO, before those of the host
   // Called when the settings are known.
   std::function<std::vector<Family>()> families;

@@ -37,11 +37,11 @@ constexpr std::array kSettings = {
     Setting{"sift-capacity", "65536", "100", "274877906945", kIds},
     Setting{"bf-error-rate", "0.01", "0.001", "nan", kRate},
     Setting{"bf-initial-size", "100", "7", "x", kIds},
-    Setting{"bf-expansion", "2", "0", "32769", "allowed: 0 (does not scale) to 32768"},
+    Setting{"bf-expansion-factor", "2", "0", "32769", "allowed: 0 (does not scale) to 32768"},
     Setting{"cf-initial-size", "1024", "64", "1", "allowed: 2 to 274877906944"},
     Setting{"cf-bucket-size", "2", "4", "256", "allowed: 1 to 255"},
     Setting{"cf-max-iterations", "20", "10", "65536", "allowed: 1 to 65535"},
-    Setting{"cf-expansion", "1", "2", "-1", "allowed: 0 (does not scale) to 32768"},
+    Setting{"cf-expansion-factor", "1", "2", "-1", "allowed: 0 (does not scale) to 32768"},
     Setting{"cf-error", "0.001", "0.01", "1e400", kRate},
     Setting{"max-value-bytes", "auto", "1000000", "-1", "allowed: auto, 0 (no limit) or bytes"},
 };
@@ -73,9 +73,9 @@ TEST(Config, IsWhatNewKeysAreMadeWith) {
   Talk talk(server);
   talk("CONFIG SET semel.tally-window 5s semel.tally-error 0.125 semel.tally-capacity 9");
   talk("CONFIG SET semel.sift-window 6s semel.sift-error 0.25 semel.sift-capacity 8");
-  talk("CONFIG SET semel.bf-error-rate 0.5 semel.bf-initial-size 7 semel.bf-expansion 3");
+  talk("CONFIG SET semel.bf-error-rate 0.5 semel.bf-initial-size 7 semel.bf-expansion-factor 3");
   talk(
-      "CONFIG SET semel.cf-initial-size 64 semel.cf-bucket-size 4 semel.cf-expansion 5 "
+      "CONFIG SET semel.cf-initial-size 64 semel.cf-bucket-size 4 semel.cf-expansion-factor 5 "
       "semel.cf-max-iterations 6 semel.cf-error 0.0625");
   talk("TALLY.INCRBY t a 1");
   talk("SIFT.ADD s a");
@@ -223,6 +223,8 @@ TEST(Config, RefusesBadLoadArguments) {
            Case{{"bf-error-rate", "0.1", "cf-error", "0.1", "bf-error-rate", "0.2"},
                 "bf-error-rate is given twice"},
            Case{{"huge-pages", "maybe"}, "huge-pages: allowed: yes or no"},
+           Case{{"ERROR_RATE", "2"}, "ERROR_RATE: allowed: 1e-12 or more, below 1"},
+           Case{{"error_rate", "0.1", "bf-error-rate", "0.2"}, "bf-error-rate is given twice"},
            // MODULE LIST shows load arguments, so none of them is a secret.
            Case{{"secret", std::string(64, 'a')}, "no setting 'secret'; there are: "},
            Case{{"bf-prefix", "a b"}, "bf-prefix: allowed: auto, off, or up to 32 letters"},
@@ -239,6 +241,66 @@ TEST(Config, IsLoadedOnce) {
   // Its types may be in use.
   EXPECT_TRUE(talk("MODULE UNLOAD semel").starts_with("-ERR"));
   EXPECT_EQ(talk("TALLY.INCRBY t a 1"), "[2, \"applied\"]");
+}
+
+TEST(Config, TakesTheLoadArgumentsOfOtherModules) {
+  struct Case {
+    const char* name;  // of RedisBloom or valkey-bloom
+    const char* setting;
+    const char* value;
+  };
+  for (const Case& step : {
+           Case{"ERROR_RATE", "bf-error-rate", "0.25"},
+           Case{"Initial_Size", "bf-initial-size", "7"},
+           Case{"bf-expansion-factor", "bf-expansion-factor", "3"},
+           Case{"cf-bucket-size", "cf-bucket-size", "4"},
+           Case{"bloom-capacity", "bf-initial-size", "9"},
+           Case{"bloom-expansion", "bf-expansion-factor", "4"},
+           Case{"bloom-fp-rate", "bf-error-rate", "0.125"},
+           Case{"bloom-memory-usage-limit", "max-value-bytes", "128000000"},
+       }) {
+    SCOPED_TRACE(step.name);
+    const RedisServer server(with_module({}, {step.name, step.value}));
+    EXPECT_EQ(Talk(server)(std::string("CONFIG GET semel.") + step.setting),
+              shown(step.setting, step.value));
+  }
+}
+
+// Each of them gets a line in the log.
+TEST(Config, TakesNoteOfArgumentsWithoutEffect) {
+  const Words names = {"CF_MAX_EXPANSIONS", "bloom-tightening-ratio", "bloom-use-random-seed",
+                       "bloom-defrag-enabled"};
+  Words arguments;
+  for (const std::string& name : names) arguments.insert(arguments.end(), {name, "1"});
+  const RedisServer server(with_module({}, arguments));
+  for (const std::string& name : names) {
+    EXPECT_NE(server.log().find(name + " has no effect here: "), std::string::npos) << server.log();
+  }
+}
+
+// Redis 8 has settings of modules without a prefix, and refuses a file with unknown ones.
+TEST(Config, TakesTheNamesInAFileForRedis8) {
+  {
+    const RedisServer server(with_module());
+    if (Talk(server)("CONFIG GET bf-error-rate") == "[]") {
+      GTEST_SKIP() << "the server has no settings of modules without a prefix";
+    }
+  }
+  RedisServer server(with_module({"--bf-error-rate", "0.25", "--cf-expansion-factor", "4",
+                                  "--cf-max-expansions", "16", "--semel.bf-initial-size", "7",
+                                  "--semel.cf-bucket-size", "4", "--cf-bucket-size", "4"}));
+  Talk talk(server);
+  for (const auto& [name, value] : std::map<std::string, std::string>{
+           {"bf-error-rate", "0.25"}, {"cf-expansion-factor", "4"}, {"bf-initial-size", "7"}}) {
+    EXPECT_EQ(talk("CONFIG GET semel." + name), shown(name.c_str(), value.c_str()));
+    EXPECT_EQ(talk("CONFIG GET " + name), "[\"" + name + "\", \"" + value + "\"]");
+  }
+  EXPECT_EQ(talk("CONFIG GET cf-max-expansions"), "[\"cf-max-expansions\", \"16\"]");
+  EXPECT_EQ(talk("CONFIG SET bf-error-rate 0.5"), "+OK");
+  EXPECT_EQ(talk("CONFIG GET semel.bf-error-rate"), shown("bf-error-rate", "0.5"));
+  EXPECT_TRUE(talk("CONFIG SET bf-error-rate 2").starts_with("-ERR CONFIG SET failed"));
+  const std::string why = refusal({}, {"--bf-error-rate", "0.25", "--semel.bf-error-rate", "0.5"});
+  EXPECT_NE(why.find("bf-error-rate and semel.bf-error-rate differ"), std::string::npos) << why;
 }
 
 // Returns the arguments of a server with another module that has commands of these families.
@@ -262,6 +324,7 @@ TEST(Config, LeavesOutFamiliesThatTheServerHasAlready) {
     const std::size_t at = log.find(line);
     ASSERT_NE(at, std::string::npos) << log;
     EXPECT_EQ(log.find("the server has commands", at + 1), std::string::npos) << log;
+    EXPECT_EQ(log.find("bf-error-rate"), std::string::npos) << log;
   }
 }
 

@@ -3,6 +3,8 @@
 //
 //   BF.ADD key item       Returns 1 if the item is new, 0 if not.
 //   BF.EXISTS key item    Returns 1 or 0.
+//
+// In Redis 8 it has the setting bf-error-rate, without a prefix.
 #include <map>
 #include <set>
 #include <string>
@@ -45,6 +47,19 @@ extern "C" __attribute__((visibility("default"))) int RedisModule_OnLoad(void* s
     if (api::CreateCommand(ctx, (family + ".add").c_str(), add, "write", 1, 1, 1) != api::kOk ||
         api::CreateCommand(ctx, (family + ".exists").c_str(), exists, "readonly", 1, 1, 1) !=
             api::kOk) {
+      return api::kErr;
+    }
+  }
+  if (!api::is_valkey() && api::GetServerVersion() >= 8 << 16) {
+    const auto show = [](const char* /*name*/, void* /*data*/) {
+      static api::String* const shown = api::CreateString(nullptr, "0.01", 4);
+      return shown;
+    };
+    const auto change = [](const char* /*name*/, api::String* /*value*/, void* /*data*/,
+                           api::String** /*error*/) { return api::kOk; };
+    if (api::RegisterStringConfig(ctx, "bf-error-rate", "0.01", api::kConfigUnprefixed, show,
+                                  change, nullptr, nullptr) != api::kOk ||
+        api::LoadConfigs(ctx) != api::kOk) {
       return api::kErr;
     }
   }

@@ -37,12 +37,13 @@ void expect_no_failed_effect(const RedisServer& server) {
 
 // Their settings differ: effects say everything, and no limit is checked again.
 Words other_settings() {
-  return with_module({},
-                     {"tally-window",    "1s",  "tally-error",     "0.5", "tally-capacity", "7",
-                      "sift-window",     "1s",  "sift-error",      "0.5", "sift-capacity",  "7",
-                      "bf-error-rate",   "0.5", "bf-initial-size", "7",   "bf-expansion",   "1",
-                      "cf-initial-size", "7",   "cf-bucket-size",  "1",   "cf-error",       "0.1",
-                      "max-value-bytes", "1"});
+  return with_module({}, {"tally-window",        "1s",  "tally-error",     "0.5",
+                          "tally-capacity",      "7",   "sift-window",     "1s",
+                          "sift-error",          "0.5", "sift-capacity",   "7",
+                          "bf-error-rate",       "0.5", "bf-initial-size", "7",
+                          "bf-expansion-factor", "1",   "cf-initial-size", "7",
+                          "cf-bucket-size",      "1",   "cf-error",        "0.1",
+                          "max-value-bytes",     "1"});
 }
 
 // Returns how many calls of a command succeeded: filters without a common secret do not merge.
@@ -115,7 +116,7 @@ TEST(Replication, SendsNothingThatAReplicaAnswersWithAnError) {
         "CONFIG SET semel.cf-initial-size 2", "CF.ADD small a",
         "CONFIG SET semel.cf-initial-size 3", "CF.ADDNX odd a",
         "CONFIG SET semel.cf-bucket-size 255", "CF.INSERT wide ITEMS a",
-        "CONFIG SET semel.bf-initial-size 1", "CONFIG SET semel.bf-expansion 0",
+        "CONFIG SET semel.bf-initial-size 1", "CONFIG SET semel.bf-expansion-factor 0",
         "BF.MADD one a b c"}) {
     ASSERT_NE(talk(line), "lost") << line;
   }
