@@ -28,7 +28,7 @@ NOT_IN_TESTS = -clang-analyzer-*,-bugprone-implicit-widening-*,-bugprone-redunda
 LINK_COMMAND = ln -sfn release/bin/semel build/semel && ln -sfn release/lib/semel.so build/semel.so
 
 .NOTPARALLEL: # ninja and ctest are parallel themselves, and apt serves one caller at a time
-.PHONY: help run test build install bench bench-sift figures fuzz crash cluster damage pipes hostile simulate sync-hundred test-asan test-tsan coverage docs format check check-quick clean
+.PHONY: help run test build install bench bench-sift figures fuzz clients crash cluster damage pipes hostile simulate sync-hundred test-asan test-tsan coverage docs format check check-quick clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -107,6 +107,9 @@ test-asan: need-build-test build/asan/build.ninja ## the tests with AddressSanit
 test-tsan: need-build-test build/tsan/build.ninja ## the tests with ThreadSanitizer
 	@$(BUILD) tsan
 	@$(TEST) tsan
+
+clients: ## fetch clients to test the module with: build/clients, used by `make test` from then on
+	@tools/fetch-clients build/clients
 
 coverage: need-build-test-coverage build/coverage/build.ninja ## which lines of the library, the command, the client and the module the tests reach
 	@$(BUILD) coverage

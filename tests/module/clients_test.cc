@@ -11,9 +11,10 @@ namespace {
 
 class Clients : public ::testing::Test {
  protected:
-  void expect_script(Words command) {
+  void expect_script(Words command, const Words& more = {}) {
     command.push_back(std::to_string(server_.port()));
     command.push_back(kScripts / "script.json");
+    command.insert(command.end(), more.begin(), more.end());
     const Outcome outcome = run({.command = command, .environment = environment_});
     EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
     EXPECT_NE(outcome.out.find("commands"), std::string::npos);
@@ -30,7 +31,38 @@ TEST_F(Clients, Python) {
   if (run({.command = {"/usr/bin/python3", "-c", "import redis"}}).status != 0) {
     GTEST_SKIP() << "no python3-redis (tools/packages/test)";
   }
-  expect_script({"/usr/bin/python3", kScripts / "run_redis_py.py"});
+  expect_script({"/usr/bin/python3", kScripts / "run_redis_py.py"}, {"redis", "2"});
+}
+
+// Newer ones, and those that Debian's stable release does not have.
+class FetchedClients : public Clients {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(kFetched / "version")) GTEST_SKIP() << "`make clients` gets them";
+  }
+
+  const std::filesystem::path kFetched = std::filesystem::absolute("build/clients");
+};
+
+TEST_F(FetchedClients, Python) {
+  environment_ = {{"PYTHONPATH", kFetched / "python"}};
+  Talk talk(server_);
+  for (const char* const library : {"redis", "valkey"}) {
+    for (const char* const protocol : {"2", "3"}) {
+      SCOPED_TRACE(std::string(library) + " RESP" + protocol);
+      talk("FLUSHALL");
+      expect_script({"/usr/bin/python3", kScripts / "run_redis_py.py"}, {library, protocol});
+    }
+  }
+}
+
+TEST_F(FetchedClients, Go) {
+  Talk talk(server_);
+  const Outcome outcome =
+      run({.command = {kFetched / "bin/go", "run", kScripts / "run_go_redis.go",
+                       std::to_string(server_.port()), is_valkey(talk) ? "true" : "false"}});
+  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("commands"), std::string::npos);
 }
 
 // Installs node-redis from the registry of npm, once for a build folder.
