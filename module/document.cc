@@ -64,9 +64,13 @@ int main() {
        "`SIFT.CLAIM` and `SIFT.COMMIT` accept it in two, for consumers that may crash between "
        "them.",
        sift_commands()},
-      {"BF: Bloom filters", "The commands of RedisBloom 2.6, and `BF.LIKE` and `BF.MERGE`.",
+      {"BF: Bloom filters",
+       "The commands of RedisBloom and valkey-bloom ([what differs](module.md#what-differs)), and "
+       "`BF.LIKE` and `BF.MERGE`. Their ACL category is `@bloom`.",
        bloom_commands()},
-      {"CF: cuckoo filters", "The commands of RedisBloom 2.6, and `CF.LIKE` and `CF.MERGE`.",
+      {"CF: cuckoo filters",
+       "The commands of RedisBloom ([what differs](module.md#what-differs)), and `CF.LIKE` and "
+       "`CF.MERGE`. Their ACL category is `@cuckoo`.",
        cuckoo_commands()},
       {"SEMEL",
        "For replication, AOF files and the server itself. They change nothing if a client calls "
