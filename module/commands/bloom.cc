@@ -302,8 +302,7 @@ void info(Call& call) {
   const OpenKey key = call.open(1, Access::read);
   const auto* const value = existing<BloomValue>(call, key);
   if (value == nullptr) return;
-  constexpr std::array kWords = {"CAPACITY",  "SIZE",  "FILTERS",          "ITEMS",
-                                 "EXPANSION", "ERROR", "MAXSCALEDCAPACITY"};
+  constexpr std::array kWords = {"CAPACITY", "SIZE", "FILTERS", "ITEMS", "EXPANSION", "ERROR"};
   std::vector<InfoField> fields = {{"Capacity", value->capacity()},
                                    {"Size", value->bytes()},
                                    {"Number of filters", value->filters()},
@@ -311,21 +310,25 @@ void info(Call& call) {
                                    {"Expansion rate", value->goal().expansion, 0}};
   // Some clients fail on a field that RedisBloom does not have, so only ALL shows the others.
   if (call.size() == 2) return answer_info(call, fields);
-  constexpr std::uint64_t kAny = std::numeric_limits<std::int64_t>::max();
-  fields.insert(fields.end(), {{"Error rate", value->goal().error},
-                               {"Max scaled capacity", value->reach(kAny, max_value_bytes(call))}});
+  fields.push_back({"Error rate", value->goal().error});
   if (is_word(call[2], "ALL")) {
     fields.insert(fields.end(), {{"Error bound", value->error_bound()},
                                  {"Error rate now", value->error_now()},
                                  {"Chains", value->chains().size()}});
     return answer_info(call, fields);
   }
-  for (std::size_t i = 0; i < kWords.size(); ++i) {
-    if (!is_word(call[2], kWords[i])) continue;
-    if (Call::in_valkey()) return answer_value(call, fields[i]);  // as valkey-bloom does
-    if (call.resp3()) return answer_info(call, {fields[i]});
+  const auto answer_one = [&](const InfoField& field) {
+    if (Call::in_valkey()) return answer_value(call, field);  // as valkey-bloom does
+    if (call.resp3()) return answer_info(call, {field});
     call.array(1);
-    return answer_value(call, fields[i]);
+    answer_value(call, field);
+  };
+  for (std::size_t i = 0; i < kWords.size(); ++i) {
+    if (is_word(call[2], kWords[i])) return answer_one(fields[i]);
+  }
+  if (is_word(call[2], "MAXSCALEDCAPACITY")) {  // takes milliseconds, so ALL leaves it out
+    constexpr std::uint64_t kAny = std::numeric_limits<std::int64_t>::max();
+    return answer_one({"Max scaled capacity", value->reach(kAny, max_value_bytes(call))});
   }
   call.error("Invalid information value");
 }
@@ -401,8 +404,8 @@ std::span<const host::Command> bloom_commands() {
           .kind = CommandKind::reads,
           .summary =
               "Returns what a filter was made for, its size and its items; with ALL also its "
-              "error rate, how many items it can grow to within `max-value-bytes`, the bound of "
-              "the error, and the error now",
+              "error rate, the bound of the error, and the error now; with MAXSCALEDCAPACITY how "
+              "many items it can grow to within `max-value-bytes`",
           .reply = "map; for one field its value, which in Redis is in an array, and with RESP3 in "
                    "a map",
       }),

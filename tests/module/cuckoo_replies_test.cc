@@ -112,7 +112,9 @@ TEST_P(CuckooReplies, AFullFilterRefuses) {
   for (int i = 0; i < 100; ++i) many += ' ' + std::to_string(i);
   for (int i = 100; i < 105; ++i) many_new += ' ' + std::to_string(i);
   run({
+      {"CONFIG SET semel.cf-error 1e-9", "+OK"},  // no false positive among the items
       {"CF.RESERVE c 16 EXPANSION 0", "+OK"},
+      {"CONFIG SET semel.cf-error 0.001", "+OK"},
       {many, "[1, [...], -1, -1]", "[#t, [...], #f, #f]"},
       {many_new, "[-1, -1, -1, -1, -1]"},
       {"CF.ADD c new", "-Filter is full"},
