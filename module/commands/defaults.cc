@@ -134,6 +134,7 @@ std::vector<Setting> make_settings() {
   };
 }
 
+constexpr const char* kOwnSecret = "every filter draws a secret of its own";
 constexpr const char* kNoMaxExpansions =
     "a cuckoo filter may grow until it reaches `max-value-bytes`";
 
@@ -159,6 +160,7 @@ std::span<host::Alias> aliases() {
       {"cf-max-iterations", "cf-max-iterations", nullptr, true},
       {"cf-expansion-factor", "cf-expansion-factor", nullptr, true},
       {"cf-max-expansions", nullptr, kNoMaxExpansions, true, "32"},
+      {"bf-hash-seed", nullptr, kOwnSecret, true},
       // valkey-bloom
       {"bloom-capacity", "bf-initial-size", nullptr},
       {"bloom-expansion", "bf-expansion-factor", nullptr},
@@ -167,7 +169,7 @@ std::span<host::Alias> aliases() {
        "it is the limit for every key of this module, not only for Bloom filters"},
       {"bloom-tightening-ratio", nullptr,
        "a filter divides its error between its parts in its own way"},
-      {"bloom-use-random-seed", nullptr, "every filter draws a secret of its own"},
+      {"bloom-use-random-seed", nullptr, kOwnSecret},
       {"bloom-defrag-enabled", nullptr, "the server's `activedefrag` decides"},
   };
   return all;

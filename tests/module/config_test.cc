@@ -286,9 +286,10 @@ TEST(Config, TakesTheNamesInAFileForRedis8) {
       GTEST_SKIP() << "the server has no settings of modules without a prefix";
     }
   }
-  RedisServer server(with_module({"--bf-error-rate", "0.25", "--cf-expansion-factor", "4",
-                                  "--cf-max-expansions", "16", "--semel.bf-initial-size", "7",
-                                  "--semel.cf-bucket-size", "4", "--cf-bucket-size", "4"}));
+  RedisServer server(
+      with_module({"--bf-error-rate", "0.25", "--cf-expansion-factor", "4", "--cf-max-expansions",
+                   "16", "--bf-hash-seed", "0123456789abcdef", "--semel.bf-initial-size", "7",
+                   "--semel.cf-bucket-size", "4", "--cf-bucket-size", "4"}));
   Talk talk(server);
   for (const auto& [name, value] : std::map<std::string, std::string>{
            {"bf-error-rate", "0.25"}, {"cf-expansion-factor", "4"}, {"bf-initial-size", "7"}}) {
