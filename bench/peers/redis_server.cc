@@ -14,6 +14,8 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include "bench/peers/redis_load.h"
@@ -64,13 +66,15 @@ void run_on(int processor) {
   (void)::sched_setaffinity(0, sizeof set, &set);
 }
 
-RedisServer::RedisServer(const std::string& module, int processor)
+RedisServer::RedisServer(const std::string& module, int processor,
+                         std::vector<std::string> arguments)
     : folder_(new_folder()), port_(free_port()) {
   std::vector<std::string> words = {
       "redis-server", "--port", std::to_string(port_), "--bind", "127.0.0.1",
-      "--save",       "",       "--appendonly",        "no"};
+      "--save",       "",       "--appendonly",        "no", "--enable-debug-command", "local"};
   if (!module.empty()) {
     words.insert(words.end(), {"--loadmodule", std::filesystem::absolute(module).string()});
+    std::move(arguments.begin(), arguments.end(), std::back_inserter(words));
   }
   words.insert(words.end(), {"--dir", folder_});
   pid_ = ::fork();

@@ -6,19 +6,22 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 namespace semel::bench {
 
 class RedisServer {
  public:
-  // `module` may be empty. Ends the program if the server does not start.
-  RedisServer(const std::string& module, int processor);
+  // `module` may be empty; `arguments` are those of the module. Ends the program if the server does
+  // not start.
+  RedisServer(const std::string& module, int processor, std::vector<std::string> arguments = {});
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
   ~RedisServer();
 
   int port() const { return port_; }
   double cpu_seconds() const;
+  pid_t pid() const { return pid_; }
 
  private:
   std::string folder_;

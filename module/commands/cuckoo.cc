@@ -196,17 +196,47 @@ void add(Call& call) { add_one(call, false); }
 // CF.ADDNX key item
 void add_new(Call& call) { add_one(call, true); }
 
-// Adds an item to a filter with items of one call before it, which stay if memory runs out.
-bool try_to_add(const Call& call, CuckooValue& value, Digest digest) {
-  try {
-    const Result<void> added = value.add(digest, max_value_bytes(call));
-    if (!added) ++(added.error().code == Errc::full ? counts.refused_limit : counts.refused_full);
-    return added.has_value();
-  } catch (const std::bad_alloc&) {
-    ++host::counters.refused_oom;
+// Adds the items of one call. After a refusal for a reason that is not in the value, nothing more
+// is added: replicas get the items up to the last one added, and add all of these.
+class ItemAdder {
+ public:
+  ItemAdder(const Call& call, CuckooValue& value)
+      : value_(value), max_bytes_(max_value_bytes(call)) {}
+
+  bool add(Digest digest) {
+    // No link has room for the item that was refused last, and further copies find none.
+    if (!closed_ && (cause_ == nullptr || refused_ != digest)) {
+      refused_ = digest;
+      if (try_to_add(digest)) return true;
+    }
+    ++*cause_;
     return false;
   }
-}
+
+ private:
+  // Items of the call that were added before stay if memory runs out.
+  bool try_to_add(Digest digest) {
+    try {
+      const Result<void> added = value_.add(digest, max_bytes_);
+      if (added) {
+        cause_ = nullptr;
+        return true;
+      }
+      closed_ = added.error().code == Errc::full;
+      cause_ = closed_ ? &counts.refused_limit : &counts.refused_full;
+    } catch (const std::bad_alloc&) {
+      closed_ = true;
+      cause_ = &host::counters.refused_oom;
+    }
+    return false;
+  }
+
+  CuckooValue& value_;
+  std::uint64_t max_bytes_;
+  bool closed_ = false;
+  std::uint64_t* cause_ = nullptr;  // of the last refusal; null after an addition
+  Digest refused_{};
+};
 
 void insert_items(Call& call, bool unless_there) {
   CuckooValue::Goal goal = default_goal();
@@ -235,6 +265,7 @@ void insert_items(Call& call, bool unless_there) {
   CuckooValue* const value = filter_to_write<CuckooFamily>(call, key, goal);
   if (value == nullptr) return;
 
+  ItemAdder adder(call, *value);
   enum class Inserted : std::uint8_t { refused, known, added };
   std::vector<Inserted> answers(call.size() - items, Inserted::refused);
   for (Inserted& answer : answers) {
@@ -245,7 +276,7 @@ void insert_items(Call& call, bool unless_there) {
       answer = Inserted::known;
     } else if (!ensure_open(call, *value)) {
       return;
-    } else if (try_to_add(call, *value, digest)) {
+    } else if (adder.add(digest)) {
       ++counts.filter_added;
       call.changed(1 + place);
       call.happened(items + place + 1);

@@ -95,16 +95,27 @@ Result<std::unique_ptr<CuckooValue>> CuckooValue::make(const Secret& secret, con
 Result<void> CuckooValue::add(Digest key, std::uint64_t max_bytes) {
   SEMEL_ASSERT(chains_.own() && lives_.own());
   const SiteId own = *chains_.own();
-  if (max_bytes != 0 && series_.room(own) == 0) {
+  const SiteLife life{*lives_.own(), lives_.tag(*lives_.own())};
+  // A link may refuse a key long before it is full: it holds as many copies as two buckets.
+  if (!series_.add_within(own, key, life)) {
     const Result<CuckooShape> next = series_.next_shape(own);
-    if (next && used_bytes() + next->bytes() > max_bytes) {
+    if (next && max_bytes != 0 && bytes_when_full() + next->bytes() > max_bytes) {
       return Error{Errc::full, "a further link would take more memory than allowed"};
     }
+    if (!series_.add_to(own, key, life)) return Error{Errc::limit, "no further link is possible"};
   }
-  const SiteLife life{*lives_.own(), lives_.tag(*lives_.own())};
-  if (!series_.add_to(own, key, life)) return Error{Errc::limit, "no further link is possible"};
   adds_left_ -= adds_left_ != 0 ? 1 : 0;
   return {};
+}
+
+// A link takes the memory of a full one when an eighth of it is in use.
+std::uint64_t CuckooValue::bytes_when_full() const {
+  std::uint64_t sum = 0;
+  for (const auto& [id, filter] : series_.links()) {
+    const std::uint64_t full = id.chain == *chains_.own() ? filter.shape().bytes() : 0;
+    sum += std::max(filter.bytes(), full);
+  }
+  return sum;
 }
 
 Result<void> CuckooValue::begin(std::uint64_t chain, std::uint64_t life, Begun where) {

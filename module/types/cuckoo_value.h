@@ -91,6 +91,9 @@ class CuckooValue final : public FilterValue<ObservedCuckooSeries> {
       : FilterValue(secret, hasher, std::move(series)), goal_(goal) {}
 
  private:
+  // Returns the bytes that the links take if the value's own chain fills up. REQUIRES: there is one.
+  std::uint64_t bytes_when_full() const;
+
   Goal goal_;
   ChainTags lives_{ChainTags::kMostLives};  // every site of the series is one of them
   std::uint64_t adds_left_ = 0;             // of a life that began here; not a part of the encoding

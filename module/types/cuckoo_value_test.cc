@@ -201,6 +201,26 @@ TEST(CuckooValue, SaysWhyItTakesNoMore) {
   EXPECT_LE(small->bytes(), 5000u);
 }
 
+// Copies of one item fill two buckets of each link, so they open links that are nearly empty.
+TEST(CuckooValue, CopiesOfOneItemOpenNoLinkBeyondTheLimit) {
+  constexpr std::uint64_t kLimit = 200'000;
+  const Ptr value = value_of(goal_of(1000, 2), 3);
+  std::uint64_t copies = 0;
+  Result<void> added;
+  while ((added = value->add(item(*value, 0), kLimit))) ++copies;
+  EXPECT_EQ(added.error().code, Errc::full);
+  EXPECT_GE(copies, 16u);
+  EXPECT_LT(value->filters(), 6u);
+  EXPECT_EQ(value->count(item(*value, 0)), copies);
+  // Other items fill these links, and no more.
+  std::uint64_t others = 0;
+  for (; others < 100'000 && value->add(item(*value, 1 + others), kLimit); ++others) {
+  }
+  EXPECT_GT(others, 5'000u);
+  EXPECT_LT(others, 100'000u);
+  EXPECT_LE(value->bytes(), kLimit + 20'000);
+}
+
 TEST(CuckooValue, AnItemRemovedFromACopyIsRemovedByAMerge) {
   const Ptr value = value_of(kSmall, 5);
   add_items(*value, 0, 40);

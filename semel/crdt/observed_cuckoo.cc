@@ -163,6 +163,25 @@ std::vector<LifeRun> numbered(std::span<const LifeRun> runs, std::uint64_t from,
   return some;
 }
 
+// Returns the entry with its number instead of its dot.
+CuckooEntry numbered(CuckooEntry entry, std::uint64_t number) {
+  entry.payload = number;
+  return entry;
+}
+
+// Calls visit(place, number) for the entries of a site with a number after `from` up to `last`.
+// Reads the dots alone, one after another: that takes a nanosecond for each slot. `last` may shrink
+// meanwhile. A free slot has the number 0 of site 0, or wraps around.
+template <class Visit>
+void for_each_number(const EntryStore& entries, SiteId site, std::uint64_t from,
+                     const std::uint64_t& last, Visit visit) {
+  const std::uint64_t none = Dot{site, 0}.packed();
+  entries.for_each_place([&](std::uint64_t place, std::uint64_t dot) {
+    const std::uint64_t number = dot - none;
+    if (number - from - 1 < last - from) visit(place, number);
+  });
+}
+
 // Returns true if these runs, with numbers instead of dots, are those of the dots after `from` up
 // to `to`.
 bool are_lives_between(std::span<const LifeRun> runs, std::uint64_t from, std::uint64_t to) {
@@ -542,10 +561,8 @@ bool crdt_internal::ObservedPart::sound(const CuckooPlaces& shape) const {
 ObservedPart ObservedCuckoo::part_between(SiteId site, std::uint64_t from, std::uint64_t to) const {
   SEMEL_ASSERT(from < to && to <= state_->context.at(site));
   ObservedPart part{from, to, {}, {}};
-  state_->entries.for_each([&](const CuckooSpot& spot, std::uint64_t payload) {
-    const Dot dot = Dot::unpacked(payload);
-    if (dot.site != site || dot.counter <= from || dot.counter > to) return;
-    part.entries.push_back({state_->entries.shape().pair_of(spot), spot.fingerprint, dot.counter});
+  for_each_number(state_->entries, site, from, to, [&](std::uint64_t place, std::uint64_t number) {
+    part.entries.push_back(numbered(state_->entries.entry_at(place), number));
   });
   std::sort(part.entries.begin(), part.entries.end(), by_number);
   part.lives = numbered(state_->lives.runs(site), from, to);
@@ -556,16 +573,15 @@ ObservedPart ObservedCuckoo::part(SiteId site, std::uint64_t from, std::uint64_t
   SEMEL_ASSERT(most >= kPartStep && from <= state_->context.at(site));
   ObservedPart part{from, state_->context.at(site), {}, {}};
   // Keeps the least numbers: at most twice as many entries as wanted.
-  state_->entries.for_each([&](const CuckooSpot& spot, std::uint64_t payload) {
-    const Dot dot = Dot::unpacked(payload);
-    if (dot.site != site || dot.counter <= from || dot.counter > part.last) return;
-    part.entries.push_back({state_->entries.shape().pair_of(spot), spot.fingerprint, dot.counter});
-    if (part.entries.size() < 2 * most) return;
-    const auto end = part.entries.begin() + static_cast<std::ptrdiff_t>(most);
-    std::nth_element(part.entries.begin(), end, part.entries.end(), by_number);
-    part.last = end->payload / kPartStep * kPartStep;
-    std::erase_if(part.entries, [&](const CuckooEntry& e) { return e.payload > part.last; });
-  });
+  for_each_number(
+      state_->entries, site, from, part.last, [&](std::uint64_t place, std::uint64_t number) {
+        part.entries.push_back(numbered(state_->entries.entry_at(place), number));
+        if (part.entries.size() < 2 * most) return;
+        const auto end = part.entries.begin() + static_cast<std::ptrdiff_t>(most);
+        std::nth_element(part.entries.begin(), end, part.entries.end(), by_number);
+        part.last = end->payload / kPartStep * kPartStep;
+        std::erase_if(part.entries, [&](const CuckooEntry& e) { return e.payload > part.last; });
+      });
   std::sort(part.entries.begin(), part.entries.end(), by_number);
   if (part.entries.size() > most) {
     part.last = part.entries[most].payload / kPartStep * kPartStep;
@@ -582,9 +598,6 @@ Result<bool> ObservedCuckoo::merge(SiteId site, const ObservedPart& part) {
     return Error{Errc::gap, "a part of a state before the one that precedes it"};
   const Lives lives = lives_of(site, part.lives);
   if (state_->lives.clash(lives)) return forked(site);
-  const auto within = [&](Dot dot) {
-    return dot.site == site && dot.counter > part.first && dot.counter <= part.last;
-  };
   const auto find = [&](std::uint64_t number) -> const CuckooEntry* {
     const auto at =
         std::partition_point(part.entries.begin(), part.entries.end(),
@@ -594,18 +607,20 @@ Result<bool> ObservedCuckoo::merge(SiteId site, const ObservedPart& part) {
   const std::uint64_t before = state_->entries.size();
   if (part.first < seen) {
     bool sound = true;
-    state_->entries.for_each([&](const CuckooSpot& spot, std::uint64_t packed) {
-      const Dot dot = Dot::unpacked(packed);
-      const CuckooEntry* there = within(dot) ? find(dot.counter) : nullptr;
-      if (there == nullptr) return;
-      sound = sound && there->fingerprint == spot.fingerprint &&
-              there->pair == state_->entries.shape().pair_of(spot);
-    });
+    std::vector<CuckooEntry> doomed;  // those that were removed there
+    for_each_number(state_->entries, site, part.first, part.last,
+                    [&](std::uint64_t place, std::uint64_t number) {
+                      const CuckooEntry entry = state_->entries.entry_at(place);
+                      const CuckooEntry* const there = find(number);
+                      if (there == nullptr) return doomed.push_back(entry);
+                      sound = sound && there->fingerprint == entry.fingerprint &&
+                              there->pair == entry.pair;
+                    });
     if (!sound) return forked(site);
-    state_->entries.remove_if([&](std::uint64_t packed) {
-      const Dot dot = Dot::unpacked(packed);
-      return within(dot) && find(dot.counter) == nullptr;
-    });
+    for (const CuckooEntry& entry : doomed) {
+      const CuckooPlaces& places = state_->entries.shape();
+      state_->entries.remove(places.spot_of(entry.pair, entry.fingerprint), entry.payload);
+    }
   }
   bool changed = state_->entries.size() != before;
   if (part.last <= seen) return changed;

@@ -560,18 +560,31 @@ Result<LinkDot> ObservedSeries<Filter>::add_to(SiteId chain, Digest key, SiteLif
 }
 
 template <class Filter>
+Result<LinkDot> ObservedSeries<Filter>::add_within(SiteId chain, Digest key, SiteLife site) {
+  SEMEL_ASSERT(this->goal_.chains == Chains::apart);
+  return add_to_links(key, chain, site, nullptr);
+}
+
+template <class Filter>
 Result<LinkDot> ObservedSeries<Filter>::add_one(Digest key, SiteId chain, SiteLife site,
                                                 Delta* delta) {
-  const auto mine = this->body_->links.chain(chain);
-  if (mine.empty()) SEMEL_TRY(this->admits_site(chain));
-  for (const auto& link : mine) {
+  const Result<LinkDot> added = add_to_links(key, chain, site, delta);
+  if (added || added.error().code != Errc::full) return added;
+  if (this->body_->links.chain(chain).empty()) SEMEL_TRY(this->admits_site(chain));
+  return extend(key, chain, site, delta);
+}
+
+template <class Filter>
+Result<LinkDot> ObservedSeries<Filter>::add_to_links(Digest key, SiteId chain, SiteLife site,
+                                                     Delta* delta) {
+  for (const auto& link : this->body_->links.chain(chain)) {
     if (link.room() == 0) continue;
     Filter& filter = *link.filter;
     const Result<Dot> dot = Base::record(delta, link.id, filter,
                                          [&](auto* part) { return filter.add(key, site, part); });
     if (dot) return LinkDot{chain, link.id.link, *dot};
   }
-  return extend(key, chain, site, delta);
+  return Error{Errc::full, "no link of the chain has room for this key"};
 }
 
 template <class Filter>

@@ -255,6 +255,9 @@ class SEMEL_API ObservedSeries : public SeriesBase<Filter> {
   // Adds to the chain of another site. Sites that add to one chain without merging fill its links
   // beyond their capacity. REQUIRES: the goal has Chains::apart.
   Result<LinkDot> add_to(SiteId chain, Digest key, SiteLife site);
+  // Does the same, but opens no link. Errc::full, and no change, if a further link is needed: no
+  // link of the chain has room for this key.
+  Result<LinkDot> add_within(SiteId chain, Digest key, SiteLife site);
   // Adds many keys, in order, up to the first that fails. Returns the number of keys before that
   // one.
   std::size_t add(std::span<const Digest> keys, SiteLife site, std::span<LinkDot> dots,
@@ -289,6 +292,8 @@ class SEMEL_API ObservedSeries : public SeriesBase<Filter> {
   explicit ObservedSeries(Base&& base) : Base(std::move(base)) {}
 
   Result<LinkDot> add_one(Digest key, SiteId chain, SiteLife site, Delta* delta);
+  // Adds to the first link of a chain that has room for a key. Errc::full if there is none.
+  Result<LinkDot> add_to_links(Digest key, SiteId chain, SiteLife site, Delta* delta);
   // Opens the next link of a chain for a key.
   Result<LinkDot> extend(Digest key, SiteId chain, SiteLife site, Delta* delta);
 };

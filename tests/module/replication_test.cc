@@ -171,6 +171,27 @@ TEST(Replication, CarriesExactlyWhatHappened) {
 
 // An effect that does something else than it did at the primary is counted, even if it changes
 // something.
+// An item that the limit refuses stands between items that were added.
+TEST(Replication, CopiesThatAreRefusedAtTheLimitAreRefusedEverywhere) {
+  const RedisServer primary(serving());
+  const RedisServer replica(other_settings());
+  follow(replica, primary);
+  expect_in_step(primary, replica);
+  Talk talk(primary);
+  ASSERT_EQ(talk("CONFIG SET semel.max-value-bytes 100000"), "+OK");
+  Words insert = {"CF.INSERT", "c", "ITEMS"};
+  for (int i = 0; i < 3000; ++i) insert.push_back(i % 100 == 99 ? std::to_string(i) : "same");
+  const Answer answer = talk.call(insert);
+  ASSERT_EQ(answer.parts.size(), 3000u);
+  EXPECT_EQ(answer.parts.front().shown(), "1");
+  EXPECT_EQ(answer.parts.back().shown(), "-1");
+  EXPECT_EQ(talk("CF.ADD c other"), "1");
+  expect_in_step(primary, replica);
+  Talk there(replica);
+  expect_equal(digests(there), digests(talk));
+  expect_no_failed_effect(replica);
+}
+
 TEST(Replication, SeesADivergence) {
   const RedisServer primary(serving());
   const RedisServer replica(with_module({"--replica-read-only", "no"}));
