@@ -39,8 +39,7 @@ struct Structure {
 
 double field_of(const std::string& info, const std::string& name) {
   const std::size_t at = info.find('\n' + name + ':');
-  return at == std::string::npos ? -1
-                                 : std::strtod(info.c_str() + at + name.size() + 2, nullptr);
+  return at == std::string::npos ? -1 : std::strtod(info.c_str() + at + name.size() + 2, nullptr);
 }
 
 std::string key_of(std::uint64_t number) { return std::string("k").append(std::to_string(number)); }

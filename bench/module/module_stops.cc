@@ -3,9 +3,11 @@
 //   module_stops MODULE [--only NAME] [--rounds N] [--tsv FILE]
 //
 // Method    Each case has a server of its own. While one command runs, another client sends a PING
-//           whenever the last one was answered. The worst time until an answer counts, and of the
-//           rounds the least of these: other programs on the machine only add to it. The command
-//           itself may take longer than it keeps others waiting.
+//           whenever the last one was answered. The worst PING of the command counts, and of the
+//           rounds the least. The command itself may take longer than it keeps others waiting.
+// Time      Of a PING there are two times: the one that passed until the answer, and the CPU time
+//           that the server used meanwhile. The second does not run while another program has the
+//           processor. On a quiet machine both are the same.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -33,14 +35,20 @@ constexpr std::uint64_t kMillion = 1'000'000;
 // Sends PINGs from a thread of its own, until it is asked for the worst one.
 class Pinger {
  public:
-  explicit Pinger(int port) : load_(port, 1), thread_([this] { run(); }) {}
+  explicit Pinger(const RedisServer& server)
+      : server_(server), load_(server.port(), 1), thread_([this] { run(); }) {}
   Pinger(const Pinger&) = delete;
   Pinger& operator=(const Pinger&) = delete;
   ~Pinger() { end(); }
 
-  double worst_ms() {
+  struct Worst {
+    double ms = 0;
+    double cpu_ms = 0;
+  };
+  // Ends the thread.
+  Worst worst() {
     end();
-    return worst_.count();
+    return worst_;
   }
 
  private:
@@ -48,8 +56,10 @@ class Pinger {
     run_on(1);
     while (!ended_) {
       const auto start = Clock::now();
+      const double cpu_s = server_.cpu_seconds();
       load_.call({"PING"});
-      worst_ = std::max(worst_, Milliseconds(Clock::now() - start));
+      worst_.cpu_ms = std::max(worst_.cpu_ms, 1000 * (server_.cpu_seconds() - cpu_s));
+      worst_.ms = std::max(worst_.ms, Milliseconds(Clock::now() - start).count());
     }
   }
   void end() {
@@ -57,9 +67,10 @@ class Pinger {
     if (thread_.joinable()) thread_.join();
   }
 
+  const RedisServer& server_;
   RedisLoad load_;
   std::atomic<bool> ended_ = false;
-  Milliseconds worst_{0};
+  Worst worst_;
   std::thread thread_;
 };
 
@@ -68,8 +79,12 @@ struct Case {
   const char* what;
   std::function<void(RedisLoad&)> prepare;  // once
   std::function<Commands(std::size_t round)> command;
-  bool many = false;  // many commands, of which the worst counts
+  std::function<void(RedisLoad&)> before = {};  // before each round
 };
+
+std::string numbered(const char* name, std::uint64_t number) {
+  return std::string(name).append(std::to_string(number));
+}
 
 Commands one(std::vector<std::string_view> words) {
   Commands commands;
@@ -120,7 +135,7 @@ void fill_counters(RedisLoad& load, std::uint64_t count) {
   for (std::uint64_t at = 0; at < count; at += kAtOnce) {
     std::vector<std::string> words = {"TALLY.MINCRBY", "t", "NOID"};
     for (std::uint64_t i = at; i < at + kAtOnce; ++i) {
-      words.push_back("counter:" + std::to_string(i));
+      words.push_back(numbered("counter:", i));
       words.emplace_back("1");
     }
     commands.add(std::vector<std::string_view>(words.begin(), words.end()));
@@ -139,19 +154,19 @@ void bloom_of_120_mb(RedisLoad& load) {
 void twenty_filters(RedisLoad& load) {
   load.call({"BF.RESERVE", "b", "0.001", "10000000"});
   fill(load, {"BF.MADD", "b"}, 0, kMillion);
-  for (int i = 0; i < 20; ++i) {
-    const std::string key = "b" + std::to_string(i);
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    const std::string key = numbered("b", i);
     load.call({"BF.LIKE", key, "b"});
-    fill(load, {"BF.MADD", key}, static_cast<std::uint64_t>(i) * kMillion, kMillion);
+    fill(load, {"BF.MADD", key}, i * kMillion, kMillion);
   }
 }
 
 Commands twenty_merges(std::size_t round) {
-  const std::string to = "to" + std::to_string(round);
+  const std::string to = numbered("to", round);
   Commands commands(100);
   commands.add({"MULTI"});
-  for (int i = 0; i < 20; ++i) {
-    const std::string from = "b" + std::to_string(i);
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    const std::string from = numbered("b", i);
     commands.add({"BF.MERGE", to, from});
   }
   commands.add({"EXEC"});
@@ -192,32 +207,47 @@ std::vector<Case> cases() {
       return commands;
     };
   };
-  std::vector<Case> all = {
-      {"nothing", "PING", [](RedisLoad&) {}, [](std::size_t) { return one({"PING"}); }},
+  return {
+      {"nothing", "a million PINGs", [](RedisLoad&) {},
+       [](std::size_t) {
+         return each(0, kMillion, [](Commands& to, std::uint64_t) { to.add({"PING"}); });
+       }},
       {"copy-tally", "COPY of a million counters",
        [](RedisLoad& load) { fill_counters(load, kMillion); }, copies},
       {"copy-bloom", "COPY of a filter of 120 MB", bloom_of_120_mb,
-       [](std::size_t) { return one({"COPY", "b", "b2", "REPLACE"}); }},
+       [](std::size_t) {
+         return one({"COPY", "b", "b2", "REPLACE"});
+       }},
       {"copy-cuckoo", "COPY of a cuckoo filter, 4 million items",
        [](RedisLoad& load) { cuckoo(load, "4000000", 4 * kMillion); },
-       [](std::size_t) { return one({"COPY", "c", "c2", "REPLACE"}); }},
+       [](std::size_t) {
+         return one({"COPY", "c", "c2", "REPLACE"});
+       }},
       {"copy-sift", "COPY of a sift, 10 million ids",
        [](RedisLoad& load) {
          load.call({"SIFT.RESERVE", "s", "CAPACITY", "10000000", "WINDOW", "1h"});
          fill(load, {"SIFT.MADD", "s"}, 0, kMillion);
        },
-       [](std::size_t) { return one({"COPY", "s", "s2", "REPLACE"}); }},
+       [](std::size_t) {
+         return one({"COPY", "s", "s2", "REPLACE"});
+       }},
       {"dump-bloom", "DUMP of a filter of 120 MB", bloom_of_120_mb,
-       [](std::size_t) { return one({"DUMP", "b"}); }},
+       [](std::size_t) {
+         return one({"DUMP", "b"});
+       }},
       {"dump-tally", "DUMP of a million counters",
        [](RedisLoad& load) { fill_counters(load, kMillion); },
-       [](std::size_t) { return one({"DUMP", "t"}); }},
+       [](std::size_t) {
+         return one({"DUMP", "t"});
+       }},
       {"dump-cuckoo", "DUMP of a cuckoo filter, 4 million items",
        [](RedisLoad& load) { cuckoo(load, "4000000", 4 * kMillion); },
-       [](std::size_t) { return one({"DUMP", "c"}); }},
+       [](std::size_t) {
+         return one({"DUMP", "c"});
+       }},
       {"merge-bloom", "BF.MERGE of a filter of 120 MB", bloom_of_120_mb,
        [](std::size_t round) {
-         const std::string to = "to" + std::to_string(round);
+         const std::string to = numbered("to", round);
          return one({"BF.MERGE", to, "b"});
        }},
       {"merge-multi", "MULTI, 20 BF.MERGE of filters of 18 MB, EXEC", twenty_filters,
@@ -225,17 +255,22 @@ std::vector<Case> cases() {
       {"merge-cuckoo", "CF.MERGE of a cuckoo filter, 4 million items",
        [](RedisLoad& load) { cuckoo(load, "4000000", 4 * kMillion); },
        [](std::size_t round) {
-         const std::string to = "to" + std::to_string(round);
+         const std::string to = numbered("to", round);
          return one({"CF.MERGE", to, "c"});
        }},
       {"scandump-cuckoo", "CF.SCANDUMP of a cuckoo filter, 4 million items",
        [](RedisLoad& load) { cuckoo(load, "4000000", 4 * kMillion); },
-       [](std::size_t) { return one({"CF.SCANDUMP", "c", "1"}); }},
+       [](std::size_t) {
+         return one({"CF.SCANDUMP", "c", "1"});
+       }},
       {"scandump-bloom", "BF.SCANDUMP of a filter of 120 MB", bloom_of_120_mb,
-       [](std::size_t) { return one({"BF.SCANDUMP", "b", "1"}); }},
-      {"insert-one-item", "CF.INSERT of one item 100,000 times", reserve({"CF.RESERVE", "c", "1024"}),
+       [](std::size_t) {
+         return one({"BF.SCANDUMP", "b", "1"});
+       }},
+      {"insert-one-item", "CF.INSERT of one item 100,000 times",
+       reserve({"CF.RESERVE", "c", "1024"}),
        [](std::size_t round) {
-         const std::string key = "c" + std::to_string(round);
+         const std::string key = numbered("c", round);
          return with_many({"CF.INSERT", key, "ITEMS"}, 0, 100'000,
                           [](auto& words, std::uint64_t) { words.emplace_back("same"); });
        }},
@@ -256,59 +291,72 @@ std::vector<Case> cases() {
        [](std::size_t round) {
          return with_many({"TALLY.MINCRBY", "t", "IDS"}, round * 300'000, 300'000,
                           [](auto& words, std::uint64_t i) {
-                            words.push_back("counter:" + std::to_string(i));
+                            words.push_back(numbered("counter:", i));
                             words.emplace_back("1");
                             words.emplace_back(std::string_view(Id(i)));
                           });
        }},
       {"range", "TALLY.RANGE of a million counters",
        [](RedisLoad& load) { fill_counters(load, kMillion); },
-       [](std::size_t) { return one({"TALLY.RANGE", "t", "-", "+"}); }},
+       [](std::size_t) {
+         return one({"TALLY.RANGE", "t", "-", "+"});
+       }},
       {"digest-bloom", "DEBUG DIGEST-VALUE of a filter of 120 MB", bloom_of_120_mb,
-       [](std::size_t) { return one({"DEBUG", "DIGEST-VALUE", "b"}); }},
+       [](std::size_t) {
+         return one({"DEBUG", "DIGEST-VALUE", "b"});
+       }},
       {"digest-tally", "DEBUG DIGEST-VALUE of a million counters",
        [](RedisLoad& load) { fill_counters(load, kMillion); },
-       [](std::size_t) { return one({"DEBUG", "DIGEST-VALUE", "t"}); }},
-      {"del-bloom", "DEL of a filter of 120 MB", [](RedisLoad&) {},
-       [](std::size_t round) {
-         Commands commands(1);
-         (void)round;
-         commands.add({"DEL", "b"});
-         return commands;
+       [](std::size_t) {
+         return one({"DEBUG", "DIGEST-VALUE", "t"});
        }},
-      {"grow-bloom", "BF.ADD, growth to a million items", reserve({"BF.RESERVE", "b", "0.001", "100"}),
-       grows({"BF.ADD", "b"}), true},
+      {"del-bloom", "DEL of a filter of 120 MB", bloom_of_120_mb,
+       [](std::size_t) {
+         return one({"DEL", "copy"});
+       },
+       [](RedisLoad& load) {
+         load.call({"COPY", "b", "copy"});
+       }},
+      {"unlink-bloom", "UNLINK of a filter of 120 MB", bloom_of_120_mb,
+       [](std::size_t) {
+         return one({"UNLINK", "copy"});
+       },
+       [](RedisLoad& load) {
+         load.call({"COPY", "b", "copy"});
+       }},
+      {"del-tally", "DEL of a million counters",
+       [](RedisLoad& load) { fill_counters(load, kMillion); },
+       [](std::size_t) {
+         return one({"DEL", "copy"});
+       },
+       [](RedisLoad& load) {
+         load.call({"COPY", "t", "copy"});
+       }},
+      {"grow-bloom", "BF.ADD, growth to a million items",
+       reserve({"BF.RESERVE", "b", "0.001", "100"}), grows({"BF.ADD", "b"})},
       {"grow-cuckoo", "CF.ADD, growth to a million items", reserve({"CF.RESERVE", "c", "1024"}),
-       grows({"CF.ADD", "c"}), true},
+       grows({"CF.ADD", "c"})},
       {"grow-exact", "SIFT.ADD, growth to a million ids, EXACT",
        reserve({"SIFT.RESERVE", "s", "EXACT", "WINDOW", "1h", "CAPACITY", "1"}),
-       grows({"SIFT.ADD", "s"}), true},
+       grows({"SIFT.ADD", "s"})},
       {"grow-timers", "SIFT.ADD, growth to a million ids, TIMERS",
        reserve({"SIFT.RESERVE", "s", "TIMERS", "WINDOW", "1h", "CAPACITY", "1"}),
-       grows({"SIFT.ADD", "s"}), true},
+       grows({"SIFT.ADD", "s"})},
       {"grow-sift", "SIFT.ADD, growth to a million ids",
-       reserve({"SIFT.RESERVE", "s", "WINDOW", "1h", "CAPACITY", "1"}), grows({"SIFT.ADD", "s"}),
-       true},
-      {"grow-tally", "TALLY.INCRBY, growth to a million counters",
-       reserve({"TALLY.RESERVE", "t"}),
+       reserve({"SIFT.RESERVE", "s", "WINDOW", "1h", "CAPACITY", "1"}), grows({"SIFT.ADD", "s"})},
+      {"grow-tally", "TALLY.INCRBY, growth to a million counters", reserve({"TALLY.RESERVE", "t"}),
        [](std::size_t round) {
          return each(round * kMillion, kMillion, [](Commands& to, std::uint64_t i) {
-           to.add({"TALLY.INCRBY", "t", "counter:" + std::to_string(i), "1", "ID", Id(i)});
+           to.add({"TALLY.INCRBY", "t", numbered("counter:", i), "1", "ID", Id(i)});
          });
-       },
-       true},
+       }},
       {"short-window", "SIFT.ADD, 2 million ids, a window of 1 s, EXACT",
        reserve({"SIFT.RESERVE", "s", "EXACT", "WINDOW", "1s", "CAPACITY", "1"}),
-       grows({"SIFT.ADD", "s"}), true},
+       grows({"SIFT.ADD", "s"})},
       {"short-timers", "SIFT.ADD, a million ids, a window of 1 s, TIMERS",
        reserve({"SIFT.RESERVE", "s", "TIMERS", "WINDOW", "1s", "CAPACITY", "1000000"}),
-       grows({"SIFT.ADD", "s"}), true},
+       grows({"SIFT.ADD", "s"})},
   };
-  // What DEL frees is made again before each round.
-  for (Case& one : all) {
-    if (std::string_view(one.name) == "del-bloom") one.prepare = bloom_of_120_mb;
-  }
-  return all;
 }
 
 int run(int argc, char** argv) {
@@ -338,28 +386,37 @@ int run(int argc, char** argv) {
   std::ofstream tsv;
   if (!tsv_path.empty()) {
     tsv.open(tsv_path);
-    tsv << "id\tworst_ping_ms\tall_ms\n";
+    tsv << "id\tworst_ping_ms\tworst_ping_cpu_ms\tcommand_ms\tcommand_cpu_ms\n";
   }
-  std::printf("%-50s %14s %10s\n", "", "worst PING, ms", "all, ms");
+  std::printf("%-50s %21s %21s\n%-50s %10s %10s %10s %10s\n", "", "worst PING, ms", "command, ms",
+              "", "passed", "CPU", "passed", "CPU");
   for (const Case& one : cases()) {
     if (!only.empty() && std::string_view(one.name).find(only) == std::string_view::npos) continue;
-    double worst = 1e9, whole = 1e9;
+    Pinger::Worst worst{1e9, 1e9};
+    double whole = 1e9, whole_cpu = 1e9;
     std::string error;
     const RedisServer server(module, 0);
     RedisLoad load(server.port());
     one.prepare(load);
     for (std::size_t round = 0; round < rounds; ++round) {
+      if (one.before) one.before(load);
       const Commands commands = one.command(round);
-      Pinger pinger(server.port());
+      Pinger pinger(server);
       const auto start = Clock::now();
+      const double cpu_s = server.cpu_seconds();
       const Replies replies = load.run(commands);
+      whole_cpu = std::min(whole_cpu, 1000 * (server.cpu_seconds() - cpu_s));
       whole = std::min(whole, Milliseconds(Clock::now() - start).count());
-      worst = std::min(worst, pinger.worst_ms());
+      const Pinger::Worst now = pinger.worst();
+      worst = {std::min(worst.ms, now.ms), std::min(worst.cpu_ms, now.cpu_ms)};
       if (replies.errors > 0) error = replies.first_error;
     }
-    std::printf("%-50s %14.1f %10.1f %s\n", one.what, worst, whole, error.c_str());
+    std::printf("%-50s %10.1f %10.1f %10.1f %10.1f %s\n", one.what, worst.ms, worst.cpu_ms, whole,
+                whole_cpu, error.c_str());
     std::fflush(stdout);
-    if (tsv.is_open()) tsv << one.name << '\t' << worst << '\t' << whole << '\n';
+    if (!tsv.is_open()) continue;
+    tsv << one.name << '\t' << worst.ms << '\t' << worst.cpu_ms << '\t' << whole << '\t'
+        << whole_cpu << '\n';
   }
   return 0;
 }

@@ -70,8 +70,8 @@ RedisServer::RedisServer(const std::string& module, int processor,
                          std::vector<std::string> arguments)
     : folder_(new_folder()), port_(free_port()) {
   std::vector<std::string> words = {
-      "redis-server", "--port", std::to_string(port_), "--bind", "127.0.0.1",
-      "--save",       "",       "--appendonly",        "no", "--enable-debug-command", "local"};
+      "redis-server", "--port", std::to_string(port_),    "--bind", "127.0.0.1", "--save", "",
+      "--appendonly", "no",     "--enable-debug-command", "local"};
   if (!module.empty()) {
     words.insert(words.end(), {"--loadmodule", std::filesystem::absolute(module).string()});
     std::move(arguments.begin(), arguments.end(), std::back_inserter(words));

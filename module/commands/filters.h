@@ -194,7 +194,7 @@ inline constexpr const char* kCannotMerge =
     "ERR filters merge only if they have the same error rate, capacity, expansion and secret, as "
     "those that LIKE, COPY and MERGE make";
 
-// Loads dumps of the sources into the destination, one piece at a time. Each piece that changed
+// Merges the sources into the destination, one piece of a dump at a time. Each piece that changed
 // something is an effect of its own: FAMILY.LOADCHUNK. Replicas publish an event only for the first
 // (kFurtherPiece).
 template <class Family>
@@ -219,21 +219,26 @@ class MergeJob final : public host::Job {
       return fail(
           "ERR a key was deleted or changed during the merge; the part merged so far stays");
     }
-    const auto chunk = source->dump(position_);
-    if (chunk.next == 0) {
+    if (!piece_) piece_ = source->piece(position_);
+    if (!piece_) {
       ++source_;
       position_ = 1;
       return source_ < sources_.size();
     }
-    position_ = chunk.next;
-    const Result<bool> changed = destination->load(chunk.bytes, max_bytes_);
+    const auto piece = piece_->cut();
+    if (piece_->empty()) {
+      position_ = piece_->next;
+      piece_.reset();
+    }
+    const Result<bool> changed = destination->take(piece, max_bytes_);
     if (!changed) {
       return fail(changed.error().code == Errc::full ? filter_too_large()
                                                      : "ERR " + changed.error().message());
     }
     if (*changed) {
+      const Bytes chunk = call.heard() ? source->encoded(piece) : Bytes();
       call.effect({Family::kLoad, destination_, changed_ ? kFurtherPiece : kFirstPiece,
-                   semel::text_of(ByteView(chunk.bytes))});
+                   semel::text_of(ByteView(chunk))});
       call.signal(destination_);
       changed_ = true;
     }
@@ -257,7 +262,8 @@ class MergeJob final : public host::Job {
   bool changed_;  // the destination
   std::uint64_t max_bytes_;
   std::size_t source_ = 0;
-  std::uint64_t position_ = 1;  // after the header
+  std::uint64_t position_ = 1;                          // after the header
+  std::optional<typename Family::Value::Piece> piece_;  // what is left of the one at this position
   std::string error_;
 };
 

@@ -86,6 +86,8 @@ OpenKey Call::open(std::string_view key, Access access) {
   return open(name.get(), access);
 }
 
+bool Call::heard() const { return !replayed_ && someone_listens(); }
+
 void Call::effect(std::span<const std::string_view> command) {
   if (replayed_) return;  // the primary sent this effect too
   sent_effects_ = true;

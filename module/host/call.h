@@ -117,6 +117,8 @@ class Call {
     effect(std::span<const std::string_view>(command.begin(), command.size()));
   }
   void effect(std::span<const std::string_view> command);
+  // Returns false if nobody reads the words of an effect: there is no replica and no AOF file.
+  bool heard() const;
   // Sends only the first `arguments` arguments, the name included. The others were refused for a
   // reason that is not in the value, such as a limit of the configuration or lack of memory.
   void happened(std::size_t arguments) { happened_ = arguments; }

@@ -184,33 +184,45 @@ BloomValue::Chunk BloomValue::dump(std::uint64_t position) const {
     chunk.next = 1;
     return chunk;
   }
+  if (const std::optional<Piece> found = piece(position)) return {found->next, encoded(*found)};
+  return chunk;
+}
+
+std::optional<BloomValue::Piece> BloomValue::piece(std::uint64_t position) const {
   const std::uint64_t place = position - 1;
-  if (place >> (kPieceBits + 24) != 0) return chunk;
+  if (place >> (kPieceBits + 24) != 0) return std::nullopt;
   std::uint64_t piece = place & ((std::uint64_t{1} << kPieceBits) - 1);
   const LinkId wanted{static_cast<SiteId>(place >> (kPieceBits + 8)),
                       static_cast<std::uint8_t>(place >> kPieceBits)};
   auto link = series_.links().lower_bound(wanted);
-  if (link == series_.links().end()) return chunk;
+  if (link == series_.links().end()) return std::nullopt;
   if (link->first != wanted || piece * kPieceWords >= link->second.words().size()) {
     if (link->first == wanted) ++link;
-    if (link == series_.links().end()) return chunk;
+    if (link == series_.links().end()) return std::nullopt;
     piece = 0;
   }
   const auto& [id, filter] = *link;
   const std::uint64_t first = piece * kPieceWords;
   const auto words =
       filter.words().subspan(first, std::min(kPieceWords, filter.words().size() - first));
-  chunk.bytes.reserve(8 * words.size() + 64);
-  seal(chunk.bytes, kPiece, [&, &id = id](Writer& w) {
+  return Piece{2 + ((std::uint64_t{id.chain} << 8 | id.link) << kPieceBits | piece),
+               chains_.tag(id.chain),
+               id.link,
+               {first, words, series_.link_keys().at(id)}};
+}
+
+Bytes BloomValue::encoded(const Piece& piece) const {
+  Bytes bytes;
+  bytes.reserve(8 * piece.part.words.size() + 64);
+  seal(bytes, kPiece, [&](Writer& w) {
     w.u64(goal_name());
-    w.u64(chains_.tag(id.chain));
-    w.u32(id.link);
-    w.u64(series_.link_keys().at(id));
-    w.u64(first);
-    w.words(words);
+    w.u64(piece.chain);
+    w.u32(piece.link);
+    w.u64(piece.part.keys);
+    w.u64(piece.part.first);
+    w.words(piece.part.words);
   });
-  chunk.next = 2 + ((std::uint64_t{id.chain} << 8 | id.link) << kPieceBits | piece);
-  return chunk;
+  return bytes;
 }
 
 bool BloomValue::is_chunk(ByteView bytes) {
@@ -238,25 +250,29 @@ Result<bool> BloomValue::load(ByteView chunk, std::uint64_t max_bytes) {
   if (!r.ok() || r.rest() % 8 != 0) return corrupt(kPiece, "size");
   if (goal != goal_name()) return Error{Errc::mismatch, "a piece of a filter with another goal"};
   const bool named = link > 0 && link <= SeriesGoal::kMostLinks;
-  const Result<BloomShape> shape = series_.shape_of(static_cast<std::uint8_t>(named ? link : 1));
+  const auto number = static_cast<std::uint8_t>(named ? link : 1);
+  const Result<BloomShape> shape = series_.shape_of(number);
   if (!named || !shape) return Error{Errc::invalid, "no such link"};
   if (!GrowBloom::can_have(*shape, keys)) return corrupt(kPiece, "keys");
   const std::uint64_t size = r.rest() / 8;
   if (first > shape->bits / 64 || size > shape->bits / 64 - first) {
     return Error{Errc::limit, "a piece that is larger than its link"};
   }
+  const ByteView bytes = r.view(r.rest());
+  std::vector<std::uint64_t> words(size);
+  for (std::size_t i = 0; i < size; ++i) words[i] = load_u64(bytes.data() + 8 * i);
+  return take({0, tag, number, {first, words, keys}}, max_bytes);
+}
 
+Result<bool> BloomValue::take(const Piece& piece, std::uint64_t max_bytes) {
   ChainTags chains = chains_;
-  const SiteId alias = SEMEL_TRY(chains.admit(tag));
-  const LinkId id{alias, static_cast<std::uint8_t>(link)};
-  const auto mine = series_.links().find(id);
-  const bool fresh = mine == series_.links().end();
-  if (fresh && max_bytes != 0 && used_bytes() + shape->bytes() > max_bytes) {
+  const SiteId alias = SEMEL_TRY(chains.admit(piece.chain));
+  const LinkId id{alias, piece.link};
+  if (max_bytes != 0 && !series_.links().contains(id) &&
+      used_bytes() + series_.shape_of(piece.link)->bytes() > max_bytes) {
     return Error{Errc::full, "a link that is larger than allowed"};
   }
-  std::vector<std::uint64_t> words(size);
-  for (std::uint64_t& word : words) word = r.u64();
-  if (!SEMEL_TRY(series_.merge_part(id, BloomPart{first, words, keys}))) return false;
+  if (!SEMEL_TRY(series_.merge_part(id, piece.part))) return false;
   // Another key has added to this chain, so this key must no longer add to it.
   if (chains.own() == id.chain) chains.disown();
   chains_ = std::move(chains);

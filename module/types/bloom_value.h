@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -50,6 +51,21 @@ class BloomValue final : public FilterValue<GrowBloomSeries> {
   Result<void> begin_chain(std::uint64_t tag) { return chains_.begin(tag); }
   void disown() { chains_.disown(); }
 
+  // A part of a link, for a dump or a merge. It views the words of the value, and is valid until the
+  // value changes. `next` is the position of the piece after it.
+  struct Piece {
+    std::uint64_t next;
+    std::uint64_t chain;  // a tag
+    std::uint8_t link;
+    BloomPart part;
+
+    // Takes as much out of the piece as one step of a merge can do: all.
+    Piece cut() { return {next, chain, link, std::exchange(part, {})}; }
+    bool empty() const { return part.words.empty(); }
+  };
+  // Returns the piece at a position of a dump, or nothing at the end. REQUIRES: position > 0.
+  std::optional<Piece> piece(std::uint64_t position) const;
+  Bytes encoded(const Piece& piece) const;
   // A key that is added during a dump may be in it or not.
   Chunk dump(std::uint64_t position) const;
   // Returns true if the bytes begin like a chunk of a dump.
@@ -60,6 +76,9 @@ class BloomValue final : public FilterValue<GrowBloomSeries> {
   // differ; Errc::invalid if there can be no such link; Errc::full if the value would take more
   // than `max_bytes` allows; Errc::limit if there are too many chains; Errc::corrupt.
   Result<bool> load(ByteView chunk, std::uint64_t max_bytes);
+  // Does the same with a piece of another filter. REQUIRES: both match; the piece views no words of
+  // this value.
+  Result<bool> take(const Piece& piece, std::uint64_t max_bytes);
 
   Goal goal() const {
     return {series_.goal().fpr, series_.goal().first_keys, series_.goal().growth};

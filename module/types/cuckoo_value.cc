@@ -24,7 +24,6 @@ namespace {
 constexpr Format kFormat{"MCF", 1, "cuckoo filter of a key"};
 constexpr Format kHeader{"MCH", 1, "header of a dump"};
 constexpr Format kPiece{"MCP", 1, "piece of a cuckoo filter"};
-constexpr std::uint64_t kPieceEntries = ObservedCuckoo::kPartStep;  // some hundred kilobytes
 
 // A position in a dump is 1 + chain (12 bits), link (8), life (16), dots before it (16, in steps).
 // It stays below 2^53, the integers that the numbers of every client hold. So a life has at most
@@ -201,8 +200,15 @@ CuckooValue::Chunk CuckooValue::dump(std::uint64_t position) const {
     chunk.next = 1;
     return chunk;
   }
+  if (const std::optional<Piece> found = piece(position, kDumpEntries))
+    return {found->next, encoded(*found)};
+  return chunk;
+}
+
+std::optional<CuckooValue::Piece> CuckooValue::piece(std::uint64_t position,
+                                                     std::uint64_t most) const {
   const std::uint64_t place = position - 1;
-  if (place >> (kDotBits + kLifeBits + 20) != 0) return chunk;
+  if (place >> (kDotBits + kLifeBits + 20) != 0) return std::nullopt;
   std::uint64_t from = (place & ((std::uint64_t{1} << kDotBits) - 1)) * ObservedCuckoo::kPartStep;
   auto life = static_cast<SiteId>(place >> kDotBits);
   const LinkId wanted{static_cast<SiteId>(place >> (kDotBits + kLifeBits + 8)),
@@ -220,29 +226,37 @@ CuckooValue::Chunk CuckooValue::dump(std::uint64_t position) const {
     life = site->site;
     break;
   }
-  if (link == series_.links().end()) return chunk;
+  if (link == series_.links().end()) return std::nullopt;
   const auto& [id, filter] = *link;
-  const ObservedCuckoo::Part part = filter.part(life, from, kPieceEntries);
+  ObservedCuckoo::Part part = filter.part(life, from, most);
+  part.expected = filter.cardinality();
+  const std::uint64_t life_place =
+      (std::uint64_t{id.chain} << 8 | id.link) << kLifeBits | std::uint64_t{life};
+  const bool whole = part.last == filter.context().at(life);
+  const std::uint64_t next =
+      1 + (whole ? (life_place + 1) << kDotBits
+                 : life_place << kDotBits | part.last / ObservedCuckoo::kPartStep);
+  return Piece{next, chains_.tag(id.chain), lives_.tag(life), id.link, std::move(part)};
+}
+
+Bytes CuckooValue::encoded(const Piece& piece) const {
+  const ObservedCuckoo::Part& part = piece.part;
   std::vector<std::uint64_t> numbers;
   numbers.reserve(part.entries.size());
   for (const auto& entry : part.entries) numbers.push_back(entry.payload - part.first - 1);
-  seal(chunk.bytes, kPiece, [&, &id = id, &filter = filter](Writer& w) {
+  Bytes bytes;
+  seal(bytes, kPiece, [&](Writer& w) {
     w.u64(goal_name());
-    w.u64(chains_.tag(id.chain));
-    w.u64(lives_.tag(life));
-    w.u32(id.link);
+    w.u64(piece.chain);
+    w.u64(piece.life);
+    w.u32(piece.link);
     w.u64(part.first);
     w.u64(part.last);
     w.u64(part.entries.size());
     elias_fano::encode(w.sink(), numbers, part.last - part.first - 1);
-    crdt_internal::encode_places(w.sink(), filter.shape(), part.entries);
+    crdt_internal::encode_places(w.sink(), *series_.shape_of(piece.link), part.entries);
   });
-  const std::uint64_t life_place =
-      (std::uint64_t{id.chain} << 8 | id.link) << kLifeBits | std::uint64_t{life};
-  const bool whole = part.last == filter.context().at(life);
-  chunk.next = 1 + (whole ? (life_place + 1) << kDotBits
-                          : life_place << kDotBits | part.last / ObservedCuckoo::kPartStep);
-  return chunk;
+  return bytes;
 }
 
 bool CuckooValue::is_chunk(ByteView bytes) {
@@ -291,22 +305,28 @@ Result<bool> CuckooValue::load(ByteView chunk, std::uint64_t max_bytes) {
   if (!crdt_internal::decode_places(r, *shape, part.entries) || !part.sound(*shape)) {
     return corrupt(kPiece, "entries");
   }
+  return take({0, tag, life_tag, static_cast<std::uint8_t>(link), std::move(part)}, max_bytes);
+}
 
+Result<bool> CuckooValue::take(const Piece& piece, std::uint64_t max_bytes) {
   ChainTags chains = chains_;
   ChainTags lives = lives_;
-  const SiteId alias = SEMEL_TRY(chains.admit(tag));
-  const SiteId life = SEMEL_TRY(lives.admit(life_tag));
-  const LinkId id{alias, static_cast<std::uint8_t>(link)};
+  const SiteId alias = SEMEL_TRY(chains.admit(piece.chain));
+  const SiteId life = SEMEL_TRY(lives.admit(piece.life));
+  const LinkId id{alias, piece.link};
   const auto mine = series_.links().find(id);
-  const std::uint64_t seen = mine == series_.links().end() ? 0 : mine->second.context().at(life);
-  if (open() && lives.own() == life && part.last > seen) {
+  const bool fresh = mine == series_.links().end();
+  const std::uint64_t seen = fresh ? 0 : mine->second.context().at(life);
+  if (open() && lives.own() == life && piece.part.last > seen) {
     return Error{Errc::forked, "another filter has added in the life of this one"};
   }
-  const std::uint64_t more = entries * (shape->fingerprint_bits + Dot::kBits) / 8;
+  const CuckooShape shape = *series_.shape_of(piece.link);
+  std::uint64_t more = piece.part.entries.size() * (shape.fingerprint_bits + Dot::kBits) / 8;
+  if (fresh && piece.part.expected > shape.slots() / 8) more = shape.bytes();
   if (max_bytes != 0 && used_bytes() + more > max_bytes) {
     return Error{Errc::full, "a piece that takes more memory than allowed"};
   }
-  const bool merged = SEMEL_TRY(series_.merge_part(id, life, part));
+  const bool merged = SEMEL_TRY(series_.merge_part(id, life, piece.part));
   if (merged) {
     chains_ = std::move(chains);
     lives_ = std::move(lives);

@@ -16,9 +16,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "module/types/filter_value.h"
+#include "semel/crdt/internal/observed_part.h"
 
 namespace semel::module {
 
@@ -59,6 +61,27 @@ class CuckooValue final : public FilterValue<ObservedCuckooSeries> {
   enum class Begun : std::uint8_t { here, elsewhere };
   Result<void> begin(std::uint64_t chain, std::uint64_t life, Begun where);
 
+  // A part of a link, for a dump or a merge: what became of some additions of one life. `next` is the
+  // position of the piece after it. It stays valid when the value changes.
+  struct Piece {
+    std::uint64_t next;
+    std::uint64_t chain;  // tags
+    std::uint64_t life;
+    std::uint8_t link;
+    ObservedCuckoo::Part part;
+
+    // Takes as much out of the piece as one step of a merge can do.
+    Piece cut() { return {next, chain, life, link, part.cut(kStepEntries)}; }
+    bool empty() const { return part.first == part.last; }
+  };
+  // Returns the piece at a position of a dump, or nothing at the end. It has up to `most` entries. To
+  // find it takes a pass over the dots of its link, so a merge takes larger pieces, and cuts them.
+  // REQUIRES: position > 0.
+  static constexpr std::uint64_t kDumpEntries =
+      ObservedCuckoo::kPartStep;  // some hundred kilobytes
+  static constexpr std::uint64_t kMergeEntries = 2 * ObservedCuckoo::kPartStep;
+  std::optional<Piece> piece(std::uint64_t position, std::uint64_t most = kMergeEntries) const;
+  Bytes encoded(const Piece& piece) const;
   // A key that is added or removed during a dump may be in it or not.
   Chunk dump(std::uint64_t position) const;
   // Returns true if the bytes begin like a chunk of a dump.
@@ -70,6 +93,8 @@ class CuckooValue final : public FilterValue<ObservedCuckooSeries> {
   // an open value's own life; Errc::full if the value would take more than `max_bytes` allows;
   // Errc::limit if there are too many chains or lives; Errc::corrupt.
   Result<bool> load(ByteView chunk, std::uint64_t max_bytes);
+  // Does the same with a piece of another filter. REQUIRES: both match.
+  Result<bool> take(const Piece& piece, std::uint64_t max_bytes);
 
   const Goal& goal() const { return goal_; }
   std::uint64_t items() const { return static_cast<std::uint64_t>(series_.cardinality()); }
@@ -91,6 +116,8 @@ class CuckooValue final : public FilterValue<ObservedCuckooSeries> {
       : FilterValue(secret, hasher, std::move(series)), goal_(goal) {}
 
  private:
+  static constexpr std::size_t kStepEntries = 1 << 13;  // a millisecond
+
   // Returns the bytes that the links take if the value's own chain fills up. REQUIRES: there is one.
   std::uint64_t bytes_when_full() const;
 

@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <array>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -266,6 +267,32 @@ TEST(CuckooValue, MergesInAnyOrder) {
 }
 
 // Only a machine that is copied while it runs makes two values of one life.
+// A merge cuts large pieces into steps. The source may change between two of them.
+TEST(CuckooValue, MergesWhatIsCutOutOfAPieceLikeADump) {
+  const CuckooValue::Goal goal = goal_of(100'000, 1);
+  const Ptr from = value_of(goal, 7);
+  add_items(*from, 0, 30'000);
+  for (std::uint64_t n = 0; n < 30'000; n += 3) ASSERT_TRUE(from->remove(item(*from, n)));
+  const Ptr by_dump = value_of(goal, 8), by_steps = value_of(goal, 8);
+  ASSERT_TRUE(merge(*by_dump, *from));
+  int steps = 0;
+  for (std::uint64_t position = 1;; ++steps) {
+    std::optional<CuckooValue::Piece> piece = from->piece(position);
+    if (!piece) break;
+    for (; !piece->empty(); ++steps) {
+      const Result<bool> taken = by_steps->take(piece->cut(), 0);
+      ASSERT_TRUE(taken) << taken.error().message();
+      EXPECT_TRUE(*taken);
+      ASSERT_TRUE(from->remove(item(*from, 1 + 3 * static_cast<std::uint64_t>(steps))));
+    }
+    position = piece->next;
+  }
+  EXPECT_GT(steps, 3);
+  EXPECT_EQ(encoded(*by_steps), encoded(*by_dump));
+  ASSERT_TRUE(merge(*by_steps, *from));  // what was removed meanwhile
+  EXPECT_EQ(by_steps->items(), from->items());
+}
+
 TEST(CuckooValue, RefusesWhatAnotherHasAddedInItsLife) {
   const Ptr value = value_of(kSmall, 5);
   add_items(*value, 0, 4);

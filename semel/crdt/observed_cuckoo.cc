@@ -151,16 +151,24 @@ bool are_lives_of(const Lives& lives, std::span<const CuckooEntry> entries) {
 
 bool by_number(const CuckooEntry& a, const CuckooEntry& b) { return a.payload < b.payload; }
 
-// Returns the runs of a site that have dots after number `from` up to number `to`, with numbers
-// instead of dots.
-std::vector<LifeRun> numbered(std::span<const LifeRun> runs, std::uint64_t from, std::uint64_t to) {
+// Returns the runs, given with numbers instead of dots, that have dots after `from` up to `to`.
+std::vector<LifeRun> between(std::span<const LifeRun> runs, std::uint64_t from, std::uint64_t to) {
   std::vector<LifeRun> some;
   for (LifeRun run : runs) {
-    run.first = Dot::unpacked(run.first).counter;
-    run.last = std::min(Dot::unpacked(run.last).counter, to);
+    run.last = std::min(run.last, to);
     if (run.last > from && run.first <= to) some.push_back(run);
   }
   return some;
+}
+
+// Does the same with the runs of a site.
+std::vector<LifeRun> numbered(std::span<const LifeRun> runs, std::uint64_t from, std::uint64_t to) {
+  std::vector<LifeRun> all(runs.begin(), runs.end());
+  for (LifeRun& run : all) {
+    run.first = Dot::unpacked(run.first).counter;
+    run.last = Dot::unpacked(run.last).counter;
+  }
+  return between(all, from, to);
 }
 
 // Returns the entry with its number instead of its dot.
@@ -571,17 +579,30 @@ ObservedPart ObservedCuckoo::part_between(SiteId site, std::uint64_t from, std::
 
 ObservedPart ObservedCuckoo::part(SiteId site, std::uint64_t from, std::uint64_t most) const {
   SEMEL_ASSERT(most >= kPartStep && from <= state_->context.at(site));
-  ObservedPart part{from, state_->context.at(site), {}, {}};
+  const std::uint64_t end = state_->context.at(site);
+  ObservedPart part{from, end, {}, {}};
   // Keeps the least numbers: at most twice as many entries as wanted.
-  for_each_number(
-      state_->entries, site, from, part.last, [&](std::uint64_t place, std::uint64_t number) {
-        part.entries.push_back(numbered(state_->entries.entry_at(place), number));
-        if (part.entries.size() < 2 * most) return;
-        const auto end = part.entries.begin() + static_cast<std::ptrdiff_t>(most);
-        std::nth_element(part.entries.begin(), end, part.entries.end(), by_number);
-        part.last = end->payload / kPartStep * kPartStep;
-        std::erase_if(part.entries, [&](const CuckooEntry& e) { return e.payload > part.last; });
-      });
+  const auto collect = [&] {
+    for_each_number(
+        state_->entries, site, from, part.last, [&](std::uint64_t place, std::uint64_t number) {
+          part.entries.push_back(numbered(state_->entries.entry_at(place), number));
+          if (part.entries.size() < 2 * most) return;
+          const auto last = part.entries.begin() + static_cast<std::ptrdiff_t>(most);
+          std::nth_element(part.entries.begin(), last, part.entries.end(), by_number);
+          part.last = last->payload / kPartStep * kPartStep;
+          std::erase_if(part.entries, [&](const CuckooEntry& e) { return e.payload > part.last; });
+        });
+  };
+  // Looks at the next numbers first. If most of these were removed, it looks at all.
+  if (end - from > 2 * most) {
+    part.last = (from + 2 * most) / kPartStep * kPartStep;
+    collect();
+    if (part.entries.size() < most / 2) {
+      part.entries.clear();
+      part.last = end;
+    }
+  }
+  if (part.last == end) collect();
   std::sort(part.entries.begin(), part.entries.end(), by_number);
   if (part.entries.size() > most) {
     part.last = part.entries[most].payload / kPartStep * kPartStep;
@@ -626,6 +647,7 @@ Result<bool> ObservedCuckoo::merge(SiteId site, const ObservedPart& part) {
   if (part.last <= seen) return changed;
   state_->context.make_room(1);
   state_->lives.make_room(lives.runs().size());
+  state_->entries.expect(part.expected);
   const auto fresh =
       std::partition_point(part.entries.begin(), part.entries.end(),
                            [&](const CuckooEntry& entry) { return entry.payload <= seen; });
@@ -637,12 +659,18 @@ Result<bool> ObservedCuckoo::merge(SiteId site, const ObservedPart& part) {
     for (; run->last < dot.packed(); ++run) state_->lives.insert(*run);
     state_->lives.insert({run->first, dot.packed(), run->life, run->before});
   };
-  for (auto entry = fresh; entry != part.entries.end(); ++entry) {
-    const Dot dot{site, entry->payload};
-    state_->entries.put(state_->entries.shape().spot_of(entry->pair, entry->fingerprint),
-                        dot.packed(), quota);
-    see(dot);
-  }
+  const std::span<const CuckooEntry> added(fresh, part.entries.end());
+  const CuckooPlaces& places = state_->entries.shape();
+  const auto spot_of = [&](std::size_t i) {
+    return places.spot_of(added[i].pair, added[i].fingerprint);
+  };
+  for_each_ahead(
+      added.size(), [&](std::size_t i) { state_->entries.prefetch(spot_of(i)); },
+      [&](std::size_t i) {
+        const Dot dot{site, added[i].payload};
+        state_->entries.put(spot_of(i), dot.packed(), quota);
+        see(dot);
+      });
   see({site, part.last});
   return true;
 }
@@ -677,6 +705,20 @@ Result<ObservedCuckoo> ObservedCuckoo::renamed(const ObservedCuckoo& trunk, Site
   if (*fork > 0) take(from, part_between(from, 0, *fork));
   take(to, part_between(from, *fork, state_->context.at(from)).from_one());
   return split;
+}
+
+ObservedPart crdt_internal::ObservedPart::cut(std::size_t most) {
+  if (entries.size() <= most) {
+    const std::uint64_t end = last;
+    return std::exchange(*this, {end, end, {}, {}});
+  }
+  const auto middle = entries.begin() + static_cast<std::ptrdiff_t>(most);
+  const std::uint64_t to = std::prev(middle)->payload;
+  ObservedPart front{first, to, {entries.begin(), middle}, between(lives, first, to), expected};
+  lives = between(lives, to, last);
+  entries.erase(entries.begin(), middle);
+  first = to;
+  return front;
 }
 
 ObservedPart crdt_internal::ObservedPart::from_one() const {

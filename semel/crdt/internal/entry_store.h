@@ -52,6 +52,11 @@ class EntryStore {
   // Makes the table now, and keeps it however few the entries are.
   void reserve();
 
+  // Makes the table now if so many entries will need one.
+  void expect(std::uint64_t entries) {
+    if (!table_ && !few(entries)) make_table();
+  }
+
   // REQUIRES for add and put: the store does not hold this entry.
 
   // Returns false, and changes nothing, if there is no room: there are as many entries as slots, or
