@@ -2,9 +2,9 @@
 //
 //   module_forks MODULE [--gib N] [--rounds N] [--tsv FILE]
 //
-// Method    A server holds filters of 1 GiB, all pages of which are in use. A client sends one write
-//           at a time, each with a new id, and its times are kept: at first without a BGSAVE, then
-//           during one. The server and its child have one processor each. Copied bytes are the
+// Method    A server holds filters of 1 GiB, all pages of which are in use. A client sends one
+//           write at a time, each with a new id, and its times are kept: at first without a BGSAVE,
+//           then during one. The server and its child have one processor each. Copied bytes are the
 //           server's own rdb_last_cow_size: memory that the child no longer shares.
 #include <algorithm>
 #include <chrono>

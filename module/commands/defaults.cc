@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "module/commands/arguments.h"
+#include "module/host/command.h"
 #include "module/host/value_limit.h"
 #include "semel/bits/internal/huge_pages.h"
 #include "semel/core/internal/error_rate.h"
@@ -82,6 +83,21 @@ Setting max_value_bytes() {
       }};
 }
 
+Setting max_arguments() {
+  constexpr const char* kDefault = "131072";  // a tenth of a second of ids
+  host::set_most_arguments(*parse_unsigned(kDefault));
+  return {
+      "max-arguments", SettingKind::changeable, kDefault,
+      "the most arguments of one call, its name included: no client is served during a call; 0: "
+      "no limit",
+      [](std::string_view text) {
+        const std::optional<std::uint64_t> most = parse_unsigned(text);
+        if (!most) return not_allowed("0 (no limit) or a number of arguments");
+        host::set_most_arguments(*most);
+        return Result<void>();
+      }};
+}
+
 Setting huge_pages() {
   return {
       "huge-pages", SettingKind::at_load, "no",
@@ -126,6 +142,7 @@ std::vector<Setting> make_settings() {
             "the factor by which a cuckoo filter grows; 0: it does not grow"),
       error_rate("cf-error", "0.001", d.cf_error, "the error rate of a cuckoo filter"),
       max_value_bytes(),
+      max_arguments(),
       huge_pages(),
       prefix("bf-prefix", d.bf_prefix,
              "only at load: the name of the family BF; `off`: no such commands; `auto`: BF, or no "

@@ -27,6 +27,8 @@ struct LoadedCommand {
 
 namespace {
 
+constinit std::uint64_t most_arguments = 0;
+
 // By name in the table. Entries do not move.
 std::map<std::string_view, LoadedCommand>& loaded_commands() {
   static std::map<std::string_view, LoadedCommand> commands;
@@ -293,8 +295,16 @@ void CommandTable::let_time_pass(const LoadedCommand& command, Call& call) {
   call.effect({kTick, call[index]});
 }
 
+void set_most_arguments(std::uint64_t most) { most_arguments = most; }
+
 int CommandTable::run(const LoadedCommand& command, api::Ctx* ctx,
                       std::span<api::String* const> args) {
+  const bool limited = most_arguments != 0 && command.row->kind != CommandKind::server;
+  if (limited && args.size() > most_arguments) {
+    return api::ReplyWithError(ctx, ("ERR more arguments than semel.max-arguments allows, " +
+                                     std::to_string(most_arguments))
+                                        .c_str());
+  }
   if (command.row->kind == CommandKind::writes && !keep_reserve()) {
     ++counters.refused_oom;
     return api::ReplyWithError(ctx, kNoMemory);

@@ -118,6 +118,10 @@ Command command(Command row) {
   return row;
 }
 
+// Sets the most arguments that a call by a client may have, with the name of the command. 0: no
+// limit. Effects have none.
+void set_most_arguments(std::uint64_t most);
+
 // The module calls this command to ask the server whether it would allow a write to a key.
 inline constexpr const char* kWritable = "SEMEL.WRITABLE";
 // An effect: time has passed for a key, and nothing else has happened.

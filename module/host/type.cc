@@ -72,12 +72,16 @@ Result<std::unique_ptr<Value>> read_value(api::Io* io, const TypeSpec& spec, int
   return decode(spec, *bytes, limit);
 }
 
+// Returns true if a value is made on behalf of a client, so that the limit of the configuration
+// holds for it: not for one from a file or a primary. `ctx` may be null.
+bool is_for_a_client(api::Ctx* ctx) {
+  return (api::GetContextFlags(ctx) & (api::kFlagLoading | api::kFlagReplica)) == 0;
+}
+
 void* load(api::Io* io, const TypeSpec& spec, int version) {
   try {
-    const int flags = api::GetContextFlags(api::GetContextFromIO(io));
-    const bool from_a_client = (flags & (api::kFlagLoading | api::kFlagReplica)) == 0;
-    Result<std::unique_ptr<Value>> value =
-        read_value(io, spec, version, from_a_client ? value_limit() : 0);
+    Result<std::unique_ptr<Value>> value = read_value(
+        io, spec, version, is_for_a_client(api::GetContextFromIO(io)) ? value_limit() : 0);
     if (value) {
       census.admit(**value, spec.index);
       return value->release();
@@ -177,17 +181,26 @@ void give_back(void* value) noexcept {
   delete ours;
 }
 
+// A mebibyte in one block takes as long to give back as dozens of small blocks.
 std::size_t effort(api::String* /*key*/, const void* value) noexcept {
-  return value_at(value).parts();
+  constexpr std::uint64_t kOfPart = std::uint64_t{1} << 20;
+  return value_at(value).parts() + static_cast<std::size_t>(value_at(value).bytes() / kOfPart);
 }
 
+// The server tells the client that the copy failed, and not why.
 void* copy(const TypeSpec& spec, const void* value) noexcept {
+  const std::uint64_t limit = is_for_a_client(nullptr) ? value_limit() : 0;
+  if (limit != 0 && value_at(value).bytes() > limit) {
+    api::Log(nullptr, "warning", "a copy of a value of type %s: %s", spec.name,
+             kTooLarge.message().c_str());
+    return nullptr;
+  }
   try {
     std::unique_ptr<Value> copied = value_at(value).copy();
     census.admit(*copied, spec.index);
     return copied.release();
   } catch (const std::exception&) {
-    return nullptr;  // the server tells the client that the copy failed
+    return nullptr;
   }
 }
 

@@ -51,8 +51,8 @@ class BloomValue final : public FilterValue<GrowBloomSeries> {
   Result<void> begin_chain(std::uint64_t tag) { return chains_.begin(tag); }
   void disown() { chains_.disown(); }
 
-  // A part of a link, for a dump or a merge. It views the words of the value, and is valid until the
-  // value changes. `next` is the position of the piece after it.
+  // A part of a link, for a dump or a merge. It views the words of the value, and is valid until
+  // the value changes. `next` is the position of the piece after it.
   struct Piece {
     std::uint64_t next;
     std::uint64_t chain;  // a tag

@@ -61,8 +61,8 @@ class CuckooValue final : public FilterValue<ObservedCuckooSeries> {
   enum class Begun : std::uint8_t { here, elsewhere };
   Result<void> begin(std::uint64_t chain, std::uint64_t life, Begun where);
 
-  // A part of a link, for a dump or a merge: what became of some additions of one life. `next` is the
-  // position of the piece after it. It stays valid when the value changes.
+  // A part of a link, for a dump or a merge: what became of some additions of one life. `next` is
+  // the position of the piece after it. It stays valid when the value changes.
   struct Piece {
     std::uint64_t next;
     std::uint64_t chain;  // tags
@@ -74,8 +74,9 @@ class CuckooValue final : public FilterValue<ObservedCuckooSeries> {
     Piece cut() { return {next, chain, life, link, part.cut(kStepEntries)}; }
     bool empty() const { return part.first == part.last; }
   };
-  // Returns the piece at a position of a dump, or nothing at the end. It has up to `most` entries. To
-  // find it takes a pass over the dots of its link, so a merge takes larger pieces, and cuts them.
+  // Returns the piece at a position of a dump, or nothing at the end. It has up to `most` entries.
+  // To find it takes a pass over the dots of its link, so a merge takes larger pieces and cuts
+  // them.
   // REQUIRES: position > 0.
   static constexpr std::uint64_t kDumpEntries =
       ObservedCuckoo::kPartStep;  // some hundred kilobytes
@@ -118,7 +119,7 @@ class CuckooValue final : public FilterValue<ObservedCuckooSeries> {
  private:
   static constexpr std::size_t kStepEntries = 1 << 13;  // a millisecond
 
-  // Returns the bytes that the links take if the value's own chain fills up. REQUIRES: there is one.
+  // Returns the bytes that the links take if the value's own chain fills up. REQUIRES: it has one.
   std::uint64_t bytes_when_full() const;
 
   Goal goal_;

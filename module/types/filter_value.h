@@ -57,10 +57,7 @@ class FilterValue : public host::Value {
   void reserve() override {
     if (unreserved_bytes() != 0) series_.reserve(*chains_.own());
   }
-  std::size_t parts() const override {
-    constexpr std::uint64_t kPart = 1 << 20;
-    return 1 + series_.links().size() + static_cast<std::size_t>(series_.bytes() / kPart);
-  }
+  std::size_t parts() const override { return 1 + series_.links().size(); }
 
  protected:
   FilterValue(const Secret& secret, const Hasher& hasher, Series series)

@@ -44,6 +44,8 @@ constexpr std::array kSettings = {
     Setting{"cf-expansion-factor", "1", "2", "-1", "allowed: 0 (does not scale) to 32768"},
     Setting{"cf-error", "0.001", "0.01", "1e400", kRate},
     Setting{"max-value-bytes", "auto", "1000000", "-1", "allowed: auto, 0 (no limit) or bytes"},
+    Setting{"max-arguments", "131072", "1000", "x",
+            "allowed: 0 (no limit) or a number of arguments"},
 };
 
 std::string shown(const char* name, const char* value) {

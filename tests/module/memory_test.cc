@@ -139,6 +139,52 @@ TEST_F(Memory, IsTakenWhenAKeyIsMadeAndTold) {
   }
 }
 
+// A key is freed in the background if that takes long: it has many parts, or is large.
+TEST_F(Memory, LargeKeysAreUnlinkedInTheBackground) {
+  ASSERT_EQ(talk("CONFIG SET maxmemory 0"), "+OK");
+  for (const char* const line :
+       {"BF.INSERT k CAPACITY 100000000 ITEMS a", "CF.RESERVE k 20000000",
+        "SIFT.RESERVE k CAPACITY 100000000", "SIFT.RESERVE k TIMERS CAPACITY 10000000",
+        "TALLY.RESERVE k CAPACITY 100000000"}) {
+    ASSERT_FALSE(talk(line).starts_with('-')) << line;
+    // A table takes the memory for its ids when the first of them comes.
+    if (std::string_view(line).starts_with("TALLY")) talk("TALLY.INCRBY k a 1 ID x");
+    ASSERT_EQ(talk("CONFIG RESETSTAT"), "+OK");
+    ASSERT_EQ(talk("UNLINK k"), "1");
+    EXPECT_TRUE(eventually([&] { return info(talk, "memory", "lazyfreed_objects") == 1; })) << line;
+  }
+}
+
+TEST_F(Memory, ACopyIsHeldToTheLimitUnlessAPrimaryMadeIt) {
+  const RedisServer replica(with_module({"--repl-diskless-sync-delay", "0", "--replicaof",
+                                         "127.0.0.1", std::to_string(server.port())},
+                                        {"max-value-bytes", "1"}));
+  ASSERT_EQ(talk("BF.INSERT b CAPACITY 100000 ITEMS a"), "[1]");
+  ASSERT_EQ(talk("TALLY.INCRBY t a 1"), "[1, \"applied\"]");
+  EXPECT_EQ(talk("COPY b b1"), "1");
+  EXPECT_EQ(talk("COPY t t1"), "1");
+  ASSERT_EQ(talk("WAIT 1 10000"), "1");
+  EXPECT_EQ(Talk(replica)("EXISTS b1 t1"), "2");
+  ASSERT_EQ(talk("CONFIG SET semel.max-value-bytes 1000"), "+OK");
+  EXPECT_TRUE(talk("COPY b b2").starts_with('-'));
+  EXPECT_TRUE(talk("COPY t t2").starts_with('-'));
+  EXPECT_EQ(talk("EXISTS b2 t2"), "0");
+  EXPECT_NE(server.log().find("more memory than semel.max-value-bytes allows"), std::string::npos);
+}
+
+TEST_F(Memory, ACallHasAsManyArgumentsAsAllowed) {
+  ASSERT_EQ(talk("CONFIG SET semel.max-arguments 5"), "+OK");
+  const std::string refusal = "-ERR more arguments than semel.max-arguments allows, 5";
+  EXPECT_EQ(talk("SIFT.MADD s 1 2 3"), "[1, 1, 1]");
+  EXPECT_EQ(talk("SIFT.MADD s 4 5 6 7"), refusal);
+  EXPECT_EQ(talk("SIFT.CARD s"), "3");
+  EXPECT_EQ(talk("BF.MADD b 1 2 3 4"), refusal);
+  EXPECT_EQ(talk.call({"EVAL", "return redis.call('BF.MADD', 'b', 1, 2, 3, 4)", "0"}).type, '-');
+  EXPECT_EQ(talk("EXISTS b"), "0");
+  ASSERT_EQ(talk("CONFIG SET semel.max-arguments 0"), "+OK");
+  EXPECT_EQ(talk("SIFT.MADD s 4 5 6 7"), "[1, 1, 1, 1]");
+}
+
 // Each of these keys is larger than any machine.
 TEST_F(Memory, WhatIsNotThereIsRefusedWhenAKeyIsMade) {
   ASSERT_EQ(talk("CONFIG SET semel.max-value-bytes 0"), "+OK");

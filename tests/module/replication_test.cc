@@ -43,7 +43,7 @@ Words other_settings() {
                           "bf-error-rate",       "0.5", "bf-initial-size", "7",
                           "bf-expansion-factor", "1",   "cf-initial-size", "7",
                           "cf-bucket-size",      "1",   "cf-error",        "0.1",
-                          "max-value-bytes",     "1"});
+                          "max-value-bytes",     "1",   "max-arguments",   "2"});
 }
 
 // Returns how many calls of a command succeeded: filters without a common secret do not merge.

@@ -26,8 +26,8 @@ struct ObservedPart {
   std::uint64_t expected = 0;
 
   bool sound(const CuckooPlaces& shape) const;
-  // Takes the first `most` entries out of the part, or all if there are fewer. Returns them with
-  // the fate of their dots. REQUIRES: the part is sound, and most > 0.
+  // Takes the first `most` entries out of the part, or all if there are fewer.
+  // Returns them with the fate of their dots. REQUIRES: the part is sound, and most > 0.
   ObservedPart cut(std::size_t most);
   // Returns the same dots as the first dots of another site. REQUIRES: the part is sound.
   ObservedPart from_one() const;
