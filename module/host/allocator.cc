@@ -18,6 +18,7 @@
 #include "module/host/api.h"
 #include "module/host/machine_memory.h"
 #include "module/host/meter.h"
+#include "module/host/relocation.h"
 #include "module/host/reserve.h"
 #include "semel/core/assert.h"
 #include "semel/core/internal/zeroed.h"
@@ -25,6 +26,7 @@
 namespace {
 
 using semel::host::Meter;
+using semel::host::Relocation;
 using semel::host::api::Free;
 using semel::host::api::MallocSize;
 using semel::host::api::TryAlloc;
@@ -59,7 +61,7 @@ std::size_t size_of(void* block) { return is_early(block) ? 0 : MallocSize(block
 void* allocate(std::size_t size) {
   if (size == 0) size = 1;
   if (beyond_the_machine(size)) throw std::bad_alloc();
-  void* block = TryAlloc != nullptr ? TryAlloc(size) : allocate_early(size);
+  void* block = TryAlloc != nullptr ? Relocation::place(TryAlloc(size)) : allocate_early(size);
   if (block == nullptr && size <= semel::limits::kSmallBlock && semel::host::spend_reserve()) {
     block = TryAlloc(size);
   }

@@ -232,6 +232,10 @@ using ApplyFn = int (*)(Ctx*, void* data, String** error);
     (Ctx*, CommandFn reply, CommandFn timeout, void (*free)(Ctx*, void*), long long timeout_ms)) \
   X(int, UnblockClient, (BlockedClient*, void*))                                                 \
   X(void*, GetBlockedClientPrivateData, (Ctx*))                                                  \
+  X(void*, DefragAlloc, (DefragCtx*, void*))                                                     \
+  X(int, DefragShouldStop, (DefragCtx*))                                                         \
+  X(int, DefragCursorSet, (DefragCtx*, unsigned long))                                           \
+  X(int, DefragCursorGet, (DefragCtx*, unsigned long*))                                          \
   X(int, SubscribeToServerEvent, (Ctx*, Event, EventFn))                                         \
   X(int, SubscribeToKeyspaceEvents, (Ctx*, int types, KeyspaceFn))                               \
   X(int, GetServerVersion, ())                                                                   \

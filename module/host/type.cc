@@ -9,6 +9,7 @@
 
 #include "module/host/census.h"
 #include "module/host/meter.h"
+#include "module/host/relocation.h"
 #include "module/host/value_limit.h"
 #include "semel/core/assert.h"
 #include "semel/core/sink.h"
@@ -204,22 +205,31 @@ void* copy(const TypeSpec& spec, const void* value) noexcept {
   }
 }
 
-// A small value is decoded anew, into memory next to that of others. By its contract it continues
-// as before. A large value consists of large blocks, which fragment nothing.
-int defragment(const TypeSpec& spec, void** value) noexcept {
-  constexpr std::uint64_t kMoved = std::uint64_t{256} << 10;
-  if (value_at(*value).bytes() > kMoved) return 0;
+// A small value is copied into memory that suits the server. A large one is renewed in sections:
+// the server says when to stop, and calls again. Its large blocks stay, because only small ones
+// share memory that could be given back.
+int defragment(api::DefragCtx* ctx, const TypeSpec& spec, void** value) noexcept {
+  constexpr std::uint64_t kSmall = std::uint64_t{256} << 10;
+  constexpr int kDone = 0, kMore = 1;
+  const Relocation relocation(ctx);
   try {
-    Bytes all;
-    value_at(*value).encode(all);
-    Result<std::unique_ptr<Value>> moved = decode(spec, all, 0);
-    SEMEL_ASSERT(moved.has_value());
-    census.admit(**moved, spec.index);
-    give_back(std::exchange(*value, moved->release()));
+    if (value_at(*value).bytes() <= kSmall) {
+      std::unique_ptr<Value> moved = value_at(*value).clone();
+      moved->reserve();
+      census.admit(*moved, spec.index);
+      give_back(std::exchange(*value, moved.release()));
+      return kDone;
+    }
+    unsigned long section = 0;
+    if (api::DefragCursorGet(ctx, &section) != api::kOk) section = 0;
+    while (static_cast<Value*>(*value)->renew(section++)) {
+      if (api::DefragShouldStop(ctx) == 0) continue;
+      if (api::DefragCursorSet(ctx, section) == api::kOk) return kMore;
+    }
   } catch (const std::exception&) {
-    // The value stays where it is.
+    // What has not moved stays where it is.
   }
-  return 0;
+  return kDone;
 }
 
 // The server tells why it removes a key, but no longer what the key held. Before that it unlinks
@@ -264,8 +274,8 @@ api::TypeMethods methods() {
   out.copy = [](api::String* /*from*/, api::String* /*to*/, const void* value) {
     return copy(*loaded_types[kIndex], value);
   };
-  out.defrag = [](api::DefragCtx* /*ctx*/, api::String* /*key*/, void** value) {
-    return defragment(*loaded_types[kIndex], value);
+  out.defrag = [](api::DefragCtx* ctx, api::String* /*key*/, void** value) {
+    return defragment(ctx, *loaded_types[kIndex], value);
   };
   return out;
 }

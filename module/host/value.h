@@ -65,8 +65,13 @@ class Value {
   // unreserved_bytes() returns how much of it is missing; reserve() allocates it. The state stays.
   virtual std::uint64_t unreserved_bytes() const { return 0; }
   virtual void reserve() {}
-  // Copies the value for COPY.
-  virtual std::unique_ptr<Value> copy() const = 0;
+  // Returns a copy that goes on as this value would. It lacks the memory of unreserved_bytes().
+  virtual std::unique_ptr<Value> clone() const = 0;
+  // Copies the value for COPY: both go on beside each other.
+  virtual std::unique_ptr<Value> copy() const { return clone(); }
+  // Allocates one section of a large value anew, where it consists of small blocks. The state
+  // stays, also if memory runs out. Returns false if there is no such section.
+  virtual bool renew(std::uint64_t /*section*/) { return false; }
   // Returns about how many allocations there are to free. Above 64 another thread frees them.
   virtual std::size_t parts() const { return 1; }
   // Figures take nanoseconds, the error may take microseconds.

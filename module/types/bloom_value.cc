@@ -141,9 +141,16 @@ double BloomValue::error_now() const {
   return -std::expm1(silent);
 }
 
+std::unique_ptr<BloomValue> BloomValue::twin() const {
+  auto twin = std::make_unique<BloomValue>(secret_, hasher_, series_);
+  twin->chains_ = chains_;
+  return twin;
+}
+
+std::unique_ptr<host::Value> BloomValue::clone() const { return twin(); }
+
 std::unique_ptr<host::Value> BloomValue::copy() const {
-  auto copied = std::make_unique<BloomValue>(secret_, hasher_, series_);
-  copied->chains_ = chains_;
+  auto copied = twin();
   copied->chains_.disown();
   return copied;
 }

@@ -97,6 +97,7 @@ class BloomValue final : public FilterValue<GrowBloomSeries> {
   std::uint64_t first_bytes() const override { return series_.shape_of(1)->bytes(); }
 
   void encode(Sink out) const override;
+  std::unique_ptr<host::Value> clone() const override;
   std::unique_ptr<host::Value> copy() const override;
   host::Figures figures() const override { return {.items = items(), .capacity = capacity()}; }
   host::ErrorRate error_rate() const override { return {error_now(), goal().error}; }
@@ -105,6 +106,7 @@ class BloomValue final : public FilterValue<GrowBloomSeries> {
       : FilterValue(secret, hasher, std::move(series)) {}
 
  private:
+  std::unique_ptr<BloomValue> twin() const;
   bool may_extend(std::uint64_t max_bytes) const;
 };
 

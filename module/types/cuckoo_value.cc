@@ -148,12 +148,21 @@ std::uint64_t CuckooValue::buckets() const {
   return sum;
 }
 
+std::unique_ptr<CuckooValue> CuckooValue::twin() const {
+  auto twin = std::make_unique<CuckooValue>(secret_, hasher_, goal_, series_);
+  twin->chains_ = chains_;
+  twin->lives_ = lives_;
+  twin->adds_left_ = adds_left_;
+  return twin;
+}
+
+std::unique_ptr<host::Value> CuckooValue::clone() const { return twin(); }
+
 std::unique_ptr<host::Value> CuckooValue::copy() const {
-  auto copied = std::make_unique<CuckooValue>(secret_, hasher_, goal_, series_);
-  copied->chains_ = chains_;
+  auto copied = twin();
   copied->chains_.disown();
-  copied->lives_ = lives_;
   copied->lives_.disown();
+  copied->adds_left_ = 0;
   return copied;
 }
 

@@ -106,6 +106,7 @@ class CuckooValue final : public FilterValue<ObservedCuckooSeries> {
 
   void encode(Sink out) const override;
   std::uint64_t bytes() const override { return FilterValue::bytes() + 8 * lives_.size(); }
+  std::unique_ptr<host::Value> clone() const override;
   std::unique_ptr<host::Value> copy() const override;
   host::Figures figures() const override {
     return {.items = items(), .capacity = std::max(goal_.capacity, series_.capacity())};
@@ -117,6 +118,7 @@ class CuckooValue final : public FilterValue<ObservedCuckooSeries> {
       : FilterValue(secret, hasher, std::move(series)), goal_(goal) {}
 
  private:
+  std::unique_ptr<CuckooValue> twin() const;
   static constexpr std::size_t kStepEntries = 1 << 13;  // a millisecond
 
   // Returns the bytes that the links take if the value's own chain fills up. REQUIRES: it has one.

@@ -57,6 +57,11 @@ class FilterValue : public host::Value {
   void reserve() override {
     if (unreserved_bytes() != 0) series_.reserve(*chains_.own());
   }
+  // Renews a link, unless it is large.
+  bool renew(std::uint64_t section) override {
+    constexpr std::uint64_t kLarge = std::uint64_t{64} << 10;
+    return series_.renew(section, kLarge);
+  }
   std::size_t parts() const override { return 1 + series_.links().size(); }
 
  protected:

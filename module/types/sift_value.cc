@@ -44,7 +44,7 @@ Result<std::unique_ptr<host::Value>> SiftValue::decode(ByteView in) {
       std::make_unique<SiftValue>(secret, hasher, *std::move(sifter)));
 }
 
-std::unique_ptr<host::Value> SiftValue::copy() const {
+std::unique_ptr<host::Value> SiftValue::clone() const {
   return std::make_unique<SiftValue>(secret_, hasher_, sifter_);
 }
 

@@ -41,7 +41,8 @@ class SiftValue final : public host::Value {
   }
   void encode(Sink out) const override;
   std::uint64_t bytes() const override { return sizeof(*this) + sifter_.bytes(); }
-  std::unique_ptr<host::Value> copy() const override;
+  std::unique_ptr<host::Value> clone() const override;
+  bool renew(std::uint64_t section) override { return sifter_.renew_claims(section); }
   host::Figures figures() const override;
   host::ErrorRate error_rate() const override {
     return {sifter_.false_positive_rate(), sifter_.goal().fpr};

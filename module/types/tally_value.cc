@@ -45,7 +45,7 @@ Result<std::unique_ptr<host::Value>> TallyValue::decode(ByteView in) {
       std::make_unique<TallyValue>(secret, hasher, std::move(*table)));
 }
 
-std::unique_ptr<host::Value> TallyValue::copy() const {
+std::unique_ptr<host::Value> TallyValue::clone() const {
   Bytes bytes;
   encode(bytes);
   Result<std::unique_ptr<host::Value>> copied = decode(bytes);

@@ -34,7 +34,7 @@ class TallyValue final : public host::Value {
   }
   void encode(Sink out) const override;
   std::uint64_t bytes() const override { return sizeof(*this) + table_.bytes(); }
-  std::unique_ptr<host::Value> copy() const override;
+  std::unique_ptr<host::Value> clone() const override;
   host::Figures figures() const override;
   host::ErrorRate error_rate() const override;
   std::size_t parts() const override;

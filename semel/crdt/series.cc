@@ -342,6 +342,14 @@ void SeriesBase<Filter>::reserve(SiteId site) {
 }
 
 template <class Filter>
+bool SeriesBase<Filter>::renew(std::uint64_t index, std::uint64_t most_bytes) {
+  const auto entries = body_->links.entries();
+  if (index >= entries.size()) return false;
+  if (entries[index].filter->bytes() <= most_bytes) body_->links.renew(index);
+  return true;
+}
+
+template <class Filter>
 Digest SeriesBase<Filter>::digest(const Hasher& hasher) const {
   Digest sum =
       hasher.of_numbers(std::bit_cast<std::uint64_t>(goal_.fpr), goal_.first_keys, goal_.sites,

@@ -165,6 +165,10 @@ class SEMEL_API SeriesBase {
   std::uint64_t room(SiteId site) const;
   Result<typename Filter::Shape> next_shape(SiteId site) const;
 
+  // For hosts that move memory. Allocates the memory of a link anew, unless it has more than
+  // `most_bytes`. The state stays. Returns false if there is no link with this index.
+  bool renew(std::uint64_t index, std::uint64_t most_bytes);
+
   // The digest depends on the state alone. A keyed hasher makes it unforgeable.
   Digest digest(const Hasher& hasher) const;
 

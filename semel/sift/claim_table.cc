@@ -4,6 +4,7 @@
 #include <new>
 
 #include "semel/core/assert.h"
+#include "semel/core/internal/arithmetic.h"
 #include "semel/hash/internal/digests_in_order.h"
 #include "semel/hash/internal/sealed.h"
 
@@ -180,6 +181,23 @@ std::uint64_t ClaimTable::bytes() const {
   constexpr std::uint64_t kNode = sizeof(Entries::value_type) + 2 * sizeof(void*);
   return sizeof(*this) + entries_.size() * kNode + entries_.bucket_count() * sizeof(void*) +
          due_.capacity() * sizeof(Due);
+}
+
+bool ClaimTable::renew(std::uint64_t section) {
+  constexpr std::size_t kBuckets = 64;
+  const std::size_t buckets = entries_.bucket_count();
+  if (section >= divide_up(buckets, kBuckets)) return false;
+  const std::size_t first = section * kBuckets;
+  Entries fresh;
+  for (std::size_t bucket = first; bucket < std::min(buckets, first + kBuckets); ++bucket) {
+    fresh.insert(entries_.begin(bucket), entries_.end(bucket));
+  }
+  // As many entries come as went, so that the table keeps its buckets.
+  while (!fresh.empty()) {
+    entries_.erase(fresh.begin()->first);
+    entries_.insert(fresh.extract(fresh.begin()));
+  }
+  return true;
 }
 
 void ClaimTable::encode(Sink out) const {

@@ -97,6 +97,10 @@ class SEMEL_API ClaimTable {
   ClaimCounts counts() const;
   std::uint64_t bytes() const;  // all memory that the table holds, by estimate
 
+  // For hosts that move memory. Allocates some of the entries anew: those of one section. The state
+  // stays, also if memory runs out. Returns false if there is no such section.
+  bool renew(std::uint64_t section);
+
   void encode(Sink out) const;
   static Result<ClaimTable> decode(ByteView in);
 

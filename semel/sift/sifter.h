@@ -105,6 +105,8 @@ class SEMEL_API Sifter {
     return claims_.counts().taken_over + claims_.counts().dropped;
   }
   std::uint64_t bytes() const { return window_.bytes() + claims_.bytes(); }
+  // As ClaimTable::renew().
+  bool renew_claims(std::uint64_t section) { return claims_.renew(section); }
 
   // Appends the encoding. Equal states give equal bytes.
   void encode(Sink out) const;

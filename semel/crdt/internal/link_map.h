@@ -69,6 +69,16 @@ class LinkMap {
                        [](const Entry& a, const Entry& b) { return a.id < b.id; });
   }
 
+  // Allocates the link of entry `index` anew. REQUIRES: there is one.
+  void renew(std::size_t index) {
+    Entry& entry = entries_[index];
+    std::map<LinkId, Filter> fresh;
+    fresh.emplace(entry.id, *entry.filter);
+    map_.erase(entry.id);
+    entry.filter = &fresh.begin()->second;
+    map_.merge(fresh);  // moves the node
+  }
+
   bool operator==(const LinkMap& other) const { return map_ == other.map_; }
 
  private:
