@@ -20,7 +20,7 @@ class FakeValue final : public Value {
  public:
   void encode(Sink /*out*/) const override {}
   std::uint64_t bytes() const override { return bytes_held; }
-  std::unique_ptr<Value> copy() const override { return nullptr; }
+  std::unique_ptr<Value> clone() const override { return nullptr; }
   Figures figures() const override { return all; }
   ErrorRate error_rate() const override { return error; }
 
