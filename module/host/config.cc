@@ -10,7 +10,7 @@
 namespace semel::host {
 namespace {
 
-// While the server hands over what its file says, and the defaults of the rest.
+// True while the server hands over the values in its file, and the defaults of other settings.
 constinit bool loading = false;
 
 std::string_view text_of(const api::String* string) {
