@@ -266,7 +266,7 @@ TEST(CuckooValue, MergesInAnyOrder) {
   EXPECT_EQ(encoded(*united({0, 1, 0, 2, 2})), encoded(*all));
 }
 
-// Only a machine that is copied while it runs makes two values of one life.
+// Two values of one life come only from a machine that is copied while it runs.
 // A merge cuts large pieces into steps. The source may change between two of them.
 TEST(CuckooValue, MergesWhatIsCutOutOfAPieceLikeADump) {
   const CuckooValue::Goal goal = goal_of(100'000, 1);
