@@ -45,7 +45,7 @@ class PaperSeries {
     filters_.emplace_back(cells_);
   }
 
-  // A new slot: what is empty is dropped, and the newest filter is held to its threshold.
+  // Begins a slot: drops empty filters, and holds the newest one to its threshold.
   void begin(std::int64_t slot) {
     error_ = 0;
     for (Filter& filter : filters_) {
