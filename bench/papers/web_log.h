@@ -32,7 +32,7 @@ struct LogEvent {
   std::uint64_t id;
 };
 
-// The number of ids to draw from, so that about so many come up.
+// The number of ids to draw from, so that about this many different ids come up.
 struct LogSize {
   const char* name;
   std::uint64_t domain;

@@ -29,7 +29,7 @@ namespace {
 
 constinit std::uint64_t most_arguments = 0;
 
-// By name in the table. Entries do not move.
+// Returns the commands by their names in the table. Entries do not move.
 std::map<std::string_view, LoadedCommand>& loaded_commands() {
   static std::map<std::string_view, LoadedCommand> commands;
   return commands;

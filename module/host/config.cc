@@ -147,7 +147,7 @@ Result<void> load_settings(api::Ctx* ctx, std::span<Setting> settings, std::span
       return Error{Errc::unsupported, "the server rejects a setting", std::string(setting.name)};
     }
   }
-  // After the settings, because the server sets them in this order.
+  // Aliases come after the settings, because the server sets them in this order.
   for (Alias& alias : aliases) {
     if (!alias.unprefixed || !takes_unprefixed()) continue;
     if (lists_some(api::Call(ctx, "CONFIG", "cc", "GET", alias.name))) continue;  // another module

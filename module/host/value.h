@@ -17,7 +17,7 @@
 
 namespace semel::host {
 
-// What a value tells about itself for the sums of INFO (module/host/census.h).
+// The numbers of one value, for the sums of INFO (module/host/census.h).
 struct Figures {
   std::uint64_t items = 0;     // ids, counters or members, as of the last change
   std::uint64_t capacity = 0;  // what it was made for, or has grown to

@@ -411,7 +411,7 @@ TEST(CuckooValue, ComesBackFromADump) {
   ASSERT_TRUE(merge(*loaded, *value));
   EXPECT_EQ(encoded(*loaded), encoded(*copy_of(*value)));
   EXPECT_EQ(value->dump(~0ull).next, 0u);
-  // In order only.
+  // Pieces are loaded in order only.
   const Ptr late = *CuckooValue::load_header(header.bytes);
   EXPECT_EQ(late->load(chunks[1], 0).error().code, Errc::gap);
   EXPECT_EQ(late->chains().size(), 0u);

@@ -130,7 +130,7 @@ TEST(Replication, SendsNothingThatAReplicaAnswersWithAnError) {
   EXPECT_EQ(primary.log().find("CRITICAL"), std::string::npos) << primary.log();
 }
 
-// Returns a command with so many items.
+// Returns a command with `count` items.
 Words with_numbers(std::string_view line, int count) {
   Words words = words_of(line);
   for (int i = 0; i < count; ++i) words.push_back(std::to_string(i));
@@ -544,7 +544,7 @@ TEST(Replication, IsReadOnlyThere) {
   EXPECT_EQ(there("TALLY.INCRBY t a 1 ID x"), "[1, \"duplicate\"]");
 }
 
-// A server may have a family under another name, or not at all. It keeps the keys all the same.
+// A server may have a family under another name, or not at all. It keeps the keys nevertheless.
 const Words kWithoutFilters = {"bf-prefix", "off", "cf-prefix", "off"};
 const Words kOtherNames = {"bf-prefix", "MYBF", "cf-prefix", "MYCF"};
 

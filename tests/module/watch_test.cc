@@ -138,7 +138,7 @@ class LastingWorkload {
   }
 
  private:
-  // What a server does with keys of any type.
+  // Returns a command of the server for keys of any type.
   Words around() {
     const std::string key = std::array{"tally", "sift", "bloom", "cuckoo"}[random_.below(4)] +
                             std::to_string(random_.below(3));
