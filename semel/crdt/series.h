@@ -25,7 +25,7 @@
 //           update yields a delta, the changes of its links.
 // Cost      Every link is searched: sites * log2(keys / first_keys) lookups for an absent key. The
 //           batch forms ask link by link, prefetch, and drop the keys that are found. bytes,
-//           live_fpr, cardinality: those of every link.
+//           live_fpr, cardinality: the cost of every link.
 // Memory    As the filters. A quarter of the room of a chain is unused on average. An emptied link
 //           frees its table. It keeps what it has seen, some bytes for each site. Without that,
 //           merging an older state would bring back removed entries. A link that was never used
@@ -134,8 +134,8 @@ class SEMEL_API SeriesBase {
   Result<std::partial_ordering> compare(const SeriesBase& other) const;
 
   const Goal& goal() const { return goal_; }
-  // Returns the fpr of the goal. With Chains::apart it is added once for each chain, or as often as
-  // the fullest link of the chain is filled.
+  // Returns the fpr of the goal. With Chains::apart it counts once for each chain. A chain whose
+  // links hold more entries than their capacity counts as often as its fullest link is filled.
   double fpr() const;
   double live_fpr() const;
   double cardinality() const;      // the sum over the links
