@@ -211,7 +211,8 @@ class SEMEL_API GrowSeries : public SeriesBase<Filter> {
 
   // Returns true if the key was certainly absent. Returns false, and changes nothing, if it was
   // present or seemed to be. Errc::limit, and no change, if the site would exceed the number that
-  // the goal allows, or if no further link is possible. Adds the change to `delta`, if given.
+  // the goal allows, or if no further link is possible. Errc::full, and no change, if the one link
+  // of growth 0 is full. Adds the change to `delta`, if given.
   Result<bool> add(Digest key, SiteId site, Delta* delta = nullptr);
   // Adds many keys, in order, up to the first new one for which there is no room. Returns the
   // number of keys before that one, usually all.
@@ -253,8 +254,9 @@ class SEMEL_API ObservedSeries : public SeriesBase<Filter> {
 
   // Adds the key once more, as an event of this site, and returns its place. Errc::limit, and no
   // change, if the site would exceed the number that the goal allows, or if no further link is
-  // possible. Adds the change to `delta`, if given. REQUIRES: a life adds to one object only, never
-  // to a copy or a decoded one (docs/replicas.md).
+  // possible. Errc::full, and no change, if the one link of growth 0 is full. Adds the change to
+  // `delta`, if given. REQUIRES: a life adds to one object only, never to a copy or a decoded one
+  // (docs/replicas.md).
   Result<LinkDot> add(Digest key, SiteLife site, Delta* delta = nullptr);
   // Adds to the chain of another site. Sites that add to one chain without merging fill its links
   // beyond their capacity. REQUIRES: the goal has Chains::apart.
