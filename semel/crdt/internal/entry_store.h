@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "semel/bits/internal/prefetch.h"
+#include "semel/core/assert.h"
 #include "semel/crdt/internal/packed_entries.h"
 #include "semel/filter/internal/cuckoo_shape.h"
 #include "semel/filter/internal/cuckoo_table.h"
@@ -226,6 +227,7 @@ void EntryStore::for_each_place(Visit visit) const {
 
 template <class Wanted>
 std::uint64_t EntryStore::take(const EntryStore& other, Wanted wanted) {
+  SEMEL_ASSERT(shape_ == other.shape_);
   Intake intake(*this, other.size());
   other.for_each([&](const CuckooSpot& spot, std::uint64_t payload) {
     if (wanted(payload)) intake.take(spot, payload);
@@ -261,6 +263,7 @@ void EntryStore::remove_if(Doomed doomed) {
 
 template <class Doomed>
 std::uint64_t EntryStore::remove_unless_held(const EntryStore& other, Doomed doomed) {
+  SEMEL_ASSERT(shape_ == other.shape_);
   std::uint64_t removed = 0;
   if (table_) {
     std::array<Waiting, kWaiting> waiting;
