@@ -6,7 +6,7 @@
 //   m  bits of all slices    S  slices    S'  slices of a group    n  distinct ids    k  functions
 //   s  the share of new keys that a slice takes for known ones: for one bit, the share that is set
 //   f  slices that failed, any f of them with equal probability    q = f/S
-//   x  `needed`: the answers 'known' from slices that did not fail, below which an id is distinct
+//   x  `needed`: an id is distinct if fewer slices than this are live and say 'known'
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace semel::slices_internal::slice_math {
 
-// No slice failed.
+// These formulas hold while no slice has failed.
 
 // (1 - (1 - 1/m)^(kn))^k: equations 1 and 3.
 double vertical_fpr(double bits, std::uint32_t functions, double ids);
