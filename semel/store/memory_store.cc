@@ -1,11 +1,10 @@
 #include "semel/store/memory_store.h"
 
-#include <absl/container/btree_map.h>
-
 #include <algorithm>
 #include <atomic>
 #include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <set>
 #include <shared_mutex>
@@ -96,27 +95,42 @@ class MemoryStore::Body {
 
   // REQUIRES: no merges.
   void put(std::span<const Write> writes) {
-    // The observer hears first, so it knows all changes even if memory runs out in between. Nobody
-    // can read before the mutex is free.
-    const std::uint64_t sequence = sequence_ + 1;
-    for (const Write& write : writes) note(sequence, std::string(write.key));
-    sequence_ = sequence;
+    // The observer hears first. Nobody can read before the mutex is free.
+    for (const Write& write : writes) note(sequence_ + 1, std::string(write.key));
+    std::vector<Value> values;
+    values.reserve(writes.size());
     for (const Write& write : writes) {
-      put(write.key, write.value ? Value(*write.value) : std::nullopt);
+      values.push_back(write.value ? Value(*write.value) : std::nullopt);
+    }
+    try {
+      for (const Write& write : writes) prepare(write);
+    } catch (...) {
+      for (const Write& write : writes) sweep(write.key);
+      throw;
+    }
+    ++sequence_;
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+      const auto found = records_.find(writes[i].key);
+      if (found != records_.end()) supersede(found->second, std::move(values[i]));
+    }
+    for (const Write& write : writes) {
+      if (!write.value) sweep(write.key);
     }
   }
 
   void remove(const KeyRange& range) {
-    const std::uint64_t sequence = sequence_ + 1;
-    note(sequence, range);
-    sequence_ = sequence;
+    note(sequence_ + 1, range);
     const auto first = records_.lower_bound(range.first);
     const auto end = range.end ? records_.lower_bound(*range.end) : records_.end();
+    if (!open_.empty()) {
+      for (auto record = first; record != end; ++record) prepare(*record);
+    }
+    ++sequence_;
     if (open_.empty()) {
       records_.erase(first, end);
       return;
     }
-    for (auto record = first; record != end; ++record) supersede(*record, std::nullopt);
+    for (auto record = first; record != end; ++record) supersede(record->second, std::nullopt);
   }
 
   std::uint64_t open_cursor() {
@@ -175,7 +189,7 @@ class MemoryStore::Body {
   std::optional<Bytes> checkpoint;
 
  private:
-  using Records = absl::btree_map<std::string, Record, std::less<>>;
+  using Records = std::map<std::string, Record, std::less<>>;
   struct Change {
     std::uint64_t sequence;
     std::variant<std::string, KeyRange> what;
@@ -195,33 +209,37 @@ class MemoryStore::Body {
     }
   }
 
-  void put(std::string_view key, Value value) {
-    const auto found = records_.lower_bound(key);
-    if (found != records_.end() && found->first == key) {
-      const Record& record = found->second;
-      const bool unseen = record.newest.sequence == sequence_ && record.older.empty();
-      if (!value && (open_.empty() || unseen)) {
-        records_.erase(found);
-      } else {
-        supersede(*found, std::move(value));
-      }
-    } else if (value) {
-      records_.emplace_hint(found, std::string(key), Record{{sequence_, std::move(value)}, {}});
+  // These take all memory that the next write needs, so that it happens as a whole or not at all. A
+  // record without a value takes the place of a new one.
+  void prepare(const Write& write) {
+    const auto found = records_.lower_bound(write.key);
+    if (found != records_.end() && found->first == write.key) {
+      prepare(*found);
+    } else if (write.value) {
+      records_.emplace_hint(found, std::string(write.key), Record{{sequence_, std::nullopt}, {}});
     }
   }
+  void prepare(Records::value_type& entry) {
+    if (open_.empty()) return;
+    std::vector<Version>& older = entry.second.older;
+    if (older.size() == older.capacity()) older.reserve(2 * older.size() + 1);
+    superseded_.push_back({sequence_ + 1, entry.first});
+  }
 
-  void supersede(Records::value_type& entry, Value value) {
-    Record& record = entry.second;
-    if (record.newest.sequence == sequence_) {  // written twice in one write: nobody saw the first
-      record.newest.value = std::move(value);
-      return;
-    }
-    const std::uint64_t before = record.newest.sequence;
-    if (!open_.empty()) record.older.push_back(std::move(record.newest));
+  // REQUIRES: prepare().
+  void supersede(Record& record, Value value) {
+    const bool unseen = record.newest.sequence == sequence_ ||  // written twice in one write
+                        (!record.newest.value && record.older.empty());
+    if (!unseen && !open_.empty()) record.older.push_back(std::move(record.newest));
     record.newest = {sequence_, std::move(value)};
     drop_versions(record);
-    const bool kept = !record.older.empty() && record.older.back().sequence == before;
-    if (kept || !record.newest.value) superseded_.push_back({sequence_, entry.first});
+  }
+
+  // Drops the record of a key that has no value at any instant that is still needed.
+  void sweep(std::string_view key) {
+    const auto found = records_.find(key);
+    if (found == records_.end()) return;
+    if (!found->second.newest.value && found->second.older.empty()) records_.erase(found);
   }
 
   // Keeps the newest version, and those that an open cursor sees.

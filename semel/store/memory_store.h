@@ -7,7 +7,8 @@
 //           needs them. It reads records in batches, so a scan delays a writer by at most some
 //           microseconds.
 // Cost      get, write: O(log n). Closing the oldest cursor: O(changes since it was opened).
-// Memory    About 125 bytes for a record beyond its key and value, and the log.
+// Memory    About 145 bytes for a record beyond its key and value, and the log. If memory runs out
+//           during a call, the call has changed nothing.
 // Threads   Readers run at the same time; a writer runs alone.
 #pragma once
 

@@ -6,6 +6,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <atomic>
+#include <new>
 #include <set>
 #include <thread>
 
@@ -15,6 +16,7 @@
 #include "semel/store/range_set.h"
 #include "semel/store/rocksdb_store.h"
 #include "tests/cli/temporary_directory.h"
+#include "tests/support/allocation.h"
 #include "tests/support/crashing_store.h"
 #include "tests/support/store.h"
 #include "tests/support/store_driver.h"
@@ -444,6 +446,55 @@ TEST(MemoryStore, ADamagedMergeIsNotTold) {
   ASSERT_TRUE(store.changes_since(position, told));
   EXPECT_TRUE(told.nothing());
   store.observe(nullptr);
+}
+
+// Also while a cursor is open, for which earlier versions are kept.
+TEST(MemoryStore, AWriteIsDoneAsAWholeOrNotAtAllWhenMemoryRunsOut) {
+  for (const bool watched : {false, true}) {
+    for (int records = 1; records < 150; records += 7) {
+      bool failed = true;
+      for (std::size_t good = 0; failed; ++good) {
+        MemoryStore store;
+        Model expected;
+        for (int i = 0; i < records; ++i) {
+          expected["key-" + std::to_string(i)] = "a value that takes a block of its own: before";
+        }
+        for (const auto& [key, value] : expected) {
+          const Write write{key, value};
+          ASSERT_TRUE(store.write({&write, 1}));
+        }
+        const Model before = expected;
+        const std::unique_ptr<Cursor> cursor = watched ? *store.cursor() : nullptr;
+
+        const std::string after = "a value that takes a block of its own: after";
+        const Write writes[] = {{"key-0", after},
+                                {"key-1", std::nullopt},
+                                {"a new key beside the others", after},
+                                {"key-0", std::nullopt},
+                                {"key-0", "twice"},
+                                {"none", std::nullopt},
+                                {"another key", after},
+                                {"another key", std::nullopt}};
+        failed = false;
+        try {
+          const FailingAllocation failing(good);
+          ASSERT_TRUE(store.write(writes));
+        } catch (const std::bad_alloc&) {
+          failed = true;
+        }
+        if (!failed) {
+          for (const Write& write : writes) {
+            expected.erase(std::string(write.key));
+            if (write.value) expected[std::string(write.key)] = *write.value;
+          }
+        }
+        EXPECT_EQ(read(store), expected) << good;
+        if (watched) {
+          EXPECT_EQ(read(*cursor), before);
+        }
+      }
+    }
+  }
 }
 
 TEST(MemoryStore, WithoutAMergerItRefusesToMergeAndChangesNothing) {
