@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <mutex>
 #include <utility>
 
@@ -115,7 +116,7 @@ class TallyStore::Body {
                    Values values) {
     Request request{additions, answers, now_ms, values == Values::yes};
     group_commit_.run(request, [this](std::span<Request* const> group) {
-      const std::lock_guard lock(mutex_);
+      const Changing changing(*this);
       const Result<void> ran = run(group);
       if (ran) return;
       for (Request* each : group) each->result = ran;
@@ -130,23 +131,23 @@ class TallyStore::Body {
   Result<void> retire(SiteId site);
   Result<void> copy_to(OrderedStore& other);
   Result<void> sync() {
-    const std::lock_guard lock(mutex_);
+    const Changing changing(*this);
     SEMEL_TRY(ready_to_write());
     return writer_.sync();
   }
   Result<void> publish() {
-    const std::lock_guard lock(mutex_);
+    const Changing changing(*this);
     SEMEL_TRY(ready_to_write());
     return writer_.publish();
   }
   Result<void> become(SiteId site, TimeMs now_ms) {
-    const std::lock_guard lock(mutex_);
+    const Changing changing(*this);
     SEMEL_TRY(ready_to_write());
     return writer_.become(site, now_ms);
   }
   // Writes a table that is new.
   Result<void> begin() {
-    const std::lock_guard lock(mutex_);
+    const Changing changing(*this);
     writer_.batch().put(kShapeKey, encoded(StoreShape{ledger_.recogniser().goal()}));
     SEMEL_TRY(writer_.commit());
     return writer_.sync();
@@ -184,6 +185,23 @@ class TallyStore::Body {
     TimeMs now_ms;
     bool values;
     Result<void> result = {};
+  };
+
+  // Holds the lock while the table changes. If an exception ends the change, the ledger may be ahead
+  // of the store for good.
+  class Changing {
+   public:
+    explicit Changing(Body& body) : body_(body), lock_(body.mutex_) {}
+    ~Changing() {
+      if (std::uncaught_exceptions() > before_) body_.writer_.give_up();
+    }
+    Changing(const Changing&) = delete;
+    Changing& operator=(const Changing&) = delete;
+
+   private:
+    Body& body_;
+    std::lock_guard<std::mutex> lock_;
+    int before_ = std::uncaught_exceptions();
   };
 
   // The caller of these holds the lock.
@@ -236,7 +254,7 @@ Result<void> TallyStore::Body::run(std::span<Request* const> group) {
 
 Result<Answer> TallyStore::Body::change(Operation::Kind kind, std::string_view counter,
                                         const OperationId& id, TimeMs now_ms) {
-  const std::lock_guard lock(mutex_);
+  const Changing changing(*this);
   SEMEL_TRY(ready_to_write());
   ledger_.advance(now_ms);
   const Addition change{counter, 0, id};
@@ -250,7 +268,7 @@ Result<void> TallyStore::Body::arrive(ArrivedEntries arrived) {
   if (settings_.clock == nullptr) {
     return Error{Errc::unsupported, "a table without a clock takes nothing from other sites"};
   }
-  const std::lock_guard lock(mutex_);
+  const Changing changing(*this);
   SEMEL_TRY(ready_to_write());
   ledger_.advance(settings_.clock->now_ms());
   SEMEL_TRY(writer_.forget_old_ids());
@@ -269,7 +287,7 @@ Result<void> TallyStore::Body::arrive(ArrivedEntries arrived) {
 Result<void> TallyStore::Body::tick(TimeMs now_ms) {
   std::uint64_t begun = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const Changing changing(*this);
     SEMEL_TRY(ready_to_write());
     ledger_.advance(now_ms);
     SEMEL_TRY(writer_.forget_old_ids());
@@ -281,7 +299,7 @@ Result<void> TallyStore::Body::tick(TimeMs now_ms) {
   }
   // The lock is free while the disk works. Until the sync is done, others that need it sync too.
   const Result<void> synced = store_.sync();
-  const std::lock_guard lock(mutex_);
+  const Changing changing(*this);
   return writer_.end_sync(begun, synced);
 }
 
@@ -295,7 +313,7 @@ Result<void> TallyStore::Body::checkpoint() {
 }
 
 Result<void> TallyStore::Body::admit(SiteId site) {
-  const std::lock_guard lock(mutex_);
+  const Changing changing(*this);
   SEMEL_TRY(ready_to_write());
   SEMEL_TRY(ledger_.admit(site));
   writer_.put_state();
@@ -303,7 +321,7 @@ Result<void> TallyStore::Body::admit(SiteId site) {
 }
 
 Result<void> TallyStore::Body::retire(SiteId site) {
-  const std::lock_guard lock(mutex_);
+  const Changing changing(*this);
   SEMEL_TRY(ready_to_write());
   SEMEL_TRY(ledger_.retire(site, writer_.batch()));
   writer_.put_state();
@@ -312,7 +330,7 @@ Result<void> TallyStore::Body::retire(SiteId site) {
 
 Result<void> TallyStore::Body::copy_to(OrderedStore& other) {
   constexpr std::size_t kCopied = 1 << 20;  // bytes in one write
-  const std::lock_guard lock(mutex_);
+  const Changing changing(*this);
   SEMEL_TRY(ledger_.log().in_force());
   SEMEL_TRY(ready_to_write());
   SEMEL_TRY(writer_.publish());

@@ -26,7 +26,8 @@
 //           then on. sum: O(log counters), plus the unfolded operations of the range, plus the
 //           writes since the last sum.
 // Error     Errc::io if the store fails to write. Then the outcome of that call is unknown, and the
-//           table refuses all later calls until it is opened again.
+//           table refuses all later calls until it is opened again. The same holds if memory runs
+//           out during a call.
 // Threads   Any number of threads may call at once.
 // Format    docs/formats/tally_entries_v1.md.
 #pragma once

@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "semel/index/indexed_store.h"
 #include "semel/store/ordered_store.h"
+#include "tests/support/allocation.h"
 #include "tests/support/crashing_store.h"
 #include "tests/support/tally_stores.h"
 
@@ -292,6 +294,35 @@ TEST_F(InMemory, AfterAFailedWriteNothingIsAnsweredUntilItIsOpenedAgain) {
   }
   const auto table = opened(failing, settings_of());
   EXPECT_EQ(added(*table, "x", 1, id(2)), (Answer{Outcome::applied, 2}));
+}
+
+// The ids of an interrupted call may be known without their effects. So the table must be opened
+// again, and then a retry counts once.
+TEST_F(InMemory, MemoryThatRunsOutLosesNoOperation) {
+  bool failed = true;
+  for (std::size_t good = 0; failed; ++good) {
+    CrashingStore own(&TallyStore::merger());
+    std::unique_ptr<TallyStore> table = opened(own, settings_of());
+    added(*table, "x", 1, id(1));
+    const Addition batch[] = {{"x", 5, id(2)}, {"y", 7, numbered(1, 1)}, {"z", 9, id(3)}};
+    Answer answers[3];
+    failed = false;
+    try {
+      const FailingAllocation failing(good);
+      ASSERT_TRUE(table->add(batch, answers, kNow));
+    } catch (const std::bad_alloc&) {
+      failed = true;
+    }
+    if (const Result<void> after = table->add(batch, answers, kNow); !after) {
+      EXPECT_TRUE(failed) << good;
+      EXPECT_EQ(after.error().code, Errc::io);
+      table = opened(own, settings_of());
+      ASSERT_TRUE(table->add(batch, answers, kNow));
+    }
+    EXPECT_EQ(value(*table, "x"), 6) << good;
+    EXPECT_EQ(value(*table, "y"), 7) << good;
+    EXPECT_EQ(value(*table, "z"), 9) << good;
+  }
 }
 
 RC_GTEST_PROP(TallyStoreProperty, SumsAndScansEqualAMapThroughRestarts, ()) {

@@ -31,7 +31,7 @@ StoreWriter::StoreWriter(OrderedStore& store, Ledger& ledger, const Start& start
 
 Result<void> StoreWriter::usable() const {
   if (!broken_) return {};
-  return Error{Errc::io, "an earlier write failed: the table must be opened again"};
+  return Error{Errc::io, "an earlier change failed: the table must be opened again"};
 }
 
 void StoreWriter::put_state() { batch_.put(kStateKey, encoded(ledger_.state())); }

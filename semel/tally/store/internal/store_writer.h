@@ -1,7 +1,8 @@
 // StoreWriter: writes the changes of a ledger into its store, in order and as a whole.
 //
 // Contract  The ledger is ahead of the store until commit(). If a write or a sync fails, the table
-//           is broken: the ledger can no longer be trusted, and all later calls are refused.
+//           is broken: the ledger can no longer be trusted, and all later calls are refused. The
+//           caller says so too, with give_up(), if an exception interrupts a change of the ledger.
 // Journal   Ids, and operations that other sites cannot see yet, are written as records of a
 //           journal. A record is dropped once all of its ids have left the window and its
 //           operations are shared. For each client that numbers its ids, the highest dropped
@@ -39,6 +40,7 @@ class StoreWriter {
 
   // Errc::io after a failure.
   Result<void> usable() const;
+  void give_up() { broken_ = true; }
   // Writes all changes of the ledger, together with its state.
   Result<void> commit();
   // Writes the state of the ledger even if nothing else has changed.
