@@ -186,8 +186,7 @@ void for_each_batch(std::span<const Recogniser::Query> queries, std::span<Verdic
 
 template <class W>
 Result<void> put(std::optional<W>& place, Result<W> window) {
-  if (!window) return window.error();
-  place = *std::move(window);
+  place = SEMEL_TRY(std::move(window));
   return {};
 }
 
