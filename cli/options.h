@@ -178,6 +178,15 @@ Value choice_value(std::string placeholder, To& to,
   return value;
 }
 
+// Returns the word of a choice. REQUIRES: there is one.
+template <class Enum>
+std::string word_of(const std::vector<std::pair<std::string, Enum>>& choices, Enum value) {
+  for (const auto& [word, meaning] : choices) {
+    if (meaning == value) return word;
+  }
+  return "";
+}
+
 inline Value flag_value(bool& to) {
   return {"", "", [&to](std::string_view) { return to = true; }};
 }
