@@ -6,12 +6,12 @@
 #include <array>
 #include <chrono>
 #include <iomanip>
-#include <limits>
 #include <sstream>
 #include <utility>
 #include <vector>
 
 #include "cli/escaped.h"
+#include "cli/json_object.h"
 #include "cli/sift_report.h"
 #include "cli/stop_signal.h"
 #include "semel/core/limits.h"
@@ -286,15 +286,23 @@ std::string TallyLoadReport::summary() const {
 }
 
 std::string TallyLoadReport::json() const {
-  std::ostringstream out;
-  out << std::setprecision(std::numeric_limits<double>::digits10) << "{\"records\":" << records
-      << ",\"applied\":" << applied << ",\"duplicates\":" << duplicates << ",\"stale\":" << stale
-      << ",\"refused\":" << refused() << ",\"conflicts\":" << conflicts
-      << ",\"overflows\":" << overflows << ",\"full\":" << full << ",\"unreadable\":" << unreadable
-      << ",\"window_ms\":" << window_ms << ",\"expected_undercount\":" << expected_undercount
-      << ",\"memory_bytes\":" << memory_bytes << ",\"seconds\":" << seconds
-      << ",\"records_per_second\":" << records_per_second(*this) << "}\n";
-  return out.str();
+  return JsonObject()
+             .add("records", records)
+             .add("applied", applied)
+             .add("duplicates", duplicates)
+             .add("stale", stale)
+             .add("refused", refused())
+             .add("conflicts", conflicts)
+             .add("overflows", overflows)
+             .add("full", full)
+             .add("unreadable", unreadable)
+             .add("window_ms", window_ms)
+             .add("expected_undercount", expected_undercount)
+             .add("memory_bytes", memory_bytes)
+             .add("seconds", seconds)
+             .add("records_per_second", records_per_second(*this))
+             .end() +
+         '\n';
 }
 
 std::string TallyLoadReport::progress() const {
