@@ -375,10 +375,8 @@ Result<Window> Window::decode(ByteView in) {
   Reader r = SEMEL_TRY(open_sealed(in, kFormat));
   const Goal goal = window_internal::read_goal(r);
   if (!r.ok() || !window_internal::check(goal)) return corrupt(kFormat, "goal");
-  auto any = window_internal::read(r.view(r.rest()), goal);
-  // The checksum is sound, so a part of another format is as corrupt as any other.
-  if (!any) return Error{Errc::corrupt, any.error().message()};
-  return Window(std::make_unique<Body>(Body{goal, *std::move(any)}));
+  auto any = SEMEL_TRY(decoded_part(window_internal::read(r.view(r.rest()), goal)));
+  return Window(std::make_unique<Body>(Body{goal, std::move(any)}));
 }
 
 bool Window::operator==(const Window& other) const {
