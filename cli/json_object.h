@@ -29,7 +29,7 @@ inline std::string json_text(std::string_view text) {
 template <class Items, class JsonOf>
 std::string json_array(const Items& items, JsonOf json_of) {
   std::string out;
-  for (const auto& item : items) out += (out.empty() ? "" : ",") + json_of(item);
+  for (const auto& item : items) out.append(out.empty() ? "" : ",").append(json_of(item));
   return '[' + out + ']';
 }
 

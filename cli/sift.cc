@@ -307,7 +307,7 @@ std::optional<std::string> input_that_is(const Settings& settings, const FileId&
   for (const std::string& input : settings.input.files) {
     const bool standard = input == "-";
     if (file == (standard ? file_id(STDIN_FILENO) : file_id(input))) {
-      return standard ? "standard input" : quoted(input);
+      return input_name(input);
     }
   }
   return std::nullopt;

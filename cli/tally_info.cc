@@ -93,7 +93,8 @@ std::string json_of(const Facts& facts) {
   const auto json_of_member = [](const auto& member) {
     return JsonObject().add("site", member.site).add("retired", member.retired).end();
   };
-  const auto limit = goal.max_bytes == kNoCap ? std::nullopt : std::optional(goal.max_bytes);
+  std::optional<std::uint64_t> limit;
+  if (goal.max_bytes != kNoCap) limit = goal.max_bytes;
   return JsonObject()
              .add("counters", facts.counters.count)
              // As text: most readers would round a number of up to 128 bits.
