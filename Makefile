@@ -14,15 +14,15 @@ RECORDS ?= 1000000
 UPDATES ?= 200
 JOBS ?= $(shell nproc)
 
-# Of `make run`; 6380 or the next that is free, if it is not given.
+# The port of `make run`. If it is not given: 6380, or the next free one.
 PORT ?=
 
 SOURCES = $(shell find bench cli client examples fuzz module semel tests -name '*.h' -o -name '*.cc' 2>/dev/null)
 BUILD = cmake --build --parallel $(JOBS) --preset
 TEST = ctest --parallel $(JOBS) --preset
 TIDY = run-clang-tidy -quiet -p build/release -j $(JOBS)
-# The analyzer takes minutes over what test macros expand to; sums in tests are small, and the rest
-# misjudges repeated draws of random numbers and the properties that RapidCheck wants.
+# The analyzer takes minutes for expanded test macros. Widening does no harm, because sums in tests are
+# small. The other checks misjudge repeated draws of random numbers and the properties of RapidCheck.
 NOT_IN_TESTS = -clang-analyzer-*,-bugprone-implicit-widening-*,-bugprone-redundant-branch-condition,$\
                -concurrency-mt-unsafe,-misc-redundant-expression,-performance-*
 LINK_COMMAND = ln -sfn release/bin/semel build/semel && ln -sfn release/lib/semel.so build/semel.so
@@ -54,7 +54,7 @@ bench: need-build-bench build/bench/build.ninja ## measure beside the peers: bui
 	build/bench/bin/bench/semel_bench --tsv build/bench.tsv
 	build/bench/bin/bench/module_bench build/bench/lib/semel.so --tsv build/bench-module.tsv
 
-bench-sift: need-build-bench build/bench/build.ninja ## semel sift beside awk, sort and a hash set: 1.6 GB
+bench-sift: need-build-bench build/bench/build.ninja ## measure semel sift beside awk, sort and a hash set: 1.6 GB
 	@$(BUILD) bench
 	@mkdir -p build/streams
 	build/bench/bin/bench/sift_peers build/bench/bin/semel build/bench/bin/bench/hash_set_lines build/streams
@@ -67,7 +67,7 @@ fuzz: need-build-fuzz build/fuzz/build.ninja ## run every fuzzer for SECONDS (60
 	@$(BUILD) fuzz
 	@tools/run-fuzzers build/fuzz $(SECONDS) $(JOBS)
 
-crash: need-build-test build/release/with-tests ## kill -9 during writes and syncs, ROUNDS (200) times; of a server MODULE_ROUNDS (50) times
+crash: need-build-test build/release/with-tests ## kill -9 during writes and syncs, ROUNDS (200) times, and of a server, MODULE_ROUNDS (50) times
 	@$(BUILD) release --target crash_test module_crash_test
 	SEMEL_CRASH_ROUNDS=$(ROUNDS) build/release/bin/tests/crash_test
 	SEMEL_CRASH_ROUNDS=$(MODULE_ROUNDS) build/release/bin/tests/module_crash_test
@@ -78,40 +78,40 @@ cluster: need-build-test build/release/with-tests ## kill -9 of primaries during
 	SEMEL_CLUSTER_ROUNDS=$(ROUNDS) build/release/bin/tests/module_cluster_test
 	SEMEL_KILLS=$(ROUNDS) build/release/bin/tests/sift_remote_test --gtest_filter='SiftCluster.Lets*'
 
-damage: need-build-test build/release/with-tests ## DAMAGES (1000) of each kind of directory and state, and a failure of each call for a file
+damage: need-build-test build/release/with-tests ## damage each kind of directory and state DAMAGES (1000) times, and let each call for a file fail
 	@$(BUILD) release --target damage_test faults_test
 	SEMEL_DAMAGE_ROUNDS=$(DAMAGES) build/release/bin/tests/damage_test
 	SEMEL_FAULT_STEP=1 build/release/bin/tests/faults_test
 
-pipes: need-build-test build/release/with-tests ## FAULTS (400) random faults between semel sync and semel serve-sync
+pipes: need-build-test build/release/with-tests ## cause FAULTS (400) random faults between semel sync and semel serve-sync
 	@$(BUILD) release --target sync_faults_test
 	SEMEL_PIPE_FAULTS=$(FAULTS) build/release/bin/tests/sync_faults_test
 
-hostile: need-build-test build/asan/build.ninja ## LINES (100000) random command lines at servers with AddressSanitizer; replica and AOF compared
+hostile: need-build-test build/asan/build.ninja ## send LINES (100000) random command lines to servers with AddressSanitizer, and compare replica and AOF
 	@$(BUILD) asan --target module_hostile_test module_memory_faults_test
 	SEMEL_LINES=$(LINES) build/asan/bin/tests/module_hostile_test --gtest_filter='HostileLines.*'
 	SEMEL_LINES=$(LINES) build/asan/bin/tests/module_memory_faults_test --gtest_filter='*RandomLines*'
 
-simulate: need-build-test build/release/with-tests ## tables at 2, 3 and 5 simulated sites: SEEDS (100000) runs
+simulate: need-build-test build/release/with-tests ## run tables at 2, 3 and 5 simulated sites, with SEEDS (100000) seeds
 	@$(BUILD) release --target tally_simulation
 	build/release/bin/tests/tally_simulation --seeds $(SEEDS) --threads $(JOBS)
 
-sync-hundred: need-build-test build/release/with-tests ## RUNS (100) syncs with an owner that compacts, ingests and restarts: RECORDS (1000000), UPDATES (200) a run
+sync-hundred: need-build-test build/release/with-tests ## sync RUNS (100) times with an owner that compacts, ingests and restarts: RECORDS (1000000), UPDATES (200) a run
 	@$(BUILD) release --target sync_hundred_test
 	SEMEL_SYNC_RUNS=$(RUNS) SEMEL_SYNC_RECORDS=$(RECORDS) SEMEL_SYNC_UPDATES=$(UPDATES) build/release/bin/tests/sync_hundred_test
 
-test-asan: need-build-test build/asan/build.ninja ## the tests with AddressSanitizer and UBSan
+test-asan: need-build-test build/asan/build.ninja ## run the tests with AddressSanitizer and UBSan
 	@$(BUILD) asan
 	@$(TEST) asan
 
-test-tsan: need-build-test build/tsan/build.ninja ## the tests with ThreadSanitizer
+test-tsan: need-build-test build/tsan/build.ninja ## run the tests with ThreadSanitizer
 	@$(BUILD) tsan
 	@$(TEST) tsan
 
 clients: ## fetch clients to test the module with: build/clients, used by `make test` from then on
 	@tools/fetch-clients build/clients
 
-coverage: need-build-test-coverage build/coverage/build.ninja ## which lines of the library, the command, the client and the module the tests reach
+coverage: need-build-test-coverage build/coverage/build.ninja ## show which lines of the library, the command, the client and the module the tests reach
 	@$(BUILD) coverage
 	@find build/coverage -name '*.gcda' -delete
 	@$(TEST) coverage
@@ -130,12 +130,12 @@ docs: need-build-test build/release/with-tests ## write docs/commands.md and doc
 format: need-check ## put the sources into the house style
 	@clang-format -i $(SOURCES)
 
-check: check-quick ## check-quick, and clang-tidy
+check: check-quick ## run check-quick and clang-tidy
 	@cmake build/release >/dev/null # the list of files to look at
 	@$(TIDY) '^$(CURDIR)/(semel|cli|client|module|examples|fuzz)/(?!.*_test\.cc$$)'
 	@$(TIDY) -checks='$(NOT_IN_TESTS)' '_test\.cc$$' '^$(CURDIR)/tests/'
 
-check-quick: need-build-test-check build/release/with-tests ## format, width of lines and layering
+check-quick: need-build-test-check build/release/with-tests ## check the format, the width of lines and the layering
 	@clang-format --dry-run --Werror $(SOURCES)
 	@! LC_ALL=C.UTF-8 grep -nE '^.{101,}' $(SOURCES) || { echo 'These lines have more than 100 columns.'; exit 1; } >&2
 	@$(BUILD) release --target layering_test

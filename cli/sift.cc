@@ -482,7 +482,7 @@ Command sift_command() {
        {"error", 'e', error_rate_value(settings->error),
         "the probability, at most, that a new key is wrongly dropped (default 1e-6)"},
        {"exact", 'x', flag_value(settings->exact),
-        "keep a digest of 128 bits of each key instead: 21 to 43 bytes each, 36 to 45 with a "
+        "keep a digest of 128 bits of each key instead: 21 to 43 bytes each, 33 to 63 with a "
         "window. A new key is dropped only if its digest equals another; 1.5e-25 are expected in "
         "ten million keys that nobody chose to collide"},
        {"state", 'S', path_value("FILE", settings->state),

@@ -356,7 +356,7 @@ Command size_command() {
   auto settings = std::make_shared<Settings>();
   Syntax syntax{
       kName,
-      "Tells how much memory so many ids take at this error, or the reverse",
+      "Tells how much memory a number of ids takes at an error rate, or the reverse",
       "Give two of the number of ids, the error and the memory: the third is worked out, for every "
       "structure that fits. Without a window these are sets that never forget; with one the number "
       "of ids is that in a window.",

@@ -20,7 +20,7 @@ using std::chrono::steady_clock;
 
 constexpr std::size_t kPiece = std::size_t{16} << 10;
 constexpr const char* kLate = "no answer in time";
-constexpr const char* kUnasked = "it says what was not asked for";
+constexpr const char* kUnasked = "it sent a reply that was not asked for";
 
 timeval interval(std::int64_t ms) {
   return {static_cast<time_t>(ms / 1000), static_cast<suseconds_t>(ms % 1000 * 1000)};
@@ -135,7 +135,7 @@ Result<void> Connection::wait(short events, Time until) {
     if (ready > 0) return {};  // also if it is late: what is there is taken
     if (ready < 0 && errno != EINTR) return fail(Errc::io, "lost", std::strerror(errno));
     if (left_ms == 0) {
-      return fail(Errc::io, "lost", (events & POLLOUT) != 0 ? "it takes no more" : kLate);
+      return fail(Errc::io, "lost", (events & POLLOUT) != 0 ? "it takes no more bytes" : kLate);
     }
   }
 }

@@ -54,7 +54,7 @@ Error refusal(ReplyView reply, std::string_view key);
 // Returns the error for a key that has no room for more.
 Error no_room(std::string_view key);
 
-// The words of a command on a list of ids, but for its key and its ids.
+// The words of a command on a list of ids, except for its key and its ids.
 struct ListWords {
   const char* name;
   std::vector<std::string> before_ids = {};

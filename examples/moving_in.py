@@ -23,7 +23,7 @@ class Moving:
     def add(self, item):
         """Returns True if the item is new.
 
-        If one of the filters refuses the item, this raises, and the other may have it."""
+        If one of the filters refuses the item, this raises. The other filter may have it then."""
         return all(self._both("ADD", item))
 
     def exists(self, item):

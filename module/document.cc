@@ -55,8 +55,8 @@ int main() {
        "sends "
        "again when it retries: `ID` and any text, or `OP`, the name of the client and a number "
        "that "
-       "it counts up. `OP` is exact and takes a tenth of the memory. The first command that writes "
-       "to a missing table makes it.",
+       "it counts up. `OP` makes no errors, and takes about a tenth of the memory of `ID`. The "
+       "first command that writes to a missing table makes it.",
        tally_commands()},
       {"SIFT: each event once",
        "A key recognises the ids of events for its window. `SIFT.ADD` accepts an event in one "

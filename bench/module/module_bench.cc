@@ -104,7 +104,7 @@ class Script {
   std::shared_ptr<std::string> sha_;
 };
 
-// Counters that exist already, so that no round makes them.
+// Makes the counters, so that no round has to.
 void fill_counters(RedisLoad& load) {
   load.run(each(0, kCounters, [](Commands& to, std::uint64_t i) {
     to.add({"SET", "counter:" + std::to_string(i), "1"});

@@ -3,10 +3,11 @@
 //   module_stops MODULE [--only NAME] [--rounds N] [--tsv FILE]
 //
 // Method    Each case has a server of its own. While one command runs, another client sends a PING
-//           whenever the last one was answered. The worst PING of the command counts, and of the
-//           rounds the least. The command itself may take longer than it keeps others waiting.
-// Time      Of a PING there are two times: the one that passed until the answer, and the CPU time
-//           that the server used meanwhile. The second does not run while another program has the
+//           whenever the last one was answered. A round counts by the worst PING of its command,
+//           and the best round counts. The command itself may take longer than it keeps others
+//           waiting.
+// Time      A PING has two times: the one that passed until the answer, and the CPU time that the
+//           server used meanwhile. The second does not run while another program has the
 //           processor. On a quiet machine both are the same.
 #include <algorithm>
 #include <atomic>

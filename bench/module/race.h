@@ -56,9 +56,9 @@ class Report {
   Report(std::ostream& table, std::ostream* tsv);
 
   void head(const std::string& title);
-  // The time of each.
+  // Prints the time of each contender.
   void times(const std::vector<Laps>& all);
-  // Peer over ours, by CPU time, round by round.
+  // Compares the CPU times of a peer with ours, round by round: peer over ours.
   void compare(const std::string& id, const Laps& ours, const Laps& peer,
                std::optional<double> goal = {});
   // Compares two numbers, of which less is better.

@@ -1,11 +1,11 @@
 // 'Idempotent distributed counters using a Forgetful Bloom Filter', figure 13: dynamic resizing.
 //
 // Prints TSV, a row for each second of a load that rises, falls and rises: Algorithm 3 as printed
-// (3 filters at first, m = 6250, k = 5, t = 11 s), the schedule `paper` of ForgetfulFilter, which
-// is the same made safe, and the schedule `fill` (rule newest, 8 lanes, as many bits at first). The
-// errors are measured with 100,000 absent ids. `forgotten` counts the ids of the last 22 s, the
-// window that 3 filters of 11 s stand for, that are not recognised. Ends with status 1 if ours
-// forgets one, or the error of `fill` is above the target.
+// (3 filters at first, m = 6250, k = 5, t = 11 s); papers::ForgetfulBloomFilter, which has
+// Algorithm 3 made safe; and `fill`, which is ForgetfulFilter (8 lanes, as many bits at first). The
+// errors are measured with 100,000 absent ids. `forgotten` counts the ids of the last 22 s that are
+// not recognised: 22 s are the window of 3 filters of 11 s. Ends with status 1 if ours forgets one,
+// or the error of `fill` is above the target.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

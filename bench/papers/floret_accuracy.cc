@@ -4,7 +4,7 @@
 // 150 one to B: first the 50 that A has, then 50 that it does not have. Prints TSV. First data set:
 // time, what A and B have alone, the estimates of both with 512 counters, and their standard error.
 // Second, over kKeys runs with other keys, by the number of counters (the paper gives none): the
-// highest estimate of the records of B alone while it has none, in the mean and at worst, and the
+// highest estimate of the records of B alone while it has none, on average and at worst, and the
 // largest error of any estimate.
 #include <algorithm>
 #include <array>

@@ -40,7 +40,7 @@ struct Workload {
 constexpr std::array kWorkloads = {
     Workload{"sequential keys", 100'000, true, 25}, Workload{"random keys", 100'000, false, 25},
     Workload{"sequential keys", 1'000'000, true, 3}, Workload{"random keys", 1'000'000, false, 3}};
-// Contenders take turns after so many writes: then what else the machine does meets them all.
+// Contenders take turns after this many writes, so that other load of the machine meets them all.
 constexpr std::uint64_t kTurn = 100'000;
 
 double thread_seconds() {
@@ -84,7 +84,7 @@ struct Contender {
     return store->write({&one, 1}).has_value();
   }
 
-  // Overwrites so many records as a turn has.
+  // Overwrites as many records as a turn has.
   bool turn(const Workload& workload, std::uint64_t first, std::uint64_t seed) {
     Random random(seed);
     std::string value(kRecordSize - kKeySize, '\0');
@@ -108,7 +108,7 @@ struct Contender {
   }
 };
 
-// How much longer than `alone` these took, turn by turn: the median.
+// Returns how much longer these took than `alone`: the median over the turns.
 double overhead(const std::vector<double>& these, const std::vector<double>& alone) {
   std::vector<double> ratios;
   for (std::size_t i = 0; i < these.size(); ++i) ratios.push_back(these[i] / alone[i]);

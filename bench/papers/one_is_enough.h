@@ -49,7 +49,7 @@ class TimerFilter {
  public:
   TimerFilter(std::uint64_t cells, std::uint32_t probes) : expiries_(cells), probes_(probes) {}
 
-  // How many of the timers are equal, at most; 0 if one of them has run out.
+  // Returns the size of the largest group of equal timers; 0 if one of the timers has run out.
   std::uint32_t equal_timers(Digest id, std::int64_t now) const {
     std::uint32_t most = 0;
     for (std::uint32_t i = 0; i < probes_; ++i) {

@@ -58,7 +58,7 @@ class PaperBloom {
   }
 
  private:
-  // False as soon as a visit is.
+  // Returns false as soon as a visit does.
   template <class Visit>
   bool visit(Digest id, Visit visit) const {
     const std::uint64_t turn = word_of(id.hi, 1);
@@ -184,7 +184,7 @@ class TimedPaperFilter {
         resizing_(resizing),
         next_look_ms_(resizing.from_ms) {}
 
-  // To a time that is not before the last one; the first is 0.
+  // Advances to a time that is not before the last one. The first time is 0.
   void advance(TimeMs now_ms) {
     for (;;) {
       const TimeMs next_refresh_ms = std::max(refreshed_ms_ + period_ms_, looked_ms());

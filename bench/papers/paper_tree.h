@@ -68,7 +68,7 @@ class PaperTree {
     ++levels_[shape_.level(node)].accesses;
     filters_[node].add(id);
   }
-  // All children are asked, and below those that know the id all of theirs.
+  // Asks all children, and all children of those that know the id.
   bool confirmed(std::size_t node, std::size_t from, Digest id) {
     if (shape_.level(node) >= threshold_ || shape_.leaf(node)) return true;
     bool any = false;

@@ -1,7 +1,7 @@
 // The bytes of 'Nye's Trie and Floret Estimators' as printed there: a walk down tries that branch
 // on bytes, by its figures 6 to 8.
 //
-// For a node that differs the source sends its children: of each a number, its byte and its digest.
+// For a node that differs the source sends a number, a byte and a digest for each of its children.
 // The destination sends back the numbers of those that differ. A container is burst when it is met,
 // so that the burst size does not matter to the bytes, and single records are told from each other
 // as nodes are. Records are not counted. A record that one end lacks counts as one that differs.

@@ -20,7 +20,7 @@ namespace semel::bench {
 inline constexpr std::uint32_t kFunctions = 4;
 inline constexpr std::array kTargets = {0.02, 0.05, 0.08};
 
-// With so many ids, about 4300, 5700 and 2049 different ones come up in kEvents by Zipf's law.
+// With this many ids, about 4300, 5700 and 2049 different ones come up in kEvents by Zipf's law.
 // These are the paper's web log, its synthetic events, and its log of Yahoo.
 inline constexpr std::uint64_t kWebLog = 4382, kSynthetic = 5994, kYahoo = 2050;
 

@@ -4,7 +4,7 @@
 // Prints TSV: false positives and false negatives by the threshold x, over the whole stream.
 // `paper` is the heuristic as the text has it: x answers 'known' make a duplicate, and an answer
 // 'new' counts for nothing. `ours` is SliceRules::needed: an answer 'new' proves that the event is
-// new. `expected` are the formulas with binomial coefficients, in the mean while the filter fills;
+// new. `expected` are the formulas with binomial coefficients, on average while the filter fills;
 // `printed` those of the paper. First data set: m by equation 1. Second: m = 143000, the printed
 // one with a zero added. Means of kRuns streams, each with other failures.
 #include <cstdio>

@@ -17,7 +17,7 @@ namespace semel::bench {
 namespace {
 
 constexpr std::uint32_t kProbes = 4;
-constexpr std::uint64_t kRate = 1;    // events of a slot, but for the burst
+constexpr std::uint64_t kRate = 1;    // events of a slot, except in the burst
 constexpr double kIds = 150;          // of one filter; about 70, 250, 420 are in the windows
 constexpr TimeMs kSlotMs = 1000;      // longer than the ticks of a window of 100 slots
 constexpr std::int64_t kRows = 150;   // of a data set
@@ -45,7 +45,7 @@ class PaperSeries {
     filters_.emplace_back(cells_);
   }
 
-  // A new slot: what is empty is dropped, and the newest filter is held to its threshold.
+  // Begins a slot: drops empty filters, and holds the newest one to its threshold.
   void begin(std::int64_t slot) {
     error_ = 0;
     for (Filter& filter : filters_) {
@@ -161,7 +161,7 @@ Both run(papers::SeriesGrowth growth, const Load& load) {
 
 void print_summary(const char* name, const Summary& summary, std::int64_t slots) {
   std::printf(
-      "# %s: at most %zu filters, %.2f in the mean, %.0f changes; error at most %.4f, measured "
+      "# %s: at most %zu filters, %.2f on average, %.0f changes; error at most %.4f, measured "
       "mean "
       "%.4f\n",
       name, summary.most_filters, summary.filters / static_cast<double>(slots), summary.changes,

@@ -29,7 +29,7 @@ class Divergence {
 
   double enumeration() const { return static_cast<double>(replicas_.keys().size() * kRecordBytes); }
 
-  // Makes both ends differ in so many records, and brings them together.
+  // Makes both ends differ in this many records, and brings them together.
   Synced run(std::uint64_t differences, std::optional<SyncWay> way) {
     ++serial_;
     Random random(serial_);

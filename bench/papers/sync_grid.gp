@@ -1,4 +1,4 @@
-#Overhead for each difference, a line for each kind of change and of keys; dashed : what is claimed.
+# Overhead for each difference: a line for each kind of change and of keys. Dashed: what is claimed.
 set terminal svg size 1000,480 dynamic background rgb 'white' font 'sans-serif,14'
 set multiplot layout 1,2
 set key below

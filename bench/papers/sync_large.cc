@@ -31,7 +31,7 @@ double process_cpu_seconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// Prints how long the call took for so many records.
+// Prints how long the call took for this many records.
 template <class Call>
 void timed(const char* step, std::uint64_t records, Call call) {
   using Clock = std::chrono::steady_clock;

@@ -215,7 +215,7 @@ Partition Cluster::new_partition(std::uint64_t number) {
   return partition;
 }
 
-// nullopt: no answer, or not now.
+// Returns nullopt if there is no answer, or if the replica cannot take the operation now.
 std::optional<Outcome> Cluster::attempt(Replica& replica, std::uint64_t operation) {
   if (!replica.alive) return std::nullopt;
   const OperationId id = id_of_operation(operation);
@@ -328,7 +328,7 @@ ClusterSums Cluster::sums() const {
   return sums;
 }
 
-// Until every replica has folded all that every other one took.
+// Exchanges entries until every replica has folded all operations that the others took.
 void Cluster::settle() {
   const auto unsettled = [](const Partition& partition) {
     return std::any_of(partition.begin(), partition.end(),

@@ -54,7 +54,7 @@ double seconds(clockid_t clock) {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// All that the process has handed to the system to be written.
+// Returns the bytes that the process has handed to the system to be written.
 double bytes_written() {
   std::ifstream io("/proc/self/io");
   for (std::string name, value; io >> name >> value;) {

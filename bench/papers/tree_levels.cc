@@ -42,7 +42,7 @@ void print_levels(const BloomShape& filter) {
   std::printf("\n\n");
 }
 
-// False if BloomTree lets a duplicate through.
+// Returns false if BloomTree lets a duplicate through.
 bool print_thresholds(const BloomShape& filter) {
   std::printf(
       "threshold\tpaper_dense\tpaper_dense_missed\tpaper_sparse\tpaper_sparse_missed\tdense\t"

@@ -1,14 +1,14 @@
 // Events with a place where each comes in, like the web log of 'One is Enough', which is not
 // public.
 //
-// The model: 81 leaves, the share of which falls with their rank as rank^-0.85; ids by Zipf's law
-// with the exponent 1, of one ranking for all leaves, but for 5 % of the events, which are by the
-// leaf's own ranking. The paper gives two numbers of distinct ids. Its text says about 4300. Its
-// filters (143000, 105000 and 89000 cells for errors of 0.02, 0.05 and 0.08 with k = 4; the first
-// is printed as 14300) are those that equation 1 gives for 16,850 ids, and its table 1 leaves
-// 17,000 to 18,000 of 100,000 events that are no duplicates. With 16,850 ids the three numbers of
-// the model, the number of leaves, their shares and the 5 %, are chosen so that table 1 comes out:
-// 49K hits in the leaves of a dense tree, 5K in those of a sparse one.
+// The model: there are 81 leaves, and the share of a leaf falls with its rank as rank^-0.85. Ids
+// follow Zipf's law with the exponent 1. All leaves have one ranking of ids, but 5 % of the events
+// follow a ranking of their leaf. The paper gives two numbers of distinct ids. Its text says about
+// 4300. Its filters (143000, 105000 and 89000 cells for errors of 0.02, 0.05 and 0.08 with k = 4;
+// the first is printed as 14300) are those that equation 1 gives for 16,850 ids, and its table 1
+// leaves 17,000 to 18,000 of 100,000 events that are no duplicates. With 16,850 ids the three
+// numbers of the model, the number of leaves, their shares and the 5 %, are chosen so that table 1
+// comes out: 49K hits in the leaves of a dense tree, 5K in those of a sparse one.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ struct LogEvent {
   std::uint64_t id;
 };
 
-// The number of ids to draw from, so that about so many come up.
+// The number of ids to draw from, so that about this many different ids come up.
 struct LogSize {
   const char* name;
   std::uint64_t domain;
@@ -46,7 +46,7 @@ class WebLog {
       : random_(seed), ranks_(size.domain, 1), leaves_(kLeaves, kLeafSkew) {}
 
   LogEvent next() {
-    // Ranks of leaves are strewn, so that the busy ones are not all in one part of the tree.
+    // Ranks of leaves are scattered, so that the busy ones are not all in one part of the tree.
     const std::size_t leaf = leaves_.draw(random_) * 34 % kLeaves;
     const std::uint64_t rank = ranks_.draw(random_);
     const bool own = random_.unit() < kOwnShare;

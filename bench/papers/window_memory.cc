@@ -4,10 +4,11 @@
 // Prints TSV, a data set for each structure. A steady load has kIds ids in a window; lanes have no
 // room for more ids, and do not grow. The error is measured at the worst moment, just before a
 // rotation, when every lane is as full as it gets, with a standard deviation of 3 percent or less.
-// A structure is made for the target by its own formula, and made again for what brings the
-// measured error to the target where it is further away than three deviations. Age-partitioned
-// filters are cited from our simulations (docs/papers.md). Ends with status 1 if the plain rule
-// newest with 7 or 15 past lanes needs more than 16.5, 22 or 28 bits at 1e-2, 1e-3 or 1e-4.
+// A structure is first made for the target by its own formula. If the measured error is more than
+// three deviations from the target, it is made again for an error that makes up for this.
+// Age-partitioned filters are cited from our simulations (docs/papers.md). Ends with status 1 if
+// the plain rule newest with 7 or 15 past lanes needs more than 16.5, 22 or 28 bits at 1e-2, 1e-3
+// or 1e-4.
 #include <algorithm>
 #include <array>
 #include <cmath>

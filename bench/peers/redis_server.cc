@@ -30,7 +30,7 @@ std::string new_folder() {
   return path;
 }
 
-// One that nobody has at the moment.
+// Returns a port that nobody has at the moment.
 int free_port() {
   const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};

@@ -17,7 +17,7 @@ namespace semel::bench {
 
 class SeparateFilters {
  public:
-  // `keys` in all but the newest lane, at so great an error of all together.
+  // Makes filters for `keys` in all but the newest lane; `error` is that of all filters together.
   SeparateFilters(std::uint64_t keys, std::uint32_t lanes, double error, BloomLayout layout)
       : lane_keys_(divide_up(keys, lanes - 1)),
         filters_(lanes, BloomFilter(*BloomShape::for_goal(
@@ -35,7 +35,7 @@ class SeparateFilters {
     }
     return false;
   }
-  // Filter by filter, each with its own batch.
+  // Asks one filter after another, each with a batch of its own.
   void contains(std::span<const Key> keys, std::span<bool> found) const {
     std::array<Digest, kBatch> digests;
     std::transform(keys.begin(), keys.end(), digests.begin(), digest_of);

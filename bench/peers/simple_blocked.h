@@ -66,7 +66,7 @@ class SimpleBlocked {
   }
   std::size_t block_of(std::uint64_t hash) const { return scale(hash, blocks_) * kWords; }
 
-  // True if the key was new; without kAnswers, always.
+  // Returns true if the key was new; without kAnswers, always.
   bool set(std::uint64_t hash) {
     std::uint32_t* block = words_.data() + block_of(hash);
     std::uint32_t clear = kAnswers ? 0 : 1;

@@ -87,7 +87,7 @@ class StoredIds {
   StoredIds(const StoredIds&) = delete;
   StoredIds& operator=(const StoredIds&) = delete;
 
-  // One batch; how many of them counted. For one caller at a time.
+  // Applies one batch. Returns how many operations counted. For one caller at a time.
   std::uint64_t add(std::span<const Addition> additions) {
     const TimeMs now_ms = SystemClock().now_ms();
     const std::vector<bool> known = find_ids(additions, now_ms);

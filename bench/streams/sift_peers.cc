@@ -56,7 +56,7 @@ void run(Program& program) {
   program.megabytes = std::max(program.megabytes, static_cast<double>(usage.ru_maxrss) * 1024e-6);
 }
 
-// How `out` differs from `right`, the first of each line in order.
+// Returns how `out` differs from `right`, which has the first of each line in order.
 std::string compare(const std::string& right, const std::string& out) {
   std::ifstream a(right), b(out);
   std::string wanted, got;

@@ -196,14 +196,15 @@ void add_many(Call& call) {
   if (value != nullptr) add_items(call, *value, 2);
 }
 
-// Takes an option of BF.INSERT. RedisBloom takes a word without its value for too few arguments.
+// Takes an option of BF.INSERT. An option without its value is a wrong number of arguments, as in
+// RedisBloom.
 std::optional<std::string_view> value_of(Options& options, const char* word) {
   if (options.is(word) && options.last()) options.wrong_arity();
   return options.value(word);
 }
 
-// Returns true if the filter of a key, or one that is made for `goal`, can hold so many items. If
-// not, answers with an error.
+// Returns true if the filter of a key can hold this many items. For an empty key, this is about the
+// filter that `goal` would make. Answers with an error if not.
 bool can_reach(Call& call, const OpenKey& key, const BloomValue::Goal& goal, std::uint64_t items) {
   const BloomValue* value = key.get<BloomValue>();
   std::unique_ptr<BloomValue> model;
@@ -382,8 +383,8 @@ std::span<const host::Command> bloom_commands() {
           .kind = CommandKind::writes,
           .summary =
               "Adds many items to a filter, which is made with these options if it is missing. "
-              "VALIDATESCALETO adds nothing, and answers with an error, if the filter cannot grow "
-              "to so many items within `max-value-bytes`",
+              "With VALIDATESCALETO, nothing is added and the answer is an error if the filter "
+              "cannot grow to n items within `max-value-bytes`",
           .complexity = "O(N) with the number of items",
           .reply = "as BF.MADD",
       }),
@@ -402,11 +403,11 @@ std::span<const host::Command> bloom_commands() {
                     "MAXSCALEDCAPACITY]",
           .kind = CommandKind::reads,
           .summary =
-              "Returns what a filter was made for, its size and its items; with ALL also its "
-              "error rate, the bound of the error, and the error now; with MAXSCALEDCAPACITY how "
-              "many items it can grow to within `max-value-bytes`",
-          .reply = "map; for one field its value, which in Redis is in an array, and with RESP3 in "
-                   "a map",
+              "Returns what a filter was made for, its size and its number of items; with ALL also "
+              "its error rate, the bound of the error, and the error now; with MAXSCALEDCAPACITY "
+              "the number of items to which it can grow within `max-value-bytes`",
+          .reply = "map; for one field: in Valkey its value, in Redis an array of its value, or in "
+                   "RESP3 a map of it",
       }),
       command<debug>({
           .name = "BF.DEBUG",
@@ -419,8 +420,9 @@ std::span<const host::Command> bloom_commands() {
           .name = "BF.LOAD",
           .syntax = "key bytes",
           .kind = CommandKind::writes,
-          .summary = "Refuses what valkey-bloom writes into AOF files. A server that loads such a "
-                     "file ends, with the reason in its log",
+          .summary =
+              "Refuses the filters that valkey-bloom writes into AOF files. A server that loads "
+              "such a file ends, with the reason in its log",
           .reply = "an error",
       }),
       dump_row<BloomFamily>(

@@ -21,7 +21,7 @@ inline std::string_view text_of(const Secret& secret) {
 
 // These take an option that only effects have. They return true if it was the next argument.
 bool take_secret(Options& options, const host::Call& call, std::optional<Secret>& out);
-// TAG names a chain, LIFE a life.
+// TAG is the tag of a chain, LIFE that of a life.
 bool take_tag(Options& options, const host::Call& call, const char* word,
               std::optional<std::uint64_t>& out);
 

@@ -195,8 +195,9 @@ void add(Call& call) { add_one(call, false); }
 // CF.ADDNX key item
 void add_new(Call& call) { add_one(call, true); }
 
-// Adds the items of one call. After a refusal for a reason that is not in the value, nothing more
-// is added: replicas get the items up to the last one added, and add all of these.
+// Adds the items of one call. A replica gets the items up to the last one that was added, and must
+// add the same ones. So nothing is added after a refusal that the replica could not repeat, because
+// its reason is not in the value.
 class ItemAdder {
  public:
   ItemAdder(const Call& call, CuckooValue& value)
@@ -213,7 +214,7 @@ class ItemAdder {
   }
 
  private:
-  // Items of the call that were added before stay if memory runs out.
+  // If memory runs out, the items that the call added before stay.
   bool try_to_add(Digest digest) {
     try {
       const Result<void> added = value_.add(digest, max_bytes_);
@@ -233,7 +234,7 @@ class ItemAdder {
   CuckooValue& value_;
   std::uint64_t max_bytes_;
   bool closed_ = false;
-  std::uint64_t* cause_ = nullptr;  // of the last refusal; null after an addition
+  std::uint64_t* cause_ = nullptr;  // counts refusals like the last one; null after an addition
   Digest refused_{};
 };
 
@@ -382,7 +383,7 @@ std::span<const host::Command> cuckoo_commands() {
           .name = "CF.ADD",
           .syntax = "key item",
           .kind = CommandKind::writes,
-          .summary = "Adds an item, once more if it is there already",
+          .summary = "Adds an item; if it is there already, it is there once more",
           .reply = "1 or true",
       }),
       command<add_new>({
@@ -431,8 +432,8 @@ std::span<const host::Command> cuckoo_commands() {
           .syntax = "key [ALL]",
           .kind = CommandKind::reads,
           .summary =
-              "Returns what a filter was made for, its size and its items; with ALL also its "
-              "error rate, the bound of the error, and the error now",
+              "Returns what a filter was made for, its size and its number of items; with ALL also "
+              "its error rate, the bound of the error, and the error now",
           .reply = "map",
       }),
       command<debug>({
@@ -458,7 +459,7 @@ std::span<const host::Command> cuckoo_commands() {
           "CF.MERGE",
           "Adds the items of other filters to a filter, which is made if it is missing. All must "
           "share a secret: see CF.LIKE. An item that was removed from one copy of a chain is "
-          "removed"),
+          "removed from the result"),
   };
   return kCommands;
 }

@@ -74,7 +74,8 @@ Setting max_value_bytes() {
   return {
       "max-value-bytes", SettingKind::changeable, "auto",
       "the most memory that one key may take on behalf of a client; `auto`: half of maxmemory, or "
-      "half of the memory of the machine or its container if there is no maxmemory; 0: no limit",
+      "half of the memory of the machine or its container if that is less or there is no "
+      "maxmemory; 0: no limit",
       [](std::string_view text) {
         const std::optional<std::uint64_t> bytes = parse_unsigned(text);
         if (!bytes && !is_word(text, "AUTO")) return not_allowed("auto, 0 (no limit) or bytes");
@@ -84,25 +85,25 @@ Setting max_value_bytes() {
 }
 
 Setting max_arguments() {
-  constexpr const char* kDefault = "131072";  // a tenth of a second of ids
+  constexpr const char* kDefault = "131072";  // ids, which take 0.1 s
   host::set_most_arguments(*parse_unsigned(kDefault));
-  return {
-      "max-arguments", SettingKind::changeable, kDefault,
-      "the most arguments of one call, its name included: no client is served during a call; 0: "
-      "no limit",
-      [](std::string_view text) {
-        const std::optional<std::uint64_t> most = parse_unsigned(text);
-        if (!most) return not_allowed("0 (no limit) or a number of arguments");
-        host::set_most_arguments(*most);
-        return Result<void>();
-      }};
+  return {"max-arguments", SettingKind::changeable, kDefault,
+          "the most arguments of one call, including its name, because no other client is served "
+          "during a call; 0: no limit",
+          [](std::string_view text) {
+            const std::optional<std::uint64_t> most = parse_unsigned(text);
+            if (!most) return not_allowed("0 (no limit) or a number of arguments");
+            host::set_most_arguments(*most);
+            return Result<void>();
+          }};
 }
 
 Setting huge_pages() {
   return {
       "huge-pages", SettingKind::at_load, "no",
-      "only at load: `yes` backs large tables with huge pages, which is faster; a table that is "
-      "nearly empty then takes up to 2 MiB of memory for each line in use, and so does a fork",
+      "only at load: `yes` backs large tables with huge pages, which is faster; a nearly empty "
+      "table then takes up to 2 MiB of memory for each line in use, and a fork as much for each "
+      "line that changes",
       [](std::string_view text) {
         const bool yes = is_word(text, "YES");
         if (!yes && !is_word(text, "NO")) return not_allowed("yes or no");
@@ -144,10 +145,12 @@ std::vector<Setting> make_settings() {
       max_value_bytes(),
       max_arguments(),
       huge_pages(),
-      prefix("bf-prefix", d.bf_prefix,
-             "only at load: the name of the family BF; `off`: no such commands; `auto`: BF, or no "
-             "such commands where the server has commands of this name already"),
-      prefix("cf-prefix", d.cf_prefix, "the same for the family CF"),
+      prefix(
+          "bf-prefix", d.bf_prefix,
+          "only at load: the word before the dot in the names of the commands `BF.*`; `off`: "
+          "these commands are left out; `auto`: `BF`, or `off` if the server has commands `BF.*` "
+          "already"),
+      prefix("cf-prefix", d.cf_prefix, "only at load: the same for the commands `CF.*`"),
   };
 }
 

@@ -80,7 +80,7 @@ bool all_too_old(const Call& call, const OpenKey& key, std::span<const TimeMs> t
 
 using ReadSift = ReadKey<SiftValue>;
 
-// A refusal leaves its time in the sift, so it is sent to replicas.
+// A refusal advances the time of the sift, so it is sent to replicas.
 void refuse_full(Call& call, const char* error) {
   ++counts.sift_refused;
   ++counts.refused_full;
@@ -464,8 +464,8 @@ std::span<const host::Command> sift_commands() {
           .syntax = "key [RENEW] [TIMED] ITEMS <id [ms]> ...",
           .kind = CommandKind::writes,
           .summary =
-              "Accepts many ids; with TIMED, the time of its event follows each; with RENEW, known "
-              "ids are remembered again from that time on",
+              "Accepts many ids; with TIMED, each id is followed by the time of its event; with "
+              "RENEW, a known id is remembered again from that time on",
           .complexity = "O(N) with the number of ids",
           .reply = "array, as SIFT.MADD",
       }),

@@ -124,7 +124,7 @@ Result<OperationId> parse_id(const Call& call, std::size_t at, const Hasher& has
   return id ? id : kIdTooLong;
 }
 
-// Returns true if an operation changed the table. One that found no room has left its time there.
+// Returns true if an operation changed the table. One that found no room has advanced its time.
 bool changes(Outcome outcome) { return outcome == Outcome::applied || outcome == Outcome::full; }
 
 void refuse(Call& call, const char* error) {

@@ -45,10 +45,10 @@ void refuse_creation(host::Call& call, const char* what, const Error& error) {
 
 void warn_of_eviction(const host::Call& call, const char* what) {
   if (call.replayed() || !host::eviction_is_news()) return;
-  call.warn(std::string("the server may evict any key (maxmemory-policy), also ")
+  call.warn(std::string("the server may evict any key (maxmemory-policy), including ")
                 .append(what)
-                .append(" that was made now. A key that was evicted recognises nothing: retries "
-                        "count again, and events are accepted again. Use noeviction or a "
+                .append(" just made. An evicted key recognises nothing: retries count again, and "
+                        "events are accepted again. Use noeviction or a "
                         "volatile- policy. INFO semel counts evicted keys"));
 }
 

@@ -38,16 +38,16 @@ inline const char* text_of(OnFull on_full) {
 bool take_on_full(Options& options, OnFull& out);                                // ONFULL
 bool take_max_bytes(Options& options, std::uint64_t least, std::uint64_t& out);  // MAXBYTES
 
-// Makes the limit of the configuration the MAXBYTES of a key without one. Effects carry it, so that
-// all copies of the key have the same bound. Returns false after an error: MAXBYTES is above the
-// limit.
+// Gives a key without MAXBYTES the limit of the configuration as its MAXBYTES. Effects carry it, so
+// that all copies of the key have the same bound. Returns false after an error: MAXBYTES is above
+// the limit.
 bool take_limit(host::Call& call, std::uint64_t& max_bytes);
 
 // Answers that `what` could not be made: "ERR could not create ...: the reason (the limit)".
 void refuse_creation(host::Call& call, const char* what, const Error& error);
 
-// Warns in the log of the server if it may evict the key that was made: once after each change of
-// the setting.
+// Warns in the log of the server if it may evict the key that was made: once each time the settings
+// begin to allow that.
 void warn_of_eviction(const host::Call& call, const char* what);
 
 // Makes the value of a key, and tells the replicas all that it was made of. Returns null after an
@@ -82,7 +82,7 @@ typename Family::Value* create(host::Call& call, const host::OpenKey& key,
 }
 
 // FAMILY.RESERVE key [WINDOW duration] [ERROR error] [CAPACITY n] [a kind] [MAXBYTES bytes]
-// [ONFULL refuse|forget]. In effects also SECRET.
+// [ONFULL refuse|forget]. Effects also have SECRET.
 template <class Family>
 void reserve(host::Call& call) {
   typename Family::Goal goal = Family::default_goal();

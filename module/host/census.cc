@@ -55,8 +55,8 @@ void Census::put(Value& value, Place place) {
   ++to.size;
 }
 
-// Brings the sums of its type up to date with a value. Claims and ids that were lost are counted
-// by the value since it was made, so only the difference is new.
+// Brings the sums of its type up to date with a value. The value has counted its expired claims and
+// forgotten ids since it was made, so only the difference is new.
 void Census::sum(Value& value) {
   Account& account = value.account_;
   const Figures now = value.figures();
@@ -88,7 +88,7 @@ void Census::compare(Value& value) {
   type.shares.move(std::exchange(account.share, share), share);
 }
 
-// A value that did not change, because it got retries alone, needs no comparison.
+// A value that got only retries has not changed, and needs no comparison.
 void Census::settle_all() {
   while (written_.size > 0) {
     Value& value = *written_.first;
@@ -103,7 +103,7 @@ void Census::admit(Value& value, std::size_t type) {
   const std::lock_guard lock(mutex_);
   account.counted = true;
   account.type = static_cast<std::uint8_t>(type);
-  const Figures now = value.figures();  // a copy has what its origin counted
+  const Figures now = value.figures();  // a copy begins with the counts of its original
   account.claims_expired = static_cast<std::uint32_t>(now.claims_expired);
   account.forgotten_early = static_cast<std::uint32_t>(now.forgotten_early);
   ++types_[type].sums.keys;

@@ -2,11 +2,11 @@
 //
 // Contract  A value is counted from admit() to dismiss(): from the moment when a key gets it until
 //           its memory is free. So the sums agree with used_memory, whoever frees the value, and
-//           when. After settle() all sums are exact, except for the worst errors: those take in a
-//           changed value once catch_up() has come to it, in the order of the changes.
+//           when. After settle() all sums are exact, except for the worst errors: those include a
+//           changed value only after catch_up() has reached it. It takes the oldest change first.
 // Cost      Nothing is ever scanned. The first write to a value puts it on a list; further writes
 //           cost one comparison until the list is settled. While the list is full, a write to a
-//           value that is not on it is summed at once, when the value is in the cache. An error
+//           value that is not on it is summed at once, while the value is in the cache. An error
 //           takes microseconds, so it is computed later, and only if the value has changed.
 // Error     The worst error is kept as a histogram: a step is 1/32 of its value wide, and the
 //           upper end of the highest step in use is shown.
@@ -67,7 +67,7 @@ class Census {
   // Settles, and then computes errors that are due, for about this long.
   void catch_up(std::chrono::microseconds budget);
   Sums sums(std::size_t type) const;
-  // The same as after settle() for a crash report: without a lock, so numbers may be torn.
+  // Returns the same for a crash report: without a lock, so numbers may be torn.
   Sums sums_unlocked(std::size_t type) const;
 
   // Count a key that the server has removed.

@@ -29,7 +29,7 @@ namespace {
 
 constinit std::uint64_t most_arguments = 0;
 
-// By name in the table. Entries do not move.
+// Returns the commands by their names in the table. Entries do not move.
 std::map<std::string_view, LoadedCommand>& loaded_commands() {
   static std::map<std::string_view, LoadedCommand> commands;
   return commands;
@@ -242,8 +242,8 @@ Result<void> CommandTable::load(api::Ctx* ctx, std::span<const Family> families)
                "MY%s` loads them under another name",
                name.c_str(), setting.c_str(), name.c_str());
     }
-    // A family that is off has no commands. Effects of it may come all the same: from a primary
-    // that has it, or from an AOF file of the time when it was on.
+    // A family that is off has no commands. Its effects may still come: from a primary that has
+    // them, or from an AOF file of a time when the family was on.
     const std::string_view as = off ? family.name : family.as.value_or(family.name);
     if (!off && api::AddACLCategory != nullptr) {
       api::AddACLCategory(ctx, std::string(family.category).c_str());  // fails if it is there

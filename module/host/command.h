@@ -46,7 +46,7 @@ struct KeyRange {
 struct LoadedCommand;
 
 struct Command {
-  const char* name;    // FAMILY.VERB; the server has it in lower case, as it has its own
+  const char* name;    // FAMILY.VERB; the server knows it in lower case, like its own names
   const char* syntax;  // of the arguments
   CommandKind kind;
   Pace pace = Pace::fast;
@@ -132,8 +132,8 @@ inline constexpr const char* kTick = "SEMEL.TICK";
 std::span<const Command> effect_commands();
 // Ends the server, with a reason in its log, if the file that it has loaded lacks part of a value.
 void loading_ended(api::Ctx* ctx);
-// Ends the server, which would ignore an error, start without the value, and write the loss into
-// its next file.
+// Ends the server. If it got an error instead, it would ignore that, start without the value, and
+// write its next file without it.
 [[noreturn]] void end_loading(api::Ctx* ctx, const std::string& why);
 
 }  // namespace semel::host

@@ -1,4 +1,4 @@
-// Command: what a server learns about a command, also one with the functions of later versions.
+// Command: what a server learns about a command, with and without the functions of later versions.
 #include <gtest/gtest.h>
 
 #include <array>

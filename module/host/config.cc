@@ -10,7 +10,7 @@
 namespace semel::host {
 namespace {
 
-// While the server hands over what its file says, and the defaults of the rest.
+// True while the server hands over the values in its file, and the defaults of other settings.
 constinit bool loading = false;
 
 std::string_view text_of(const api::String* string) {
@@ -147,7 +147,7 @@ Result<void> load_settings(api::Ctx* ctx, std::span<Setting> settings, std::span
       return Error{Errc::unsupported, "the server rejects a setting", std::string(setting.name)};
     }
   }
-  // After the settings, because the server sets them in this order.
+  // Aliases come after the settings, because the server sets them in this order.
   for (Alias& alias : aliases) {
     if (!alias.unprefixed || !takes_unprefixed()) continue;
     if (lists_some(api::Call(ctx, "CONFIG", "cc", "GET", alias.name))) continue;  // another module

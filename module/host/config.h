@@ -27,7 +27,7 @@ struct Setting {
   std::function<Result<void>(std::string_view)> take;
 };
 
-// What the configuration of another module calls a setting. It is a load argument here too.
+// The name of a setting in the configuration of another module. It is a load argument here too.
 struct Alias {
   const char* name;
   const char* setting;  // of ours; null: nothing here depends on it

@@ -1,5 +1,5 @@
-// The commands that carry what happened at a primary or before a restart, and one that asks whether
-// a write is allowed now.
+// The commands that carry what happened at a primary or before a restart, and a command that asks
+// whether a write is allowed now.
 #include <array>
 #include <cstdlib>
 #include <exception>
@@ -77,7 +77,7 @@ class EffectCommands {
   static void tick(Call& call) {
     if (!call.replayed()) return call.error("ERR SEMEL.TICK is for replication and AOF files");
     Value* const value = call.open(1, Access::write).any();
-    // The primary may have been at that time before, so it may be that nothing changes.
+    // The primary may have been at that time already: then nothing changes.
     if (value != nullptr && value->advance(call.now_ms())) call.changed();
     call.ok();
   }

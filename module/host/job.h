@@ -1,4 +1,5 @@
-// Job: the work of one call, in steps of less than a millisecond each.
+// Job: the work of one call, in steps of a millisecond or so. docs/module.md has the exceptions
+// ('Limits').
 //
 // Between two steps anything may happen to the keys. So a step opens what it needs, and takes it as
 // it is. Each step reports what it changed by effects of its own (Call::effect), so that a replica

@@ -4,9 +4,9 @@
 //   std::unique_ptr<Value> value = make();
 //   use(meter.bytes());
 //
-// Contract  bytes() is what this thread has allocated since then and not given back, as the
-//           allocator rounds it. Memory that was given back but allocated before counts against it.
-//           One meter at a time.
+// Contract  bytes() is what this thread has allocated since the meter was made and not given back,
+//           as the allocator rounds it. Memory that was allocated before and given back since then
+//           counts against it. At most one meter lives at a time.
 // Cost      While there is no meter, an allocation makes one more comparison.
 // Threads   The thread that runs commands. Other threads may allocate meanwhile.
 #pragma once

@@ -20,7 +20,7 @@ namespace {
 // The server calls tell_info() without any data of ours.
 std::vector<Counter> info_counters;
 
-// A crash report is written by a signal handler, which must not wait for a lock.
+// A signal handler writes the report of a crash, and must not wait for a lock.
 void tell_sums(api::InfoCtx* ctx, const TypeSpec& type, bool after_a_crash) {
   if (api::InfoAddSection(ctx, type.family) != api::kOk) return;
   const Sums sums = after_a_crash ? census.sums_unlocked(type.index) : census.sums(type.index);

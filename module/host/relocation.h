@@ -1,9 +1,9 @@
 // Relocation: while one lives, operator new takes memory where the server's defragmentation wants
 // it.
 //
-// The server's allocator answers a request from the memory that was freed last, which is in the
-// very blocks that should empty. So each new block is offered to the server at once, which moves it
-// if it lies badly (RedisModule_DefragAlloc). Objects that are made anew then lie well, whatever
+// The server's allocator serves a request from the memory that was freed last. That memory lies in
+// slabs that should become empty. So each new block is offered to the server at once, which moves
+// it if it lies badly (RedisModule_DefragAlloc). Objects that are made anew then lie well, whatever
 // they consist of.
 //
 // Threads   The thread that runs commands. At most one lives at a time. Other threads may allocate

@@ -1,4 +1,4 @@
-// What the server answers when the module asks it.
+// Answers of the server to what the module asks.
 #pragma once
 
 #include "module/host/api.h"

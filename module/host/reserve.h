@@ -2,8 +2,9 @@
 //
 // Contract  A command asks for blocks larger than limits::kSmallBlock (tables, links of filters)
 //           before it changes anything, because such a request may fail. Small requests happen
-//           everywhere. The reserve is spent, once, before one of them fails
-//           (module/host/allocator.cc). A command that may take memory does not begin without it.
+//           everywhere. When one of them would fail, the reserve is given back to the server first,
+//           once (module/host/allocator.cc). A command that may take memory does not begin without
+//           the reserve.
 // Threads   The thread that runs commands.
 #pragma once
 

@@ -57,7 +57,7 @@ class Parser {
       next();
       Syntax inner = alternatives(optional ? "]" : ">");
       if (!optional) return inner;
-      // [ [ a ] ] is [ a ]; [ a... ] keeps both.
+      // [[a]] becomes [a]. In [a ...] the part stays optional and multiple.
       inner.optional = true;
       return inner;
     }

@@ -74,7 +74,7 @@ Result<std::unique_ptr<Value>> read_value(api::Io* io, const TypeSpec& spec, int
 }
 
 // Returns true if a value is made on behalf of a client, so that the limit of the configuration
-// holds for it: not for one from a file or a primary. `ctx` may be null.
+// holds for it. Returns false for a value from a file or a primary. `ctx` may be null.
 bool is_for_a_client(api::Ctx* ctx) {
   return (api::GetContextFlags(ctx) & (api::kFlagLoading | api::kFlagReplica)) == 0;
 }
@@ -152,9 +152,9 @@ std::uint64_t memory_to(Make make) {
   return meter.bytes();
 }
 
-// A small value consists of small blocks, each of which the allocator rounds up. So another one is
-// made and measured. A copy may lack what was reserved, and a decoded value what it has grown to:
-// the larger of them counts.
+// A small value consists of small blocks, each of which the allocator rounds up. So two more values
+// are made and measured: a copy, which may lack reserved memory, and a decoded value, which may
+// lack memory that the original has grown to. The larger one counts.
 std::uint64_t small_memory(const TypeSpec& spec, const Value& value) {
   Bytes all;
   value.encode(all);
@@ -171,7 +171,7 @@ std::size_t memory(const TypeSpec& spec, const void* value) noexcept {
   try {
     return small_memory(spec, value_at(value)) + kBesides;
   } catch (const std::exception&) {
-    return requested + kBesides;  // there is no memory for another one
+    return requested + kBesides;  // there is no memory to make another value
   }
 }
 
@@ -232,10 +232,10 @@ int defragment(api::DefragCtx* ctx, const TypeSpec& spec, void** value) noexcept
   return kDone;
 }
 
-// The server tells why it removes a key, but no longer what the key held. Before that it unlinks
-// the value, and tells no reason. So a key that was unlinked is kept in mind until it gives one.
+// When the server says why it removes a key, the value is gone already. It unlinked the value
+// before, without a reason. So the last unlinked key is remembered until its reason comes.
 struct Unlinked {
-  std::uint64_t name;  // a checksum of it
+  std::uint64_t name;  // a checksum of the name
   std::size_t type;
 };
 constinit std::optional<Unlinked> last_unlinked;

@@ -52,7 +52,8 @@ std::span<const TypeSpec* const> types();
 // Counts the keys of these types that the server evicts, or that expire. Called when the module is
 // loaded. Returns false if the server does not report its events.
 bool watch_removals(api::Ctx* ctx);
-// Called between commands, now and then: a reason that comes later is not for a key before it.
+// Forgets the key that was unlinked last. Called between commands, now and then: a reason that
+// comes later does not belong to that key.
 void forget_unlinked();
 
 // Returns the type of this name, or null.

@@ -17,7 +17,7 @@
 
 namespace semel::host {
 
-// What a value tells about itself for the sums of INFO (module/host/census.h).
+// The numbers of one value, for the sums of INFO (module/host/census.h).
 struct Figures {
   std::uint64_t items = 0;     // ids, counters or members, as of the last change
   std::uint64_t capacity = 0;  // what it was made for, or has grown to
@@ -34,7 +34,7 @@ struct ErrorRate {
 
 // What the census knows of a value.
 struct Account {
-  // On which list of the census the value is.
+  // The list of the census that the value is on.
   enum class Place : std::uint8_t { none, written, late };
 
   Place place = Place::none;
@@ -69,8 +69,8 @@ class Value {
   virtual std::unique_ptr<Value> clone() const = 0;
   // Copies the value for COPY: both go on beside each other.
   virtual std::unique_ptr<Value> copy() const { return clone(); }
-  // Allocates one section of a large value anew, where it consists of small blocks. The state
-  // stays, also if memory runs out. Returns false if there is no such section.
+  // Allocates the small blocks of one section of a large value anew. The state stays, even if
+  // memory runs out. Returns false if there is no such section.
   virtual bool renew(std::uint64_t /*section*/) { return false; }
   // Returns about how many allocations there are to free. Above 64 another thread frees them.
   virtual std::size_t parts() const { return 1; }

@@ -10,7 +10,7 @@ namespace semel::host {
 namespace {
 
 constinit std::optional<std::uint64_t> configured;
-constinit std::uint64_t available = 0;  // of the machine, or maxmemory
+constinit std::uint64_t available = 0;  // maxmemory, or that of the machine if it is less
 enum class Eviction : std::uint8_t { of_some, of_any, of_any_told };
 constinit auto eviction = Eviction::of_some;
 

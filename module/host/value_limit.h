@@ -1,8 +1,9 @@
 // The most memory that one value may take when a client asks for it.
 //
 // Contract  semel.max-value-bytes sets it. The default is half of maxmemory, or half of the memory
-//           of the machine or its container if the server has no maxmemory. It follows CONFIG SET
-//           maxmemory. It is checked before anything is allocated when a client makes, grows or
+//           of the machine or its container if that is less or the server has no maxmemory. It
+//           follows CONFIG SET maxmemory.
+//           The limit is checked before anything is allocated when a client makes, grows or
 //           restores a value. It is not checked for a value from a file or a primary.
 // Threads   The thread that runs commands.
 #pragma once
@@ -22,8 +23,8 @@ std::uint64_t value_limit();
 // Sets the limit of the configuration; nullopt: the default.
 void set_value_limit(std::optional<std::uint64_t> bytes);
 
-// Returns true if the server may evict any key to stay below its maxmemory: once after each change
-// to such a setting.
+// Returns true if the server may evict any key to stay below its maxmemory, but only once each time
+// its settings begin to allow that.
 bool eviction_is_news();
 
 // Follows the settings of the server. Called when the module is loaded. Returns false if the server

@@ -74,7 +74,7 @@ Result<void> BloomValue::add(std::span<const Digest> keys, std::span<bool> added
                              std::uint64_t max_bytes, std::size_t& done) {
   SEMEL_ASSERT(chains_.own());
   for (done = 0; done < keys.size();) {
-    // Add the keys that there is room for without a new link, then the one that may open it.
+    // Add the keys for which there is room without a new link, then the key that may open it.
     const std::size_t some =
         std::min<std::uint64_t>(keys.size() - done, series_.room(*chains_.own()));
     done += series_.add(keys.subspan(done, some), *chains_.own(), added.subspan(done, some));

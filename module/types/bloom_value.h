@@ -85,9 +85,9 @@ class BloomValue final : public FilterValue<GrowBloomSeries> {
   }
   std::uint64_t items() const;     // added to all chains
   std::uint64_t capacity() const;  // of all links; at least that of the first
-  // Returns how many items there can be when no further link is opened because there is room for
-  // so many items, or because the next link would take more than `max_bytes` allows (0: no limit)
-  // or is impossible.
+  // Returns how many items the filter can hold after growth: links are added until there is room
+  // for `items`, or until the next link would take more than `max_bytes` allows (0: no limit) or is
+  // impossible.
   std::uint64_t reach(std::uint64_t items, std::uint64_t max_bytes) const;
   // Returns a line for each link, and for the first one that does not exist yet: its bytes, bits,
   // probes, capacity, items, and its error when it is full.

@@ -353,7 +353,7 @@ TEST(ChainTags, GivesEachTagOneAliasUpToALimit) {
   EXPECT_EQ(*ChainTags::decode(in), chains);
 }
 
-// Also if the filter has chains of others, which take memory of the limit.
+// This also holds if the filter has chains of others, whose memory counts against the limit.
 RC_GTEST_PROP(BloomValueReach, IsWhereTheFilterStopsToGrow, ()) {
   const BloomValue::Goal goal{.error = *rc::gen::elementOf(std::vector<double>{0.1, 0.01, 1e-6}),
                               .capacity = *rc::gen::inRange<std::uint64_t>(1, 200),

@@ -95,7 +95,7 @@ Result<void> CuckooValue::add(Digest key, std::uint64_t max_bytes) {
   SEMEL_ASSERT(chains_.own() && lives_.own());
   const SiteId own = *chains_.own();
   const SiteLife life{*lives_.own(), lives_.tag(*lives_.own())};
-  // A link may refuse a key long before it is full: it holds as many copies as two buckets.
+  // A link may refuse a key long before it is full: it has room for two buckets of its copies.
   if (!series_.add_within(own, key, life)) {
     const Result<CuckooShape> next = series_.next_shape(own);
     if (next && max_bytes != 0 && bytes_when_full() + next->bytes() > max_bytes) {
@@ -107,7 +107,7 @@ Result<void> CuckooValue::add(Digest key, std::uint64_t max_bytes) {
   return {};
 }
 
-// A link takes the memory of a full one when an eighth of it is in use.
+// A link takes the memory of a full link as soon as an eighth of it is in use.
 std::uint64_t CuckooValue::bytes_when_full() const {
   std::uint64_t sum = 0;
   for (const auto& [id, filter] : series_.links()) {

@@ -5,8 +5,8 @@
 //           the filter grows.
 // Lives     The dots of a chain are numbered within a life. A tag of 64 random bits names a life,
 //           and the SiteId of a dot is the alias of its life. A value is closed after it is loaded,
-//           restored or copied, and while a replica replays it. To add to a closed value for a
-//           client, begin a new life. So no addition after a restore or a failover gets the name of
+//           restored or copied, and while a replica replays it. Before a client adds to a closed
+//           value, a new life begins. So no addition after a restore or a failover gets the name of
 //           an earlier one that was lost.
 // Merge     Chunk by chunk: a dump of one filter is loaded into another, in order. Entries that
 //           were removed in one copy of a chain are removed in the other.
@@ -75,7 +75,7 @@ class CuckooValue final : public FilterValue<ObservedCuckooSeries> {
     bool empty() const { return part.first == part.last; }
   };
   // Returns the piece at a position of a dump, or nothing at the end. It has up to `most` entries.
-  // To find it takes a pass over the dots of its link, so a merge takes larger pieces and cuts
+  // Finding it takes a pass over the dots of its link. So a merge takes larger pieces, and cuts
   // them.
   // REQUIRES: position > 0.
   static constexpr std::uint64_t kDumpEntries =
@@ -119,7 +119,7 @@ class CuckooValue final : public FilterValue<ObservedCuckooSeries> {
 
  private:
   std::unique_ptr<CuckooValue> twin() const;
-  static constexpr std::size_t kStepEntries = 1 << 13;  // a millisecond
+  static constexpr std::size_t kStepEntries = 1 << 13;  // merged in a millisecond
 
   // Returns the bytes that the links take if the value's own chain fills up. REQUIRES: it has one.
   std::uint64_t bytes_when_full() const;

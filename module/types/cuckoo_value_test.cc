@@ -266,7 +266,7 @@ TEST(CuckooValue, MergesInAnyOrder) {
   EXPECT_EQ(encoded(*united({0, 1, 0, 2, 2})), encoded(*all));
 }
 
-// Only a machine that is copied while it runs makes two values of one life.
+// Two values of one life come only from a machine that is copied while it runs.
 // A merge cuts large pieces into steps. The source may change between two of them.
 TEST(CuckooValue, MergesWhatIsCutOutOfAPieceLikeADump) {
   const CuckooValue::Goal goal = goal_of(100'000, 1);
@@ -411,7 +411,7 @@ TEST(CuckooValue, ComesBackFromADump) {
   ASSERT_TRUE(merge(*loaded, *value));
   EXPECT_EQ(encoded(*loaded), encoded(*copy_of(*value)));
   EXPECT_EQ(value->dump(~0ull).next, 0u);
-  // In order only.
+  // Pieces are loaded in order only.
   const Ptr late = *CuckooValue::load_header(header.bytes);
   EXPECT_EQ(late->load(chunks[1], 0).error().code, Errc::gap);
   EXPECT_EQ(late->chains().size(), 0u);

@@ -1,5 +1,5 @@
-// What a server's active defragmentation does to values. The server is a fake: those that
-// distributions build cannot defragment.
+// What a server's active defragmentation does to values. The server is a fake, because the servers
+// that distributions build cannot defragment.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -50,7 +50,7 @@ struct Asked {
 };
 Asked asked;
 
-// A server that stops a value after three sections each time.
+// A server that interrupts a value after every three sections.
 class Defragmentation : public ::testing::Test {
  protected:
   void SetUp() override {

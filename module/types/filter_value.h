@@ -74,6 +74,7 @@ class FilterValue : public host::Value {
   std::uint64_t goal_name() const {
     const SeriesGoal& goal = series_.goal();
     Bytes bytes;
+    bytes.reserve(28);  // without this, g++ 12 warns of an overflow that cannot happen
     Writer w(bytes);
     w.f64(goal.fpr);
     w.u64(goal.first_keys);

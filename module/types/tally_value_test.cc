@@ -66,7 +66,8 @@ TEST(TallyValue, ACopyIsEqualAndGoesItsOwnWay) {
   EXPECT_NE(encoded(*copy), encoded(*value));
 }
 
-// The hash is part of the shape: a table with ids of another secret would recognise none of them.
+// The hash is part of the shape: a table whose ids were hashed with another secret would recognise
+// none of them.
 TEST(TallyValue, ASecretThatIsNotThatOfTheTableIsRefused) {
   Bytes bytes = encoded(*value_of(tally::Recognition::Kind::clients));
   bytes[kSealedHeader] ^= 1;

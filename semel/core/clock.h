@@ -1,5 +1,5 @@
 // Clock: the source of time. Structures and protocols never read a clock: their callers hand the
-// time in. The command, the module and directories on disk (TallyDirectory) hold a Clock.
+// time in. The command, the module and tables on disk (TallyStore, TallyDirectory) hold a Clock.
 #pragma once
 
 #include <chrono>

@@ -134,8 +134,8 @@ class [[nodiscard]] Result<void> {
 //   SEMEL_TRY(check(in));
 //   const Header header = SEMEL_TRY(read_header(in));
 //
-// Use it as a whole statement or a whole initializer: g++ 12 does not destroy the other temporaries
-// of an expression that returns in the middle.
+// In a larger expression, no other temporary may need its destructor: g++ 12 does not destroy the
+// temporaries of an expression that returns in the middle.
 #define SEMEL_TRY(expression)                                   \
   __extension__({                                               \
     auto semel_result = (expression);                           \

@@ -5,8 +5,11 @@
 // Sizes     Where a format has the size of a part before the part, encoded_size() runs the encoder
 //           once more, into a sink that keeps nothing. An encoder of large data knows its size
 //           beforehand and calls only_measures(), so this extra run costs almost nothing.
-// Checksums See hash/seal.h.
-// Example   class ToFile final : public Pieces { void take(ByteView piece) override { ... } };
+// Checksums See hash/internal/sealed.h.
+// Example   class ToFile final : public Pieces {
+//             using Pieces::Pieces;
+//             void take(ByteView piece) override { ... }
+//           };
 //           ToFile file(buffer);
 //           object.encode(file);
 //           file.finish();
@@ -78,7 +81,8 @@ class SEMEL_API Pieces {
 
  protected:
   virtual void take(ByteView piece) = 0;
-  // Returns true if only the number of bytes matters. `bytes` more then count as written.
+  // Returns true if only the number of bytes matters. Then the sink has counted `bytes` more bytes
+  // as written.
   virtual bool skips(std::uint64_t /*bytes*/) { return false; }
 
  private:
@@ -121,8 +125,8 @@ class Sink {
     if (bytes.size() == 1) return block_->push_back(bytes.front());  // most varints
     block_->insert(block_->end(), bytes.begin(), bytes.end());
   }
-  // Returns true if the caller wants only the size of the encoding. `bytes` more then count as
-  // written.
+  // Returns true if the caller wants only the size of the encoding. Then the sink has counted
+  // `bytes` more bytes as written.
   bool only_measures(std::uint64_t bytes) const {
     return pieces_ != nullptr && pieces_->skips(bytes);
   }

@@ -18,7 +18,7 @@ namespace {
 //    OFFSET     SIZE  FIELD OF THE BODY
 //         0       20  shape, as in bloom_v1
 //        20        8  number of bits
-//        28           the bits, ascending: bits/elias_fano.h
+//        28           the bits, ascending: bits/internal/elias_fano.h
 constexpr Format kDeltaFormat{"SBD", 1, "delta of a Bloom filter"};
 
 const Error kOtherShape{Errc::mismatch, "Bloom filters of different shapes"};

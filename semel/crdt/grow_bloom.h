@@ -63,8 +63,8 @@ class SEMEL_API BloomDelta {
   std::size_t settled_ = 0;
 };
 
-// A part of the state of a filter: some of its words. And the number of keys in all of the filter,
-// if that is known there.
+// A part of the state of a filter: some of its words, and the number of keys in the whole filter
+// (0: unknown).
 struct BloomPart {
   std::uint64_t first = 0;  // the number of the first word
   std::span<const std::uint64_t> words;
@@ -105,8 +105,8 @@ class SEMEL_API GrowBloom {
   Result<void> admits(const Delta& delta) const;
 
   // Merges a part of a state. keys() is then at least part.keys. Returns true if a bit or keys()
-  // changed. REQUIRES: part.first + part.words.size() <=
-  // words().size(), and set_keys(part.keys) would not fail.
+  // changed. REQUIRES: part.first + part.words.size() <= words().size(), and set_keys(part.keys)
+  // would not fail.
   bool merge(const BloomPart& part);
   std::span<const std::uint64_t> words() const { return filter_.words(); }
 

@@ -8,10 +8,9 @@
 //           A key that was added is found until it is removed, if every removal is causally safe
 //           (tests/laws/causality.h) or names the dot of an add of that very key. Such a removal
 //           cannot take another key's entry, however fingerprints collide.
-//           An add names the site and its life. A state, delta or part in which a
-//           site has reused its dots is refused with Errc::forked, which names that site. renamed()
-//           gives the dots of one of the two histories to another site, so that both merge
-//           (docs/replicas.md).
+//           An add names the site and its life. A state, delta or part in which a site has reused
+//           its dots is refused with Errc::forked, which names that site. renamed() gives the dots
+//           of one of the two histories to another site, so that both merge (docs/replicas.md).
 // Merge     A join. It keeps the entries that both states have, in whatever slots, and the entries
 //           of one that the other has not seen. compare() is its order: less if everything seen
 //           here was seen there and everything removed here is removed there. A merge never fails
@@ -144,14 +143,14 @@ class SEMEL_API ObservedCuckoo {
   // Returns what became of the dots after number `from` up to number `to`, however many entries
   // that are. REQUIRES: from < to <= context().at(site).
   Part part_between(SiteId site, std::uint64_t from, std::uint64_t to) const;
-  // Joins a part of a state, as events of this site, which may have another id there. Returns true
-  // if anything changed. Errc::gap if what came before the part has not been seen here.
+  // Joins a part of a state. Its dots become dots of `site`, which may have another id there.
+  // Returns true if anything changed. Errc::gap if what came before the part is not seen here.
   // Errc::forked if a dot has different lives or entries here and there. Nothing changes then.
   // REQUIRES: part.sound(shape()).
   Result<bool> merge(SiteId site, const Part& part);
 
-  // Returns the last number of a site up to which both states have the same events, if the two then
-  // have different events. Otherwise returns nothing. REQUIRES: the shapes are equal.
+  // Returns the last number up to which both states have the same events of a site, if they have
+  // different events after it. Otherwise returns nothing. REQUIRES: the shapes are equal.
   std::optional<std::uint64_t> fork_from(const ObservedCuckoo& trunk, SiteId site) const;
   // Returns this state, but the dots that `from` made since it left `trunk` become dots of `to`,
   // numbered from 1 on. The result merges with `trunk`. Without such a fork the state is the same.

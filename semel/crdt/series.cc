@@ -283,7 +283,7 @@ double SeriesBase<Filter>::fpr() const {
 
 template <class Filter>
 double SeriesBase<Filter>::live_fpr() const {
-  double silent = 0;  // log of the chance that no link claims an absent key
+  double silent = 0;  // log of the chance that no link has a false positive
   for (const auto& [id, filter] : links()) silent += std::log1p(-filter.live_fpr());
   return -std::expm1(silent);
 }

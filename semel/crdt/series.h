@@ -25,7 +25,7 @@
 //           update yields a delta, the changes of its links.
 // Cost      Every link is searched: sites * log2(keys / first_keys) lookups for an absent key. The
 //           batch forms ask link by link, prefetch, and drop the keys that are found. bytes,
-//           live_fpr, cardinality: those of every link.
+//           live_fpr, cardinality: the cost of every link.
 // Memory    As the filters. A quarter of the room of a chain is unused on average. An emptied link
 //           frees its table. It keeps what it has seen, some bytes for each site. Without that,
 //           merging an older state would bring back removed entries. A link that was never used
@@ -134,8 +134,8 @@ class SEMEL_API SeriesBase {
   Result<std::partial_ordering> compare(const SeriesBase& other) const;
 
   const Goal& goal() const { return goal_; }
-  // Returns the fpr of the goal. With Chains::apart it is added once for each chain, or as often as
-  // the fullest link of the chain is filled.
+  // Returns the fpr of the goal. With Chains::apart it counts once for each chain. A chain whose
+  // links hold more entries than their capacity counts as often as its fullest link is filled.
   double fpr() const;
   double live_fpr() const;
   double cardinality() const;      // the sum over the links
@@ -211,7 +211,8 @@ class SEMEL_API GrowSeries : public SeriesBase<Filter> {
 
   // Returns true if the key was certainly absent. Returns false, and changes nothing, if it was
   // present or seemed to be. Errc::limit, and no change, if the site would exceed the number that
-  // the goal allows, or if no further link is possible. Adds the change to `delta`, if given.
+  // the goal allows, or if no further link is possible. Errc::full, and no change, if the one link
+  // of growth 0 is full. Adds the change to `delta`, if given.
   Result<bool> add(Digest key, SiteId site, Delta* delta = nullptr);
   // Adds many keys, in order, up to the first new one for which there is no room. Returns the
   // number of keys before that one, usually all.
@@ -253,8 +254,9 @@ class SEMEL_API ObservedSeries : public SeriesBase<Filter> {
 
   // Adds the key once more, as an event of this site, and returns its place. Errc::limit, and no
   // change, if the site would exceed the number that the goal allows, or if no further link is
-  // possible. Adds the change to `delta`, if given. REQUIRES: a life adds to one object only, never
-  // to a copy or a decoded one (docs/replicas.md).
+  // possible. Errc::full, and no change, if the one link of growth 0 is full. Adds the change to
+  // `delta`, if given. REQUIRES: a life adds to one object only, never to a copy or a decoded one
+  // (docs/replicas.md).
   Result<LinkDot> add(Digest key, SiteLife site, Delta* delta = nullptr);
   // Adds to the chain of another site. Sites that add to one chain without merging fill its links
   // beyond their capacity. REQUIRES: the goal has Chains::apart.

@@ -59,12 +59,13 @@ class Walk {
 
 Result<void> SeriesGoal::check() const {
   if (!is_error_rate(fpr)) return error_rate_refused();
-  if (first_keys == 0) return Error{Errc::invalid, "a series begins with room for one key"};
-  if (sites == 0 || sites > kMostSites) return Error{Errc::invalid, "1 to 65,536 sites"};
+  if (first_keys == 0) return Error{Errc::invalid, "first_keys must be at least 1"};
+  if (sites == 0 || sites > kMostSites)
+    return Error{Errc::invalid, "a series has 1 to 65,536 sites"};
   if (chains > Chains::apart) return Error{Errc::invalid, "chains are own or apart"};
   if (growth == 0 && chains != Chains::apart)
-    return Error{Errc::invalid, "links do not shrink to nothing"};
-  if (!hash.valid()) return Error{Errc::invalid, "a series of unknown hash"};
+    return Error{Errc::invalid, "growth is at least 1, or 0 if chains are apart"};
+  if (!hash.valid()) return Error{Errc::invalid, "a series with a hash of unknown kind"};
   return {};
 }
 

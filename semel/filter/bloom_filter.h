@@ -1,4 +1,4 @@
-// BloomFilter: a set that never forgets a key, and now and then claims a key that it never saw.
+// BloomFilter: a set that never forgets a key, and has false positives at a known rate.
 //
 // Contract  After add(x), contains(x) holds for ever: through copies, merges and the wire.
 //           For a key y that was never added, contains(y) is true with the probability live_fpr().
@@ -170,7 +170,7 @@ class SEMEL_API BloomFilter {
   const BloomShape& shape() const { return shape_; }
   double fill() const;         // the share of bits that are set, in [0, 1]
   double cardinality() const;  // an estimate of the number of distinct keys added
-  double live_fpr() const;     // the current chance that a key never added is claimed
+  double live_fpr() const;     // the current chance that a key never added is found
   double sampled_fpr() const;  // an estimate of it from 64 KiB, in microseconds
   std::uint64_t bytes() const { return shape_.bytes(); }
 

@@ -34,16 +34,15 @@ SEMEL_API double blocked_expected_fpr(std::uint64_t blocks, std::uint32_t probes
 // (X/m)^k: equation 3.
 SEMEL_API double plain_live_fpr(double fill, std::uint32_t probes);
 
-// The mean over the blocks of (X_b / kBlockBits)^k: equation 6. REQUIRES: words.size() is a
-// multiple of a block.
+// The mean over the blocks of (X_b / kBlockBits)^k: equation 6. REQUIRES: `words` are whole blocks.
 SEMEL_API double blocked_live_fpr(std::span<const std::uint64_t> words, std::uint32_t probes);
 // The same, of at most this many blocks, which are evenly spaced: an estimate.
 SEMEL_API double blocked_live_fpr(std::span<const std::uint64_t> words, std::uint32_t probes,
                                   std::size_t most_blocks);
 
 // The probes and bits that bring the expected rate for `keys` to `fpr` with the least memory. bits
-// is a multiple of 64, or of block_bits if blocked. It is 0 if more than limits::kFilterBits are
-// needed.
+// is a multiple of 64, or of block_bits if blocked. It is 0 if the goal needs more than
+// limits::kFilterBits.
 struct Size {
   std::uint64_t bits;
   std::uint32_t probes;

@@ -20,7 +20,7 @@ namespace {
 // docs/formats/cuckoo_v1.md.
 //
 //    OFFSET     SIZE  FIELD OF THE BODY
-//         0       20  shape (filter/internal/cuckoo_shape.cc)
+//         0       20  shape (cuckoo_shape.cc)
 //        20        8  entries inside
 //        28        F  fingerprints, slot by slot, packed; F = slots * fingerprint bits / 8, rounded
 //                     up

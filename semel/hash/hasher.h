@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "semel/core/assert.h"
 #include "semel/core/codec.h"
 #include "semel/hash/digest.h"
 #include "semel/hash/keyed_digest.h"
@@ -26,6 +27,7 @@ class Hasher {
   }
   // Hashes many keys. REQUIRES: the spans are of equal size.
   void operator()(std::span<const std::string_view> keys, std::span<Digest> digests) const {
+    SEMEL_ASSERT(keys.size() == digests.size());
     if (key_) return (*key_)(keys, digests);
     for (std::size_t i = 0; i < keys.size(); ++i) digests[i] = digest(keys[i], id_.seed);
   }

@@ -12,7 +12,7 @@
 //           The limit is 1500 differing records for each counter (1.5 million for 1024), whichever
 //           side they are on: the counts give the mean of the counters, so that only their spread
 //           must fit into 8 bits. Beyond the limit the estimate is too low, and estimate() says so
-//           (`reliable`). With 64 counters or more it always does.
+//           (`reliable`). It is sure to say so if there are 64 counters or more.
 // Cost      add: about 34 ns, a keyed hash of the digest. estimate: 1.3 us for 1024 counters.
 //           The mean of k florets with independent keys has 1 / sqrt(k) of the error. One floret
 //           with k times as many counters has the same error for a kth of the work.

@@ -96,7 +96,7 @@ class SEMEL_API IndexedStore {
   using RangeFloret = semel::RangeFloret;
   enum class Fresh : std::uint8_t {
     as_kept,   // reads no kept slab
-    not_worn,  // reads slabs whose reading costs no more than their changes did
+    not_worn,  // reads slabs with so many changes that reading them costs no more than those did
     exact,     // reads all stale slabs
   };
   // Returns the floret of the records of a range. It adds the kept slabs within the range and reads
@@ -117,8 +117,8 @@ class SEMEL_API IndexedStore {
   // directory. After an error the index is as it was.
   Result<Scrubbed> scrub();
 
-  // Saves the index; it is durable when this returns. Never called automatically. Call it after a
-  // flush of the store.
+  // Saves the index; it is durable when this returns. Nothing calls this automatically. Call it
+  // after a flush of the store.
   Result<void> checkpoint();
 
   std::size_t bytes() const;  // memory of trie, florets and notes

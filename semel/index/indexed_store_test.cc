@@ -352,7 +352,8 @@ TEST(IndexedStore, MakesFloretsFreshWhereItReadsWholeSlabs) {
   expect_known();
 }
 
-// Otherwise the florets would know less with every write, until they know nothing.
+// If nothing read worn slabs, the florets would know less with every write, until they know
+// nothing.
 TEST(IndexedStore, ReadsWornSlabsAndNoOthers) {
   WatchedStore store;
   for (int n = 0; n < 2000; ++n) put(store, numbered_key(n), "value");

@@ -85,7 +85,7 @@ class SEMEL_API NyeTrie {
   std::size_t container_count() const;
 
   // Returns at most `most` nodes that partition the records of the range: a histogram of prefixes.
-  // The heaviest node is split first.
+  // The heaviest node is split first. REQUIRES: most > 0.
   Result<std::vector<Container>> histogram(const KeyRange& range, std::size_t most,
                                            Cursor& cursor) const;
 

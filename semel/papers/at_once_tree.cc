@@ -10,7 +10,7 @@ namespace semel::papers {
 Result<AtOnceTree> AtOnceTree::make(TreeShape shape, std::vector<Slice*> nodes, Options options) {
   if (nodes.size() != shape.nodes() ||
       std::find(nodes.begin(), nodes.end(), nullptr) != nodes.end()) {
-    return Error{Errc::invalid, "Bloom tree: not the nodes of the shape"};
+    return Error{Errc::invalid, "Bloom tree: every node of the shape needs a slice"};
   }
   if (options.root_failed != Verdict::duplicate && options.root_failed != Verdict::fresh) {
     return Error{Errc::invalid, "Bloom tree: a failed root says duplicate or fresh"};

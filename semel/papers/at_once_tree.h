@@ -41,8 +41,8 @@ class AtOnceTree {
   // one of the two.
   static Result<AtOnceTree> make(TreeShape shape, std::vector<Slice*> nodes, Options options);
 
-  // REQUIRES: `leaf` is a leaf; the spans are of equal size. Without `at_ms` all events happened at
-  // now_ms.
+  // If `at_ms` is empty, all events happened at now_ms. REQUIRES: `leaf` is a leaf; the spans are
+  // of equal size.
   void test_and_set(std::size_t leaf, std::span<const Digest> ids, std::span<const TimeMs> at_ms,
                     std::span<Verdict> verdicts, TimeMs now_ms);
 

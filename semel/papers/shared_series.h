@@ -1,8 +1,9 @@
 // SharedSeries: the scalable replicated filters of the thesis: one chain of sub-filters for all
 // sites.
-// Contract  As semel/crdt/series.h, with this difference: every site adds to the same chain. So the
-//error stays below fpr() only while sites merge often. Sites that add to a link before they merge
-//fill it beyond its capacity. live_fpr() is the present error.
+//
+// Contract  As semel/crdt/series.h, with this difference: every site adds to the same chain. So
+//           the error stays below fpr() only while sites merge often. Sites that add to a link
+//           before they merge fill it beyond its capacity. live_fpr() is the present error.
 // Links     Link i = 1, 2, ... has room for first_keys * growth^(i-1) keys, and the share fpr / 2^i
 //           of the error. A grow-only series adds to its last link, an observed one to the first
 //           link with room.

@@ -103,10 +103,10 @@ double printed_false_negatives(double failed_share, std::uint32_t functions, std
 Result<std::uint64_t> slices_for_false_positives(std::uint64_t failed, double rate,
                                                  std::uint32_t functions, double most) {
   if (!(rate >= 0 && rate < 1) || functions == 0) {
-    return Error{Errc::invalid, "no rate of a slice"};
+    return Error{Errc::invalid, "the rate of a slice is within [0, 1)"};
   }
   if (!(most < 1 && std::pow(rate, functions) < most)) {
-    return Error{Errc::invalid, "the wanted rate is not above that of slices that work"};
+    return Error{Errc::invalid, "the wanted rate is not above that without failures"};
   }
   // (q + (1 - q)s)^k <= most, solved for q.
   const double share = (std::pow(most, 1.0 / functions) - rate) / (1 - rate);

@@ -19,7 +19,7 @@ using slices_internal::slice_math::false_positives;
 using slices_internal::slice_math::ProbeRates;
 using slices_internal::slice_math::v_h_false_positives;
 
-// No slice failed.
+// These formulas hold while no slice has failed.
 
 // (1 - (1 - 1/m)^(kn))^k: equations 1 and 3.
 double vertical_fpr(double bits, std::uint32_t functions, double ids);

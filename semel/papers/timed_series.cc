@@ -256,7 +256,7 @@ WindowCounts TimedSeries::counts() const {
 }
 
 double TimedSeries::false_positive_rate() const {
-  double silent = 0;  // the logarithm of the chance that no filter claims an id it never saw
+  double silent = 0;  // the logarithm of the chance that no filter has a false positive
   for (const Filter& filter : filters_) {
     double error = error_of(filter);
     if (shape_.equal_timers > 1 && filter.live > 0) {

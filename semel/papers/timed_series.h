@@ -8,8 +8,8 @@
 //             cardinality  Ids are counted, and never counted down, as their leaving is not seen;
 //                          such a filter closes earlier.
 // Equal     With equal_timers = k' > 1, k' timers of a duplicate must also be equal, as they are if
-// timers    one id has set them. That takes fewer new ids for duplicates, but later ids overwrite
-//           timers: THE PROMISE IS LOST, and promise() guarantees no id at all.
+// timers    one id has set them. Then fewer new ids are taken for duplicates, but later ids
+//           overwrite timers: THE PROMISE IS LOST, and promise() guarantees no id at all.
 // Cost      O(filters * probes) for an id. With equal timers false_positive_rate() visits all
 //           ticks.
 // Memory    8 bytes for a cell, because expiries are stored whole. bytes() returns what

@@ -3,9 +3,9 @@
 // Contract  A claim gives an id to one owner. Until its deadline nobody else gets the id. After the
 //           deadline the next owner who claims the id gets it, and a commit of the first owner is
 //           then refused. If nobody else has claimed it, a late commit still counts, so finished
-//           work is not lost. A commit is accepted once for an id. It stays until forget(), and
-//           every later claim is answered `seen`. An entry that nobody ends is dropped after
-//           `keep_ms`: a claim counts from its deadline, a commit from the time when it was made.
+//           work is not lost. A commit is accepted once for an id. While it is kept, every later
+//           claim is answered `seen`. An entry that nobody ends is dropped after `keep_ms`, which
+//           counts from the deadline of a claim, and from the time when a commit was made.
 // Owner     An owner is a number that is different for every run of every producer. A producer that
 //           restarts after a crash is another owner, and waits for the deadline as all others do.
 // Time      Time is handed in, and never runs backwards. A deadline before now() counts as now().
@@ -43,7 +43,8 @@ enum class ClaimAnswer : std::uint8_t {
   full,     // no room; nothing changed, and a claim whose commit failed stays
 };
 
-// Returns true if a call with this answer changed anything. A refusal does, because it is counted.
+// Returns true if a call with this answer may have changed anything. A refusal (`stale`, `full`)
+// may have advanced time or a count.
 constexpr bool changes(ClaimAnswer answer) {
   return answer != ClaimAnswer::seen && answer != ClaimAnswer::pending &&
          answer != ClaimAnswer::lost;

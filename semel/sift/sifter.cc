@@ -130,7 +130,7 @@ ClaimAnswer Sifter::insert(Digest id, TimeMs now_ms, TimeMs at_ms) {
   advance(now_ms);
   const Verdict verdict = window_.insert(id, at_ms);
   if (verdict == Verdict::duplicate)
-    claims_.take_over(id);  // the filter may have erred on it before
+    claims_.take_over(id);  // a false positive that began after the claim
   return taken(id, verdict);
 }
 

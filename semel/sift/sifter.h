@@ -42,8 +42,8 @@ class SEMEL_API Sifter {
   static constexpr auto kUnjudged = static_cast<ClaimAnswer>(0xff);
 
   struct Goal : Window::Goal {
-    TimeMs keep_ms =
-        0;  // how long after its deadline a claim that nobody took over can be committed
+    // How long after its deadline a claim that nobody took over can be committed.
+    TimeMs keep_ms = 0;
     bool operator==(const Goal&) const = default;
   };
 
@@ -99,13 +99,13 @@ class SEMEL_API Sifter {
   WindowCounts counts() const { return window_.counts(); }
   double false_positive_rate() const { return window_.false_positive_rate(); }
   std::uint64_t claims() const { return claims_.size(); }
-  // Returns how many claims another owner or an addition took over after the deadline, or nobody
-  // ended within keep_ms; since the sifter was made or decoded.
+  // Returns how many claims have expired since the sifter was made or decoded: after the deadline,
+  // another owner or an insert took the id, or keep_ms passed.
   std::uint64_t claims_expired() const {
     return claims_.counts().taken_over + claims_.counts().dropped;
   }
   std::uint64_t bytes() const { return window_.bytes() + claims_.bytes(); }
-  // As ClaimTable::renew().
+  // Does what ClaimTable::renew() does.
   bool renew_claims(std::uint64_t section) { return claims_.renew(section); }
 
   // Appends the encoding. Equal states give equal bytes.

@@ -35,12 +35,12 @@ TreeLoad& TreeLoad::operator+=(const TreeLoad& other) {
 Result<BloomTree> BloomTree::make(TreeShape shape, std::vector<Slice*> nodes, Options options) {
   if (nodes.size() != shape.nodes() ||
       std::find(nodes.begin(), nodes.end(), nullptr) != nodes.end()) {
-    return Error{Errc::invalid, "Bloom tree: not the nodes of the shape"};
+    return Error{Errc::invalid, "Bloom tree: every node of the shape needs a slice"};
   }
   const TreeRules& rules = options.rules;
-  if (!rules.valid()) return Error{Errc::invalid, "Bloom tree: rules that do not go together"};
+  if (!rules.valid()) return Error{Errc::invalid, "Bloom tree: invalid root_failed or claim_ms"};
   if (rules.producers == Producers::many && rules.confirm_at > 0 && !options.pause) {
-    return Error{Errc::invalid, "Bloom tree: many producers that confirm need a pause"};
+    return Error{Errc::invalid, "Bloom tree: many producers with confirm_at need a pause"};
   }
   return BloomTree(std::move(shape), std::move(nodes), std::move(options));
 }
@@ -53,7 +53,7 @@ BloomTree::BloomTree(TreeShape shape, std::vector<Slice*> nodes, Options options
       load_(shape_.levels()) {}
 
 Result<std::size_t> BloomTree::add_leaf(std::size_t parent, Slice* node) {
-  if (node == nullptr) return Error{Errc::invalid, "Bloom tree: no node"};
+  if (node == nullptr) return Error{Errc::invalid, "Bloom tree: the new leaf needs a slice"};
   const Result<std::size_t> leaf = shape_.add_leaf(parent);
   if (!leaf) return leaf;
   nodes_.push_back(node);

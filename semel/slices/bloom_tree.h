@@ -82,21 +82,21 @@ class SEMEL_API BloomTree {
     TreeRules rules = {};
     // With many producers, runs take owners from this number on. Hand in a random one.
     std::uint64_t first_owner = 0;
-    // Waits a little, and returns the time. It is called if many producers confirm, while others
-    // hold all remaining ids.
+    // Waits a little, and returns the time. It is called with many producers and confirm_at > 0,
+    // while others hold all remaining ids.
     std::function<TimeMs()> pause = {};
   };
 
-  // Errors: Errc::invalid unless there is a node for each of the shape's, the rules are valid, and
-  // there is a pause if there are many producers and confirm_at > 0.
+  // Errors: Errc::invalid unless there is a slice for each node of the shape, the rules are valid,
+  // and there is a pause if there are many producers and confirm_at > 0.
   static Result<BloomTree> make(TreeShape shape, std::vector<Slice*> nodes, Options options);
 
   // Returns the number of the new leaf. Errors: Errc::invalid if there is no such parent, or no
   // node.
   Result<std::size_t> add_leaf(std::size_t parent, Slice* node);
 
-  // Without `at_ms` all events happened at now_ms. REQUIRES for both: `leaf` is a leaf, and the
-  // spans are of equal size.
+  // If `at_ms` is empty, all events happened at now_ms. REQUIRES for both: `leaf` is a leaf, and
+  // the spans are of equal size.
   void test(std::size_t leaf, std::span<const Digest> ids, std::span<Verdict> verdicts,
             TimeMs now_ms);
   void test_and_set(std::size_t leaf, std::span<const Digest> ids, std::span<const TimeMs> at_ms,

@@ -29,15 +29,16 @@ Result<Placement> Placement::make(const Shape& shape) {
   if (!diced && shape.layout != SliceLayout::horizontal && shape.layout != SliceLayout::vertical) {
     return Error{Errc::invalid, "slices: unknown layout"};
   }
-  if (shape.slices == 0 || shape.parts == 0) return Error{Errc::invalid, "slices: none"};
+  if (shape.slices == 0 || shape.parts == 0)
+    return Error{Errc::invalid, "slices: there must be one or more"};
   if (!diced && shape.parts != 1) {
-    return Error{Errc::invalid, "slices: only diced ones have parts"};
+    return Error{Errc::invalid, "slices: only h_v and v_h have parts"};
   }
   if (shape.spread == 0 || shape.spread > kMostSpread) {
     return Error{Errc::invalid, "slices: the spread must be 1 to 32"};
   }
   if (shape.layout == SliceLayout::horizontal && shape.spread != 1) {
-    return Error{Errc::invalid, "slices: horizontal ones have the spread 1"};
+    return Error{Errc::invalid, "slices: a horizontal layout has the spread 1"};
   }
   if (std::uint64_t{shape.slices} * shape.parts > kMostSlices) {
     return Error{Errc::limit, "slices: more than 65536"};

@@ -10,8 +10,9 @@
 //
 //             horizontal   one slice of S, which knows the whole id
 //             vertical     k1 slices of S, each with a part of what is known about it
-//             h_v          one group of S, then k1 slices inside: one group bears a failed slice
-//             v_h          k1 groups of S; in each the slice that the id has there
+//             h_v          one group of S, then k1 slices inside it. A failed slice concerns only
+//                          the ids of its group
+//             v_h          k1 groups of S, and one slice in each
 //
 // Threads   const.
 // Source    Koloniari, Ntarmos, Pitoura & Souravlias, 'One is Enough', sections 3.1 and 3.3: k1 is

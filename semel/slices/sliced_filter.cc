@@ -44,12 +44,13 @@ Result<SlicedFilter> SlicedFilter::make(const Placement& placement, std::vector<
                                         Options options) {
   if (slices.size() != placement.slices() ||
       std::find(slices.begin(), slices.end(), nullptr) != slices.end()) {
-    return Error{Errc::invalid, "sliced filter: not the slices of the placement"};
+    return Error{Errc::invalid, "sliced filter: every slice of the placement is needed"};
   }
   if (options.rules.needed > placement.spread()) {
-    return Error{Errc::invalid, "sliced filter: more slices needed than an id has"};
+    return Error{Errc::invalid, "sliced filter: `needed` is above the spread"};
   }
-  if (options.rules.claim_ms < 0) return Error{Errc::invalid, "sliced filter: a negative time"};
+  if (options.rules.claim_ms < 0)
+    return Error{Errc::invalid, "sliced filter: claim_ms is negative"};
   if (options.rules.producers == Producers::many && !options.pause) {
     return Error{Errc::invalid, "sliced filter: many producers need a pause"};
   }

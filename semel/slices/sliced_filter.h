@@ -1,7 +1,8 @@
 // SlicedFilter: one filter or window, made of slices that live elsewhere, as one producer sees it.
 //
-// Contract  test, set and test_and_set do what SliceRun (semel/slices/internal/slice_run.h) does,
-//           in one call each.
+// Contract  An id is a duplicate if all of its slices know it. test tells that. set remembers ids,
+//           or renews them. test_and_set remembers those that are fresh. Each call is a SliceRun
+//           (semel/slices/internal/slice_run.h).
 // Slices    The filter does not own its slices. SlicedFilters of several producers may share them
 //           if they have the same placement, they say Producers::many (or have no ids in common),
 //           and the slices allow several callers (semel/slices/thread_slice.h).
@@ -34,7 +35,9 @@ enum class Probing : std::uint8_t { parallel, pipelined };
 struct SliceRules {
   Probing probing = Probing::parallel;
   Producers producers = Producers::one;
-  std::uint32_t needed = 0;  // at most the spread
+  // Decides about an id if slices have failed and all the others know it. It is a duplicate if at
+  // least this many of its hash functions were asked, and fresh otherwise. At most the spread.
+  std::uint32_t needed = 0;
   TimeMs claim_ms = 10'000;  // how long a stalled producer's claim delays the others
 };
 
@@ -74,7 +77,8 @@ class SEMEL_API SlicedFilter {
   static Result<SlicedFilter> make(const Placement& placement, std::vector<Slice*> slices,
                                    Options options);
 
-  // Without `at_ms` all events happened at now_ms. REQUIRES for all: the spans are of equal size.
+  // If `at_ms` is empty, all events happened at now_ms. REQUIRES for all: the spans are of equal
+  // size.
   void test(std::span<const Digest> ids, std::span<Verdict> verdicts, TimeMs now_ms);
   void set(std::span<const Digest> ids, std::span<const TimeMs> at_ms, std::span<Verdict> verdicts,
            TimeMs now_ms);

@@ -150,7 +150,7 @@ TEST_F(RocksStoreTest, ADamagedDatabaseIsAnErrorWithTheReason) {
   EXPECT_NE(why.find("MANIFEST-999999"), std::string::npos) << why;
 }
 
-// Not a test by itself: the other process of the next one.
+// This is no test by itself: the next test runs it as another process.
 TEST(RocksStoreOwner, HoldsADirectory) {
   const char* const path = std::getenv("SEMEL_TEST_HOLD");
   if (path == nullptr) GTEST_SKIP() << "started by another test";
@@ -498,7 +498,8 @@ TEST_F(RocksStoreTest, WhatIsSyncedIsOnDisk) {
   EXPECT_EQ(killed(), (Model{{"a", "1"}}));
 }
 
-// RocksDB no longer does these itself, because their options are not passed on.
+// RocksDB makes none of these changes by itself, because we do not pass on the options that cause
+// them. So the test makes them through its Env.
 TEST_F(RocksStoreTest, NoFileOutsideOfTheDirectoryIsChanged) {
   const std::string victim = directory_.write("beside/000001.sst", "of another database");
   const auto store = open();

@@ -47,7 +47,7 @@ struct SEMEL_API SyncPrediction {
 
 struct SyncPlan {
   SyncPrediction best;
-  std::array<SyncPrediction, 5> all;  // by Way
+  std::array<SyncPrediction, 5> all;  // by SyncWay
 };
 
 }  // namespace semel

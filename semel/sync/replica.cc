@@ -17,7 +17,7 @@ using namespace sync_internal;
 namespace {
 
 const Error kNeedsJoin{Errc::invalid, "replica: only join and newest lose no write"};
-const Error kStillAnswers{Errc::invalid, "replica: it answers for keys of the range"};
+const Error kStillAnswers{Errc::invalid, "replica: it still answers for keys of the range"};
 const Error kNobodyAnswers{Errc::invalid, "replica: the other does not answer for the range"};
 const Error kNotStored{Errc::corrupt, "replica: the other end does not say that it stored"};
 const Error kStopped{Errc::io, "replica: the peer has stopped"};

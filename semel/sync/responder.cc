@@ -27,7 +27,7 @@ const Error kEmptyRange{Errc::invalid, "sync: the range is empty"};
 const Error kReadOnly{Errc::unsupported, "sync: this end does not write"};
 const Error kUnknownKind{Errc::unsupported, "sync: a question of an unknown kind"};
 const Error kTooMuch{Errc::limit, "sync: the answer would be larger than a frame may be"};
-const Error kOtherFloret{Errc::mismatch, "sync: the florets have other numbers of counters"};
+const Error kOtherFloret{Errc::mismatch, "sync: the florets differ in their number of counters"};
 
 // One question and its answer.
 class Answer {

@@ -1,8 +1,7 @@
 // Recognition: how a table recognises the retries of its operations.
 //
-// Kinds     clients   the default: ids that are numbered meet a window with an entry for each
-//           client,
-//                     opaque ids meet a filter
+// Kinds     clients   the default: numbered ids meet a window with an entry for each client, opaque
+//                     ids meet a filter
 //           filter    all ids meet a filter: no memory for each client
 //           exact     all ids are kept, with what they did: an id that comes again with another
 //                     counter or delta is a conflict, not a retry

@@ -17,7 +17,7 @@
 // Merge     The union of two windows with the same goal and the same time: both the operations and
 //           the forgotten sequences. If the union exceeds the cap, merge() fails with Errc::full. A
 //           merge that fails changes nothing.
-// Layout    Each client has the highest sequence forgotten, and a mark for each generation in which
+// Layout    Each client has its highest forgotten sequence, and a mark for each generation in which
 //           it was active. A mark is the set of the accepted sequences (sequence_set.h).
 // Cost      A call takes a lookup in a hash table, and a binary search in each mark. Later calls
 //           clear operations that have left the window, a few marks each. As the number of clients
@@ -102,7 +102,7 @@ class SEMEL_API ClientWindow {
   // left.
   std::optional<std::uint64_t> forgotten(Digest client) const;
   // Restores forgotten() after a restart. Call it after the remembered operations were inserted
-  // again. A client without remembered operations has left.
+  // again. It does nothing for a client without remembered operations, because that one has left.
   void restore_forgotten(Digest client, std::uint64_t sequence);
 
   // Errors: Errc::mismatch if goal or now differ; Errc::full beyond the cap.

@@ -149,7 +149,7 @@ TEST(SequenceSet, IsASetInOneFormWhateverTheOrder) {
     Random random(seed);
     SequenceSet set;
     std::set<std::uint64_t> twin;
-    const std::uint64_t count = random.below(6000);  // the more, the more full chunks
+    const std::uint64_t count = random.below(6000);  // more numbers fill more chunks
     for (std::uint64_t n = 0; n < count; ++n) {
       const std::uint64_t number = crowded(random);
       ASSERT_EQ(set.contains(number), twin.contains(number));

@@ -54,9 +54,10 @@ Result<void> check(const Window::Goal& goal) {
   if (goal.window_ms <= 0) return Error{Errc::invalid, "a window must be longer than zero"};
   if (goal.ids == 0) return Error{Errc::invalid, "a window needs room for one id"};
   if (goal.window_ms == kForever) {
-    if (goal.structure == Structure::timers) return Error{Errc::invalid, "timers need an end"};
+    if (goal.structure == Structure::timers)
+      return Error{Errc::invalid, "timers need a window with an end"};
     if (goal.max_bytes != kNoCap || goal.on_full != OnFull::refuse) {
-      return Error{Errc::invalid, "a window without an end has no limit of memory"};
+      return Error{Errc::invalid, "a window without an end takes no max_bytes"};
     }
   }
   const bool exact = goal.structure == Structure::exact;
@@ -66,7 +67,7 @@ Result<void> check(const Window::Goal& goal) {
   if (!exact) return is_error_rate(goal.fpr) ? Result<void>() : error_rate_refused();
   // The bits are compared, because a negative zero would be another encoding.
   if (std::bit_cast<std::uint64_t>(goal.fpr) == 0) return {};
-  return Error{Errc::invalid, "an exact window has no error"};
+  return Error{Errc::invalid, "the fpr of an exact window must be 0"};
 }
 
 namespace {
@@ -158,7 +159,7 @@ Result<Any> make(const Window::Goal& goal, TimeMs now_ms) {
 template <class W>
 Result<Any> read(ByteView in, const Window::Goal& goal) {
   W made = SEMEL_TRY(W::decode(in));
-  if (!fits(made, goal)) return corrupt(kFormat, "two goals");
+  if (!fits(made, goal)) return corrupt(kFormat, "a structure of another goal");
   return Any(std::move(made));
 }
 

@@ -96,9 +96,9 @@ class SEMEL_API Window {
     std::uint64_t max_bytes = kNoCap;  // kForever has no cap
     OnFull on_full = OnFull::refuse;
     HashId hash = {};
-    bool punctual =
-        false;  // exact: forgets an id with the first millisecond outside of the window,
-                // not up to a quarter later, for half as much memory again
+    // Only for `exact`: forgets an id in the first millisecond outside of the window. Otherwise an
+    // id is forgotten up to a quarter of the window later, and takes two thirds of the memory.
+    bool punctual = false;
     bool operator==(const Goal&) const = default;
   };
 
@@ -165,8 +165,8 @@ class SEMEL_API Window {
   // Compares goals and what is remembered, not counts().
   bool operator==(const Window& other) const;
 
-  // These return the structure of an exact window that has an end, null for any other. For
-  // semel/tally.
+  // These return the structure of an exact window that has an end, nullptr for any other window.
+  // Only semel/tally needs them.
   window_internal::ExactWindow* exact();
   const window_internal::ExactWindow* exact() const;
 

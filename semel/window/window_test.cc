@@ -44,28 +44,28 @@ std::string refusal(Bytes bytes, std::size_t at, std::uint64_t field) {
 
 TEST(Window, RefusesAGoalThatIsNotThatOfItsStructure) {
   constexpr std::size_t kSeed = 16, kWindow = 24, kError = 32, kIds = 40, kCap = 48;
-  constexpr const char* kTwoGoals = "window: two goals";
+  constexpr const char* kOtherGoal = "window: a structure of another goal";
   for (const Window::Goal& goal : all_goals()) {
     SCOPED_TRACE(static_cast<int>(goal.structure));
     Window window = *Window::make(goal, kNow);
     EXPECT_EQ(window.insert(key(1)), Verdict::fresh);
     const Bytes bytes = encoded(window);
     EXPECT_EQ(refusal(bytes, kWindow, static_cast<std::uint64_t>(goal.window_ms)), "");
-    EXPECT_EQ(refusal(bytes, kSeed, kTestSeed + 1), kTwoGoals);
+    EXPECT_EQ(refusal(bytes, kSeed, kTestSeed + 1), kOtherGoal);
     EXPECT_EQ(refusal(bytes, kWindow, 0), "window: goal");
     EXPECT_EQ(refusal(bytes, kIds, 0), "window: goal");
     if (goal.structure == Structure::exact) {
       EXPECT_EQ(refusal(bytes, kError, std::bit_cast<std::uint64_t>(-0.0)), "window: goal");
     } else {
-      EXPECT_EQ(refusal(bytes, kError, std::bit_cast<std::uint64_t>(0.5)), kTwoGoals);
+      EXPECT_EQ(refusal(bytes, kError, std::bit_cast<std::uint64_t>(0.5)), kOtherGoal);
     }
     if (goal.window_ms == kForever) {
       EXPECT_EQ(refusal(bytes, kCap, 1 << 20), "window: goal");
       // An endless set has no number of ids to compare.
-      EXPECT_EQ(refusal(bytes, kIds, 201), goal.structure == Structure::exact ? "" : kTwoGoals);
+      EXPECT_EQ(refusal(bytes, kIds, 201), goal.structure == Structure::exact ? "" : kOtherGoal);
     } else {
-      EXPECT_EQ(refusal(bytes, kWindow, kWindowMs + 1), kTwoGoals);
-      EXPECT_EQ(refusal(bytes, kCap, 1 << 20), kTwoGoals);
+      EXPECT_EQ(refusal(bytes, kWindow, kWindowMs + 1), kOtherGoal);
+      EXPECT_EQ(refusal(bytes, kCap, 1 << 20), kOtherGoal);
     }
   }
 }

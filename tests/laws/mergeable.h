@@ -1,5 +1,5 @@
-// The calls that a series needs of its filters, and that the laws need of every replicated
-// structure.
+// Mergeable: the calls that tests/laws needs of every replicated structure. MergeableFilter: those
+// that a series needs of its filters.
 //
 // A Mergeable is an element of a join semilattice: merge() is its join, compare() is its order, and
 // a delta stands for the least state that holds a change. The compiler checks the calls. The laws

@@ -128,7 +128,8 @@ TEST_P(BloomReplies, AKeyOfAnotherType) {
   });
 }
 
-// Only RedisBloom's fields: some clients fail on others, and drop their connection.
+// BF.INFO shows only the fields of RedisBloom: some clients fail on others, and drop their
+// connection.
 TEST_P(BloomReplies, Info) {
   const std::string known2 =
       "+Capacity, 100, +Size, [...], +Number of filters, 1, "
@@ -157,7 +158,8 @@ TEST_P(BloomReplies, Info) {
   });
 }
 
-// A single field is as RedisBloom gives it, and in Valkey as valkey-bloom does: its value alone.
+// A single field comes in the form of RedisBloom. In Valkey it comes as in valkey-bloom: its value
+// alone.
 TEST_P(BloomReplies, InfoOfOneField) {
   Talk talk(server());
   const bool valkey = is_valkey(talk);
@@ -208,7 +210,7 @@ TEST_P(BloomReplies, Debug) {
   });
 }
 
-// valkey-bloom can make a filter without an item.
+// A filter can be made without an item, as in valkey-bloom.
 TEST_P(BloomReplies, InsertWithoutItems) {
   run({
       {"BF.INSERT b", "[]"},

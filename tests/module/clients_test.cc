@@ -34,7 +34,8 @@ TEST_F(Clients, Python) {
   expect_script({"/usr/bin/python3", kScripts / "run_redis_py.py"}, {"redis", "2"});
 }
 
-// Newer ones, and those that Debian's stable release does not have.
+// Clients that `make clients` fetches: newer versions, and clients that Debian's stable release
+// does not have.
 class FetchedClients : public Clients {
  protected:
   void SetUp() override {

@@ -127,7 +127,7 @@ TEST(Config, HugePagesAreUsedOnlyIfAskedFor) {
   }
 }
 
-// Keys with every allowed value of a setting can be made, saved and loaded.
+// Keys with the least, a middle and the greatest allowed error rate can be made, saved and loaded.
 TEST(Config, ErrorRatesAreThoseThatKeysCanBeMadeWith) {
   RedisServer server(with_module({"--appendonly", "yes", "--aof-use-rdb-preamble", "no"}));
   struct Case {
@@ -516,7 +516,7 @@ TEST_F(Commands, AreInACategoryOfTheirFamily) {
   EXPECT_TRUE(bloomer("CF.EXISTS key a").starts_with("-NOPERM"));
 }
 
-// In Redis 7.0 the commands are in no category, and the log says so.
+// In Redis 7.0 no category but @all contains the commands, and the log says so.
 TEST_F(Commands, ThatNoCategoryCoversAreToldOfInTheLog) {
   ASSERT_EQ(talk_("ACL SETUSER idler on nopass +@all -@write ~*"), "+OK");
   Talk idler(server());

@@ -1,4 +1,4 @@
-// The server answers whatever clients send, and stays alive.
+// The server answers whatever clients send, and does not crash.
 //
 // Lines of commands follow the syntax in COMMAND DOCS, with options doubled, moved and cut off, and
 // with arguments that are good, almost good, or any bytes. Each gets one answer. Payloads of
@@ -446,7 +446,7 @@ TEST_F(HostileBase, AFlippedBitIsFoundOrDoesNotMatter) {
   }
 }
 
-// Damage that flips seldom produce.
+// Flipped bits seldom produce this damage: one word is replaced by another.
 TEST_F(HostileBase, WordsThatAreOthersAreFound) {
   struct Change {
     const char* from;

@@ -1,5 +1,5 @@
-// Whatever clients send and wherever memory runs out, the replica and the AOF file have exactly
-// what happened at the primary.
+// The replica and the AOF file have exactly what happened at the primary, whatever clients send and
+// wherever memory runs out.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -61,7 +61,7 @@ TEST_F(Memory, NothingIsMadeOrEvictedForAKeyThatIsTooLarge) {
   EXPECT_EQ(info(talk, "stats", "evicted_keys"), 0);
 }
 
-TEST_F(Memory, KeysThatAreMadeByTheWayAreBoundedToo) {
+TEST_F(Memory, KeysThatAWriteMakesAreBoundedToo) {
   talk("CONFIG SET semel.bf-initial-size 3000000000 semel.cf-initial-size 3000000000");
   talk("CONFIG SET semel.sift-capacity 3000000000 semel.tally-capacity 3000000000");
   for (const char* const line :
@@ -324,8 +324,8 @@ class SmallKeys : public ::testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, SmallKeys, ::testing::Range<std::size_t>(0, small_keys().size()),
                          [](const auto& kind) { return small_keys()[kind.param].name; });
 
-// The allocator rounds small blocks, and the server keeps a few words for each key. All of that is
-// told.
+// The allocator rounds small blocks up, and the server keeps a few words for each key. MEMORY USAGE
+// includes both.
 TEST_P(SmallKeys, AreToldToWithinATenth) {
   constexpr int kKeys = 1000;
   const RedisServer server(with_module());
@@ -351,8 +351,8 @@ TEST_P(SmallKeys, AreToldToWithinATenth) {
   EXPECT_NEAR(told, taken, 0.1 * taken);
 }
 
-// Numbers in a line may ask for anything. What a line takes is bounded by the limit, whatever the
-// line says, and so is what it takes for a moment.
+// Numbers in a line may ask for anything. The memory that a line takes stays within the limit,
+// whatever the line says, even for a moment.
 TEST(Lines, OfAHundredBytesTakeNoMoreThanTheLimit) {
   constexpr std::int64_t kLimit = 8 << 20, kSlack = 512 << 10;
   constexpr std::size_t kBytes = 100;

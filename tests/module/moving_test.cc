@@ -63,7 +63,7 @@ TEST(Moving, AnAofFileOfAnotherModuleIsNotLoadedInPart) {
   }
 }
 
-// The commands of other modules that hold items are what they are here.
+// Commands that carry items are the same in other modules, so they are loaded.
 TEST(Moving, ItemsInAnAofFileOfAnotherModuleAreAdded) {
   RedisServer server(with_module({"--appendonly", "yes"}));
   server.stop();

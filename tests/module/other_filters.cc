@@ -1,5 +1,5 @@
-// A module that has commands of filters already, as RedisBloom has. Its filters are exact sets in
-// its own memory. Its load arguments are the families that it takes: BF, CF.
+// A module that has commands of filters, like RedisBloom. Its filters are exact sets in its own
+// memory. Its load arguments name the families that it has: BF, CF.
 //
 //   BF.ADD key item       Returns 1 if the item is new, 0 if not.
 //   BF.EXISTS key item    Returns 1 or 0.

@@ -98,7 +98,6 @@ TEST_P(Replication, EndsInTheSameDigests) {
   for (const char* const merge : {"bf.merge", "cf.merge"}) EXPECT_GT(answered(talk, merge), 10);
 }
 
-// The chain of replication and the AOF file of a replica carry the same.
 // A command that is refused in part, or a key made with extreme settings, is an effect like others.
 // A replica that answers an effect with an error may be configured to end itself.
 TEST(Replication, SendsNothingThatAReplicaAnswersWithAnError) {
@@ -131,7 +130,7 @@ TEST(Replication, SendsNothingThatAReplicaAnswersWithAnError) {
   EXPECT_EQ(primary.log().find("CRITICAL"), std::string::npos) << primary.log();
 }
 
-// Returns a command with so many items.
+// Returns a command with `count` items.
 Words with_numbers(std::string_view line, int count) {
   Words words = words_of(line);
   for (int i = 0; i < count; ++i) words.push_back(std::to_string(i));
@@ -169,9 +168,7 @@ TEST(Replication, CarriesExactlyWhatHappened) {
   expect_no_failed_effect(primary);
 }
 
-// An effect that does something else than it did at the primary is counted, even if it changes
-// something.
-// An item that the limit refuses stands between items that were added.
+// Items that the limit refuses stand between items that were added.
 TEST(Replication, CopiesThatAreRefusedAtTheLimitAreRefusedEverywhere) {
   const RedisServer primary(serving());
   const RedisServer replica(other_settings());
@@ -192,6 +189,8 @@ TEST(Replication, CopiesThatAreRefusedAtTheLimitAreRefusedEverywhere) {
   expect_no_failed_effect(replica);
 }
 
+// An effect that does something else than it did at the primary is counted, even if it changes
+// something.
 TEST(Replication, SeesADivergence) {
   const RedisServer primary(serving());
   const RedisServer replica(with_module({"--replica-read-only", "no"}));
@@ -217,6 +216,7 @@ TEST(Replication, SeesADivergence) {
   expect_seen("CF.ADD c x", "CF.INSERTNX c ITEMS x y");
 }
 
+// A replica of a replica, and the AOF file of a replica, get the same effects.
 TEST(Replication, GoesOnBehindAReplica) {
   Workload workload(7);
   const RedisServer primary(serving());
@@ -544,7 +544,7 @@ TEST(Replication, IsReadOnlyThere) {
   EXPECT_EQ(there("TALLY.INCRBY t a 1 ID x"), "[1, \"duplicate\"]");
 }
 
-// A server may have a family under another name, or not at all. It keeps the keys all the same.
+// A server may have a family under another name, or not at all. It keeps the keys nevertheless.
 const Words kWithoutFilters = {"bf-prefix", "off", "cf-prefix", "off"};
 const Words kOtherNames = {"bf-prefix", "MYBF", "cf-prefix", "MYCF"};
 

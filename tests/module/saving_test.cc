@@ -1,5 +1,5 @@
-// Servers with memory for a value, but not for its encoding, save, compare and rewrite it all the
-// same.
+// A server that has memory for a value, but not for its encoding, can still save, compare and
+// rewrite it.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 

@@ -1,8 +1,8 @@
 // Scripts: commands and their expected answers, in RESP2 and in RESP3.
 //
 // A step that is answered with an error must change nothing: the digests of all keys are compared
-// before and after it. There is one exception: a refusal for lack of room, or of an event that is
-// too old, leaves its time in the value.
+// before and after it. There is one exception: a refusal for lack of room, or because an event is
+// too old, advances the time of the value.
 #pragma once
 
 #include <gtest/gtest.h>

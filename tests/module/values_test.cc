@@ -275,7 +275,8 @@ TEST(Memory, IsOfZerosWhateverWasThereBefore) {
   }
 }
 
-// More than the pages and pieces of any allocator: the extra memory must not grow with the table.
+// The table is larger than the pages and pieces of any allocator: the memory beyond what MEMORY
+// USAGE tells must not grow with it.
 TEST(Memory, OfManyCountersIsWhatIsToldOfIt) {
   constexpr int kCommands = 3000, kCounters = 100;
   const RedisServer server(with_module());

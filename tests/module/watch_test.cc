@@ -1,4 +1,4 @@
-// What INFO semel says of all keys together, beside what the INFO commands say of each.
+// INFO semel: its sums over all keys agree with what the INFO command of each key says.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -138,7 +138,7 @@ class LastingWorkload {
   }
 
  private:
-  // What a server does with keys of any type.
+  // Returns a command of the server for keys of any type.
   Words around() {
     const std::string key = std::array{"tally", "sift", "bloom", "cuckoo"}[random_.below(4)] +
                             std::to_string(random_.below(3));
@@ -287,7 +287,7 @@ TEST(WatchInfo, CountsExpiredKeysOfEachType) {
                                  "TALLY.INCRBY t a 1", "SET string x", "BF.ADD deleted a"}) {
     ASSERT_FALSE(talk(line).starts_with('-'));
   }
-  // A string that takes the name of a key of ours is none of ours.
+  // A string that takes the name of a key of ours does not count as ours.
   talk("DEL deleted");
   talk("SET deleted x");
   for (const char* const key : {"b", "b2", "s", "string", "deleted"}) {
@@ -300,7 +300,7 @@ TEST(WatchInfo, CountsExpiredKeysOfEachType) {
   EXPECT_EQ(numbers["sift_expired_keys"], 1);
   EXPECT_EQ(numbers["tally_expired_keys"], 0);
   EXPECT_EQ(numbers["bf_evicted_keys"], 0);
-  // A key of others that expires right after ours was deleted: at the GET, as nothing else looks.
+  // A string expires right after a key of ours was deleted: active expiry is off, so at the GET.
   ASSERT_EQ(talk("DEBUG SET-ACTIVE-EXPIRE 0"), "+OK");
   talk("SET others x PX 1");
   talk("BF.ADD ours a");

@@ -6,8 +6,8 @@
 
 namespace semel {
 
-// Polls until so() is true. Returns false only after longer than the busiest machine takes: then it
-// never will be.
+// Polls until so() is true. Returns false after a time that is longer than the busiest machine
+// needs.
 template <class So>
 bool eventually(So so) {
   constexpr std::chrono::minutes kLongest{10};

@@ -45,7 +45,8 @@ class RedisCluster {
   // Makes a replica of this primary take its place, and waits until it has. REQUIRES: it has one.
   void fail_over(std::size_t primary);
 
-  // These move a slot to another primary key by key: ASK answers for keys that have left.
+  // These move a slot to another primary, key by key. For keys that have left, the old primary
+  // answers ASK.
   void begin_move(std::uint32_t slot, std::size_t to);
   void move_key(std::string_view key, std::size_t to);
   // Moves what is left, and tells every primary.

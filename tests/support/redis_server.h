@@ -3,9 +3,9 @@
 //
 // Contract  After the constructor it answers. It keeps nothing on disk unless its arguments say so,
 //           and its port and directory survive kill() and start(). The destructor ends it, and so
-//           does the end of the test, whatever that is.
-//           A failure ends the test with the server's log on standard error. So does a finding of a
-//           sanitizer in the module, if the build has one: it is loaded into the server.
+//           does the end of the test, however the test ends.
+//           A failure ends the test with the server's log on standard error. If the build has a
+//           sanitizer, it is loaded into the server, and its findings in the module are failures.
 // Threads   const members may run at once; any other call needs the object to itself.
 #pragma once
 

@@ -1,8 +1,8 @@
 // BitArray: a fixed number of bits, stored on whole cache lines.
 //
-// Contract  Bit i is bit i % 64 of word i / 64. Bits past the size are zero.
+// Contract  Bit i is bit i % 64 of word i / 64.
 // Merge     unite() is the union. REQUIRES: equal sizes.
-// Memory    size / 8 bytes; huge pages from 4 MiB on (bits/lines.h).
+// Memory    size / 8 bytes; huge pages from 4 MiB on (line_array.h).
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,8 @@ inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 // advice: the system may decline it, and that does no harm.
 void advise_huge_pages(void* memory, std::size_t bytes);
 
-// Sets for the whole process whether advise_huge_pages() has an effect. The default is true. Memory
-// that was advised earlier keeps its huge pages. Any thread may call this.
+// Turns advise_huge_pages() on or off for the whole process. It is on by default. Memory that was
+// advised earlier keeps its huge pages. Any thread may call this.
 void allow_huge_pages(bool allowed);
 
 }  // namespace semel::inline bits_internal

@@ -23,8 +23,8 @@ T* allocate_lines(std::size_t size) {
   if (size == 0) return nullptr;
   if (size > SIZE_MAX / sizeof(T)) throw std::bad_array_new_length();
   const std::size_t bytes = size * sizeof(T);
-  // The array is not aligned to a huge page. For that a host's allocator would take an extra page
-  // and then round up the total. The huge pages inside are enough.
+  // The array is not aligned to a huge page. To align it, a host's allocator would take an extra
+  // page and then round up the total. The huge pages inside are enough.
   void* const memory = allocate_zeroed(bytes, kLineBytes);
   if (bytes >= 2 * kHugePageBytes) advise_huge_pages(memory, bytes);
   return static_cast<T*>(memory);

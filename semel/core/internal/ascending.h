@@ -4,8 +4,8 @@
 // its memory is that of the window alone.
 //
 // Cost      A pass compares each item once or twice. It sorts only the items of the window.
-// Memory    That of the ScratchRoom: a mebibyte, or more for many items, so that few passes are
-//           needed. It takes less if memory is short.
+// Memory    The ScratchRoom: a mebibyte, or more for many items, so that few passes are needed. It
+//           takes less if memory is short.
 #pragma once
 
 #include <algorithm>
@@ -44,8 +44,8 @@ class ScratchRoom {
   static constexpr std::size_t kLeast = 1024;
   static constexpr std::uint64_t kUsualBytes = std::uint64_t{1} << 20;
 
-  // Asks for one item more than there are, so that a small collection fits in one window. Never
-  // asks for fewer than two.
+  // A small collection gets room for two items more than it has. So it fits in one window, and the
+  // room is never for fewer than two.
   static std::size_t wanted(std::uint64_t items, std::uint64_t most_bytes) {
     return std::min(std::max(kUsualBytes, most_bytes) / sizeof(Item), items + 2);
   }
@@ -75,7 +75,7 @@ class AscendingWindow {
   }
 
   std::span<const Item> items() const { return room_.first(size_); }
-  bool more() const { return more_; }  // Returns true if more items follow.
+  bool more() const { return more_; }  // true if more items follow the window
 
  private:
   struct Offer {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "semel/core/assert.h"
 #include "semel/core/codec.h"
 
 namespace semel::inline core_internal {
@@ -18,6 +19,7 @@ class BitWriter {
 
   // Writes the lowest `width` bits of `value`. REQUIRES: width <= 64.
   void put(std::uint64_t value, int width) {
+    SEMEL_ASSERT(width <= 64);
     for (int i = width - 1; i >= 0; --i) put_bit((value >> i & 1) != 0);
   }
   void put_bit(bool bit) {
@@ -31,6 +33,7 @@ class BitWriter {
   // Writes Elias' gamma code: one bit for 1, three bits for 2 and 3, and so on.
   // REQUIRES: value > 0.
   void gamma(std::uint64_t value) {
+    SEMEL_ASSERT(value > 0);
     const auto width = static_cast<int>(std::bit_width(value));
     put(0, width - 1);
     put(value, width);

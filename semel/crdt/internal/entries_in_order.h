@@ -1,8 +1,8 @@
-// EntriesInOrder: visits the entries of a store in ascending order. The store itself has none.
+// EntriesInOrder: visits the entries of a store in ascending order. The store keeps no order.
 //
 // Contract  for_each() visits the entries of a range. Ascending ranges take the fewest passes.
-// Cost      One pass over the store for each window (core/internal/ascending.h). Up to some ten
-//           thousand entries take one pass in all.
+// Cost      One pass over the store for each window (core/internal/ascending.h). Up to 65,000
+//           entries take one pass in all.
 // Memory    A mebibyte, or an eighth of the size of a large store if there is memory for that.
 #pragma once
 

@@ -15,7 +15,7 @@ namespace semel::crdt_internal {
 using filter_internal::CuckooEntry;
 using filter_internal::CuckooPlaces;
 
-// Reads a shape with so many payload bits. Errc::corrupt if it has others.
+// Reads a shape. Errc::corrupt unless it has so many payload bits.
 Result<CuckooShape> read_shape(Reader& in, std::uint32_t payload_bits);
 
 // Returns the number of bits that a pair number takes.

@@ -202,6 +202,7 @@ std::uint64_t EntryStore::Intake::finish() {
 }
 
 std::uint64_t EntryStore::unite(const EntryStore& other) {
+  SEMEL_ASSERT(shape_ == other.shape_);
   Intake intake(*this, other.size());
   std::array<Waiting, kWaiting> waiting;
   std::size_t size = 0;

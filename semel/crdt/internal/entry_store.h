@@ -6,8 +6,8 @@
 //           are soft limits, and entries that do not fit the table overflow into a second place.
 //           Every add and removal tries to bring some of the overflow back into the table. So the
 //           overflow empties as entries are removed, or while adds still find room.
-//           When memory runs out, every entry is still there once. Of many entries that were to be
-//           taken or removed, some may have been.
+//           When memory runs out, every entry is still there once. A call for many entries may have
+//           taken or removed some of them.
 // Layout    few:   everything is in a hash table of packed entries (crdt/internal/packed_entries.h)
 //           more:  entries are in a cuckoo table (filter/internal/cuckoo_table.h), once they fill
 //                  an eighth of its slots, until they fill less than a thirty-second; the overflow
@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "semel/bits/internal/prefetch.h"
+#include "semel/core/assert.h"
 #include "semel/crdt/internal/packed_entries.h"
 #include "semel/filter/internal/cuckoo_shape.h"
 #include "semel/filter/internal/cuckoo_table.h"
@@ -60,7 +61,7 @@ class EntryStore {
   // REQUIRES for add and put: the store does not hold this entry.
 
   // Returns false, and changes nothing, if there is no room: there are as many entries as slots, or
-  // as many with this pair and fingerprint as two buckets hold.
+  // as many entries with this pair and fingerprint as two buckets hold.
   bool add(const CuckooSpot& spot, std::uint64_t payload);
   // Takes the entry in any case. A search for room counts against the quota.
   void put(const CuckooSpot& spot, std::uint64_t payload, std::uint64_t& quota);
@@ -226,6 +227,7 @@ void EntryStore::for_each_place(Visit visit) const {
 
 template <class Wanted>
 std::uint64_t EntryStore::take(const EntryStore& other, Wanted wanted) {
+  SEMEL_ASSERT(shape_ == other.shape_);
   Intake intake(*this, other.size());
   other.for_each([&](const CuckooSpot& spot, std::uint64_t payload) {
     if (wanted(payload)) intake.take(spot, payload);
@@ -261,6 +263,7 @@ void EntryStore::remove_if(Doomed doomed) {
 
 template <class Doomed>
 std::uint64_t EntryStore::remove_unless_held(const EntryStore& other, Doomed doomed) {
+  SEMEL_ASSERT(shape_ == other.shape_);
   std::uint64_t removed = 0;
   if (table_) {
     std::array<Waiting, kWaiting> waiting;
@@ -276,7 +279,7 @@ std::uint64_t EntryStore::remove_unless_held(const EntryStore& other, Doomed doo
     table_->for_each([&](const CuckooSpot& spot, std::uint64_t slot) {
       const std::uint64_t payload = table_->payload(slot);
       if (!doomed(payload)) return;
-      // The entry usually lies in the same slot there, which costs no further line.
+      // The entry usually lies in the same slot there. This pass reads those lines in order.
       if (other.table_ && other.table_->fingerprint(slot) == spot.fingerprint &&
           other.table_->payload(slot) == payload) {
         return;

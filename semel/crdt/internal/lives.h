@@ -2,13 +2,13 @@
 //
 // A site restored from a backup gives out numbers again that others have seen with other entries.
 // Two replicas that share an id do the same. So whoever opens a state to add to it draws a life at
-// random. A life only goes forwards, so a dot and its life name one event, and with it all earlier
-// events of the site.
+// random. A life never goes back, so a dot and its life name one event, and all earlier events of
+// the site too.
 //
 // Contract  Lives are runs of consecutive dots of one life, ascending. A state holds the runs of
 //           all dots that it has seen. A delta and a part hold the runs that their dots lie in, up
-//           to the last such dot. A run knows the life before it. So a dot that follows another
-//           history is detected where the two histories touch.
+//           to the last such dot. A run has the life of the dot before it. So a run that continues
+//           another history is detected as soon as that dot is here.
 // Merge     Union, if there is no clash. A clash is a dot with two lives.
 // Cost      clash, merge: O(runs). advance: O(1) for the last site, O(log runs) for others.
 // Memory    32 bytes for each run. A life that made no dot takes none.

@@ -21,15 +21,16 @@ struct ObservedPart {
   std::uint64_t last = 0;
   std::vector<CuckooEntry> entries;
   std::vector<LifeRun> lives;  // of these dots, by number; the first run may begin earlier
-  // How many entries the whole state has, if its other parts follow: a merge then makes room for
-  // them at once. 0: unknown.
+  // The number of entries of the whole state, if its other parts follow. A merge then makes room
+  // for all of them at once. 0: unknown.
   std::uint64_t expected = 0;
 
   bool sound(const CuckooPlaces& shape) const;
   // Takes the first `most` entries out of the part, or all if there are fewer.
   // Returns them with the fate of their dots. REQUIRES: the part is sound, and most > 0.
   ObservedPart cut(std::size_t most);
-  // Returns the same dots as the first dots of another site. REQUIRES: the part is sound.
+  // Returns the part with its dots numbered from 1 on, for another site. REQUIRES: the part is
+  // sound.
   ObservedPart from_one() const;
   bool operator==(const ObservedPart&) const = default;
 };

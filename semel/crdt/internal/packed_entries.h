@@ -5,7 +5,8 @@
 // Cost      One or two cache misses for a lookup and as many for a change. Now and then a pass over
 //           everything, to grow or to shrink.
 // Memory    (bits of a pair + fingerprint_bits + payload_bits) / 8 bytes for each slot. Half to
-//           three quarters of the slots are taken.
+//           three quarters of the slots are taken while entries come. trim() after removals leaves
+//           at least a quarter.
 // Threads   const members may run at once; any other call needs the object to itself.
 #pragma once
 

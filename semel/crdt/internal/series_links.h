@@ -75,7 +75,7 @@ bool belongs_to(SiteId site, const Part& part) {
   }
 }
 
-// Reads the parts of a series. `is_empty` recognises parts that it must not contain.
+// Reads the parts of a series. `is_empty` recognises empty parts, which a series never contains.
 template <class Filter, class Part, class IsEmpty>
 Result<std::map<LinkId, Part>> decode_parts(const EncodedSeries& series, const Format& format,
                                             IsEmpty is_empty) {

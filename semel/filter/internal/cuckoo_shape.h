@@ -5,9 +5,9 @@
 // bucket follows from the other and f, so an entry can move without its key. Any number of buckets
 // will do, not only powers of two.
 //
-// It means nothing which of the two buckets an entry lies in. Only the pair of buckets has a
-// meaning. Pairs are numbered without gaps: the lesser bucket of a pair is at most h / 2, or lies
-// in (h, (h + buckets) / 2].
+// Only the pair of buckets has a meaning, not which of the two an entry lies in. Pairs are numbered
+// without gaps: the lesser bucket of a pair is at most h / 2, or lies in
+// (h, (h + buckets) / 2].
 #pragma once
 
 #include <algorithm>

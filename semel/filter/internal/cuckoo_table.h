@@ -6,9 +6,9 @@
 // Layout    fingerprints   | f f f f | f f f 0 | ...    bucket_size to a bucket, packed; 0: free
 //           payloads       | p p p p | p p p 0 | ...    apart, so that lookups stay dense
 // Cost      contains: two cache misses at once. place: the same while one of the two buckets has a
-//           free slot. Then it searches breadth-first for the shortest chain of moves, at most five
-//           moves long. A table is full at 97 % load with buckets of 4, at 99 % with
-//           buckets of 8.
+//           free slot. Otherwise it searches breadth-first for the shortest chain of moves, at most
+//           five moves long. A table is full at 97 % load with buckets of 4, at 99 % with buckets
+//           of 8.
 // Memory    slots * (fingerprint_bits + payload_bits) / 8 bytes, fixed.
 // Threads   const members may run at once; any other call needs the object to itself.
 // Source    Fan, Andersen, Kaminsky & Mitzenmacher, CoNEXT 2014; search after Li, Andersen,

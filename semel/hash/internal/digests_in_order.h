@@ -1,6 +1,6 @@
 // for_each_in_order(): visits a hash table of digests in ascending order, as formats list them.
 //
-// Memory    6 bytes for each of many entries, if there is memory for that.
+// Memory    A mebibyte, or 6 bytes for each entry if that is more. Less if memory is short.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ void for_each_in_order(const Map& map, Wanted wanted, Visit visit) {
       [&](auto offer) {
         for (const auto& [digest, value] : map) {
           const Place place{digest, &value};
-          if (offer.wants(place) && wanted(value)) offer(place);  // a look at the value is a miss
+          if (offer.wants(place) && wanted(value)) offer(place);  // wanted() may miss the cache
         }
       },
       [&](const Place& place) { visit(place.digest, *place.value); });

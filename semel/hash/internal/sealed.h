@@ -1,7 +1,7 @@
 // The envelope of every format: a name, a version, a length and a checksum around a body.
 //
 // Contract  open_sealed() checks all four before a decoder sees a byte of the body. So a decoder
-//           reads its fields in a straight line, and what it has left to check is what they mean.
+//           reads its fields in a straight line, and checks only their meaning.
 //           The bytes are untrusted: a checksum is easily forged.
 // Cost      A block is hashed as a whole when it is sealed. Pieces are hashed as they are handed
 //           on; their body is encoded twice, the first time only to measure it.
@@ -41,7 +41,7 @@ struct Format {
 inline constexpr std::size_t kSealedHeader = 12;  // name, version, length of the body
 inline constexpr std::size_t kSealedTrailer = 8;  // checksum of all that comes before it
 
-// Returns the error for a body of this format that makes no sense; `part` says where.
+// Returns the error for a body that makes no sense. `part` names the part that is wrong.
 inline Error corrupt(const Format& format, const char* part) {
   return {Errc::corrupt, format.what, std::string(part)};
 }

@@ -1,7 +1,7 @@
 // IndexCheckpoint: an index in the form in which it is saved beside its store, and its position.
 //
-// Contract  The index is right for a store in which, since the position, nothing has changed except
-//           what is marked. decode() checks everything but the trie, which has its own format.
+// Contract  The index is right if nothing but what is marked has changed in the store since the
+//           position. decode() checks everything but the trie, which has its own format.
 // Format    docs/formats/index_checkpoint_v1.md.
 #pragma once
 

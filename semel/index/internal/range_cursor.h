@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "semel/core/assert.h"
 #include "semel/store/ordered_store.h"
 
 namespace semel::index_internal {
@@ -13,7 +14,9 @@ class RangeCursor final : public Cursor {
  public:
   // REQUIRES: below != nullptr.
   RangeCursor(std::unique_ptr<Cursor> below, KeyRange range)
-      : below_(std::move(below)), range_(std::move(range)) {}
+      : below_(std::move(below)), range_(std::move(range)) {
+    SEMEL_ASSERT(below_ != nullptr);
+  }
 
   void seek(std::string_view key) override {
     below_->seek(key < range_.first ? std::string_view(range_.first) : key);

@@ -2,7 +2,7 @@
 //
 //   s  the share of new keys that a slice takes for known ones: for one bit, the share that is set
 //   q  the share of the slices that failed, each with equal probability
-//   x  `needed`: the answers 'known' from slices that did not fail, below which an id is distinct
+//   x  `needed`: an id is distinct if fewer slices than this are live and say 'known'
 //
 // For horizontal slices use one function, and the rate of a whole slice for s. The other formulas
 // of the paper are in semel/papers/slice_math.h.

@@ -29,7 +29,7 @@
 //           grant another run could set the id and forget its claim. At most one run of an id is
 //           told 'fresh' within the window, even if producers crash. If none crashes, exactly one
 //           is. A producer that crashes before its commit delays the others until its claim is
-//           over. After a crash behind the commit, the commit at home stands for slices that were
+//           over. If it crashes after its commit, the commit at home stands for slices that were
 //           not set, as long as claims are kept. All this holds if all producers agree which slices
 //           have failed: a home that fails between commit and set loses the commit. A producer that
 //           a full slice refuses has committed: others that asked meanwhile were told 'duplicate'.
@@ -104,7 +104,7 @@ class SliceRun {
   enum class Known : std::uint8_t { unasked, yes, no };
   struct Item {
     Phase phase = Phase::behind;
-    bool answered = false;  // the last call about the id was; see `answer`
+    bool answered = false;  // the last call about the id has an answer
     Verdict answer = Verdict::fresh;
     ClaimAnswer claim = ClaimAnswer::fresh;  // the same for a claim
     std::size_t before = kNone;              // the item with the same id before it

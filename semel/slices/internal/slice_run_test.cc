@@ -315,7 +315,7 @@ TEST(SliceRun, WorksOnWithSomeOrAllOfItsSlicesGone) {
   }
 }
 
-// If it were asked, ids that it missed would be taken for new.
+// If the slice were asked, ids that it missed would be taken for new.
 TEST(SliceRun, SetsButDoesNotAskASliceThatReturns) {
   World world(kShapes[1]);
   const Digest before = id_with_slices_of_its_own(world.placement);

@@ -10,7 +10,7 @@
 //           that verdict, and is set nowhere below.
 // Kinds     sparse: only fresh ids are set, so an id is in one leaf and the ancestors of that leaf.
 //           dense: a duplicate is also set in the nodes below the one that knew it, so it is found
-//           nearer next time. The paper's tree sets every node as it asks it: papers::AtOnceTree.
+//           nearer next time. The paper's tree sets each node when it asks it: papers::AtOnceTree.
 // Windows   All nodes need windows of one length w, and forget at most g later. All nodes of a
 //           sparse tree are set at one time, so the tree keeps the promise of its nodes. In a dense
 //           tree the copies of a duplicate are younger than the original. The root knows an id up
@@ -109,10 +109,10 @@ class TreeRun {
   struct Item {
     Phase phase = Phase::behind;
     bool claimed = false, committed = false;
-    bool answered = false;  // the last call about the id was; see `answer`
+    bool answered = false;  // the last call about the id has an answer
     Verdict answer = Verdict::fresh;
     ClaimAnswer claim = ClaimAnswer::fresh;  // the same for a claim
-    bool tested = false;                     // the root was, in the round of the claim
+    bool tested = false;                     // the root was tested in the round of the claim
     Verdict test = Verdict::fresh;           // the answer of that test
     bool stands = false;                     // the hit that is being confirmed
     std::size_t place = 0;                   // on the path, from the leaf up

@@ -22,6 +22,7 @@ namespace semel::store_internal {
 
 class NewFile {
  public:
+  // Creates the temporary file that will take the place of `path`.
   static NewFile beside(std::string path, std::error_code& error);
   NewFile(NewFile&& other) noexcept
       : path_(std::move(other.path_)),

@@ -10,11 +10,11 @@
 
 namespace semel::store_internal {
 
-// Returns an error with RocksDB's own words, which may name a file, and what to do about it.
+// Returns an error with the message of RocksDB, which may name a file, and advice on what to do.
 Error error_of(const rocksdb::Status& status);
 // Does the same for a directory that could not be opened.
 Error open_error(const rocksdb::Status& status);
-// Returns the bytes in quotes. The text is safe on a terminal. Long ones are cut.
+// Returns the bytes in quotes, as text that is safe on a terminal. Long texts are cut.
 std::string shown(std::string_view bytes);
 
 }  // namespace semel::store_internal

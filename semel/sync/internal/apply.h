@@ -12,9 +12,9 @@
 
 namespace semel::sync_internal {
 
-// Writes the records in this manner, each against the record there at that moment, a few hundred in
-// one step. Adds the outcome to `done`. Errc::corrupt if a record makes no sense; then nothing is
-// written. REQUIRES: the keys are in increasing order.
+// Writes the records in this manner, a few hundred in one step. Each is judged against the record
+// that the store has at that moment. Adds the outcome to `done`. Errc::corrupt if a record makes no
+// sense; then nothing is written. REQUIRES: the keys are in increasing order.
 Result<void> apply_records(OrderedStore& store, frame::Manner manner, const Resolver& resolver,
                            EntryDigest digest, std::span<const frame::Record> records,
                            frame::StoreReply& done);

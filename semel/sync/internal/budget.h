@@ -18,7 +18,7 @@ inline constexpr std::uint64_t kFirstEnough = 8;  // records of a slot that is n
 // Returns the most records of a slot that is read. Larger slots are split in another round trip,
 // because reading them all would take longer.
 std::uint64_t detail(double expected);
-// The number of parts into which each is split.
+// The number of parts into which such a slot is split.
 inline constexpr std::size_t kDeeperSlots = 16;
 
 // Returns the number of slots of a walk that looks for `expected` records.

@@ -1,7 +1,8 @@
 // Findings: the records that one pass finds at only one end, and the proof that they are complete.
+//
 // Contract  explained() is true if the XOR of all findings equals the XOR of the two digests, and
-//the counts agree too. Then nothing is missing and nothing is extra, except with probability
-//2^-128.
+//           the counts agree too. Then nothing is missing and nothing is extra, except with
+//           probability 2^-128.
 // Memory    The keys of this end's records. 64 bits for each record of the other end, or its key if
 //           keys are kept.
 #pragma once

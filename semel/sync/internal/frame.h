@@ -121,7 +121,7 @@ struct SlotAnswer {
     equal = 4,
   };
   Kind kind = Kind::equal;
-  std::vector<std::uint32_t> numbers;  // syndromes, or the record's numbers
+  std::vector<std::uint32_t> numbers;  // syndromes, or the numbers of the records
 };
 void encode(std::span<const SlotAnswer> answers, std::uint32_t capacity, Writer& out);
 Result<std::vector<SlotAnswer>> decode_answers(Reader& in, std::size_t slots);

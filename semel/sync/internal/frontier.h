@@ -1,7 +1,8 @@
 // Frontier: nodes that partition the records below some tops, with the first bits of their digests.
 // One end sends it, and the other can tell where they differ.
+//
 // Contract  Every key below a top is in exactly one slot. A slot is a node, or the space beside a
-//compressed edge, where the end that made the frontier has no records.
+//           compressed edge, where the end that made the frontier has no records.
 // Cost      About 26.5 bits for each node, and some bytes for each top.
 // Format    docs/formats/sync_frames_v1.md.
 #pragma once

@@ -1,6 +1,9 @@
 // Initiator: the end of a sync that asks, and decides when the sync is done.
 //
-// Use       while (!sync.done()) { send each of sync.outstanding(); sync.receive(what comes back) }
+// Use       while (!sync.done() && !sync.failed()) {
+//             send each of sync.outstanding();
+//             sync.receive(what comes back);
+//           }
 //           A frame without an answer is sent again: outstanding() returns it until it is answered.
 //           Answers that come twice, late or out of order are known by their number.
 // Contract  If the sync is done() without an error, and the report says `proved`, both ends agreed

@@ -19,7 +19,7 @@ namespace semel::sync_internal::probe {
 
 inline constexpr std::size_t kNodes = 16;       // in a sample
 inline constexpr std::size_t kSlots = 128;      // in all these nodes together
-inline constexpr std::uint64_t kFiner = 32;     // how many times fewer records the next one has
+inline constexpr std::uint64_t kFiner = 32;     // times fewer records in a slot of the next probe
 inline constexpr std::size_t kLists = 6;        // containers of the last sample
 inline constexpr std::uint64_t kTooFew = 1024;  // with fewer records, no probe is worth it
 

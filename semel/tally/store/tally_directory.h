@@ -1,7 +1,7 @@
 // TallyDirectory: a TallyStore in a RocksDB directory, with a clock and a thread of its own.
 //
 //   auto directory = TallyDirectory::open("counts", settings);
-//   (*directory)->table().add({"sold", 5, id}, (*directory)->now_ms());
+//   auto answer = (*directory)->table().add({"sold", 5, id}, (*directory)->now_ms());
 //
 // Contract  As in tally_store.h. A thread calls tick() and, when RocksDB has flushed, checkpoint().
 //           With read_only the table shows the state at opening, even if another process has the

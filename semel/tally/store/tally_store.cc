@@ -188,7 +188,8 @@ class TallyStore::Body {
 
   // The caller of these holds the lock.
   Result<void> ready_to_write() const {
-    if (settings_.read_only) return Error{Errc::unsupported, "the table was opened to be read"};
+    if (settings_.read_only)
+      return Error{Errc::unsupported, "the table was opened for reading only"};
     return writer_.usable();
   }
   Result<void> run(std::span<Request* const> group);

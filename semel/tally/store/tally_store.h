@@ -5,10 +5,11 @@
 //           for values or the sum of all |delta| so far is 2^63 or more. One in 128 writes of a
 //           busy counter is followed by a read and a write of it, so that a reader has at most that
 //           many merges to add up.
-// Durability every_write: an answered call is on disk. Calls of many threads that wait at the same
-// time are written and synced together. periodic: a call is on disk after `period_ms`, if tick() is
-// called as often. none: the system decides. A crash loses only the last operations, ids and
-// effects together: a retry of a lost one counts, a retry of any other does not.
+// Durability  every_write: an answered call is on disk. Calls of many threads that wait at the same
+//           time are written and synced together. periodic: a call is on disk after `period_ms`, if
+//           tick() is called as often. none: the system decides. A crash loses only the last
+//           operations, ids and effects together: a retry of a lost operation counts, a retry of
+//           any other does not.
 // Restart   Opening reads the ids of the last window, and the operations that are not folded. The
 //           ids may take more memory than before, even beyond max_bytes. All of them stay known,
 //           and new ones are refused until enough have left.

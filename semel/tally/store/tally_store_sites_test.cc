@@ -1,5 +1,5 @@
 // TallyStore at several sites: any sync carries a table, and an operation counts once whatever
-//            fails.
+// fails.
 #include <gtest/gtest.h>
 
 #include <functional>

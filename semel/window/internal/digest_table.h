@@ -1,7 +1,7 @@
 // DigestTable: a set of digests in one array with open addressing. Its capacity is fixed.
 //
 // Contract  Holds up to room() digests, each once. Two digests are told apart by all of their bits.
-//           A timed table has a time with each of them, in an array beside.
+//           A timed table also has a time for each of them, in a second array.
 // Layout    There are a third more slots of 16 bytes than room, in lines of four. A digest lies in
 //           the first free slot from line scale(hi, lines) on, and the search wraps around the end.
 //           So homes ascend with the digests. {0, 0} marks a free slot, so that digest is stored
@@ -9,8 +9,8 @@
 // Cost      contains: one cache miss, rarely two adjacent ones. Making a table takes no time,
 //           whatever its size (core/internal/zeroed.h).
 // Memory    64 / 3 bytes a digest when full, 32 with times.
-// Limits    Digests that were chosen to collide make probes as long as the table: untrusted ids
-//           take the keyed hash.
+// Limits    Digests that were chosen to collide make probes as long as the table. Use the keyed
+//           hash for untrusted ids.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ namespace semel::window_internal {
 
 class DigestTable {
  public:
-  static constexpr std::uint64_t kRoomStep = 3;  // of rooms, for slots in whole lines
+  static constexpr std::uint64_t kRoomStep = 3;  // rooms are multiples of it: slots in whole lines
   static constexpr std::uint64_t slots_for(std::uint64_t room) { return room / kRoomStep * 4; }
 
   // REQUIRES: room > 0, and it is a multiple of kRoomStep.
@@ -55,7 +55,7 @@ class DigestTable {
   void insert(Digest digest, TimeMs at_ms = 0);
   // Inserts a digest unless it is in the table. Returns true if it was not. REQUIRES: !full().
   bool add(Digest digest);
-  // Removes the digest that was inserted last.
+  // Removes the digest that was inserted last. REQUIRES: it is this one.
   void take_back(Digest digest);
 
   // The position of append().

@@ -6,7 +6,7 @@
 //           ids there are; false_positive_rate() is the present rate.
 // Full      New ids are refused once the series cannot add another filter.
 // Cost      The cost of GrowBloomSeries. false_positive_rate() passes over all the bits.
-// Memory    That of the series: 10 to 30 bits an id at usual errors. It never shrinks.
+// Memory    The memory of the series: 10 to 30 bits an id at usual error rates. It never shrinks.
 // Threads   const members may run at once; any other call needs the object to itself.
 // Format    docs/formats/series_v1.md, with the keys of each link. Time and counts are no part of
 //           it: a window from bytes begins at the smallest time, and time catches up with the first

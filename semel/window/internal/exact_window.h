@@ -24,7 +24,7 @@
 //           before they are filled.
 // Threads   const members may run at once; any other call needs the object to itself.
 // Format    docs/formats/exact_window_v1.md.
-// Source    'Approach 2' of the paper on forgetful Bloom filters, with tables for filters.
+// Source    'Approach 2' of the paper on forgetful Bloom filters, with tables in place of filters.
 #pragma once
 
 #include <cstdint>

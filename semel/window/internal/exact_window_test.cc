@@ -406,7 +406,7 @@ TEST(ExactWindow, MergeTakesTheLargerRoom) {
   EXPECT_EQ(a.bytes(), b.bytes());
 }
 
-// Only a liar writes such a room: it is believed, but not allocated before it is needed.
+// Only forged bytes have such a room. It is accepted, but not allocated before it is needed.
 TEST(ExactWindow, AllocatesNothingOnTheWordOfARoom) {
   ExactWindow small = window_of({.window_ms = 1000});
   EXPECT_EQ(small.test_and_insert(key(1)), Verdict::fresh);

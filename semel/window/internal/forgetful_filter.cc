@@ -41,12 +41,13 @@ Result<void> check(const ForgetfulFilter::Goal& goal) {
   if (!is_error_rate(goal.fpr)) return error_rate_refused();
   if (goal.ids == 0) return Error{Errc::invalid, "a window needs room for one id"};
   if (goal.on_full > OnFull::forget || !goal.hash.valid()) {
-    return Error{Errc::invalid, "no such policy or hash"};
+    return Error{Errc::invalid, "a filter of unknown policy or hash"};
   }
   if (goal.past_lanes == 0 || goal.past_lanes >= limits::kLanes) {
     return Error{Errc::invalid, "a filter has 1 to 63 past lanes"};
   }
-  if (goal.layout > BloomLayout::blocked4) return Error{Errc::invalid, "no such layout"};
+  if (goal.layout > BloomLayout::blocked4)
+    return Error{Errc::invalid, "a filter of unknown layout"};
   return {};
 }
 

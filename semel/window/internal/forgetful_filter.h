@@ -16,11 +16,11 @@
 //           table takes half of the error that is left, so that the sum stays below the goal.
 //           max_bytes bounds the memory of all tables. Beyond it ids are refused, or the oldest are
 //           forgotten early, as chosen.
-// Cost      A check reads one to four cache lines (layouts: filter/bloom_filter.h) for each table,
-//           of which there is mostly one. A lane is cleared a piece of 512 KiB at a time
+// Cost      A check reads one to four cache lines (layouts: filter/bloom_filter.h) for each table.
+//           Usually there is one table. A lane is cleared a piece of 512 KiB at a time
 //           (LaneTable); it is cleared in one go only if a period has fewer calls than there are
 //           pieces. Making a table takes no time, whatever its size: the system clears its pages as
-//           they are used (core/zeroed.h).
+//           they are used (zeroed.h).
 // Memory    Bits per id in the window at an error of 1e-3, one table (docs/math/forgetful.md has
 //           more):
 //
@@ -140,8 +140,8 @@ class ForgetfulFilter {
     }
     return false;
   }
-  // Calls visit(table, lanes) for each table that advance(now_ms) keeps, with the number of its
-  // oldest lanes that it drops.
+  // Calls visit(table, dropped) for each table that advance(now_ms) would keep. `dropped` is the
+  // number of its oldest lanes that advance() would drop.
   template <class Visit>
   void for_each_table_at(TimeMs now_ms, Visit visit) const;
   std::size_t lanes_dropped(const LaneTable& table, TimeMs now_ms) const;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "semel/core/assert.h"
 #include "semel/core/clock.h"
 #include "semel/window/window.h"
 
@@ -27,7 +28,7 @@ class GenerationTime {
   // REQUIRES: valid(window_ms, generations).
   GenerationTime(TimeMs window_ms, std::uint32_t generations, TimeMs now_ms)
       : window_ms_(window_ms),
-        span_ms_((window_ms - 1) / generations + 1),
+        span_ms_((SEMEL_ASSERT(valid(window_ms, generations)), (window_ms - 1) / generations + 1)),
         time_(now_ms),
         kept_from_ms_(std::numeric_limits<TimeMs>::min()) {}
 

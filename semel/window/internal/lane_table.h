@@ -34,8 +34,8 @@ struct Lane {
   static constexpr TimeMs kNever = std::numeric_limits<TimeMs>::max();
 
   TimeMs begin_ms = 0;  // of the period
-  // No id of the lane was accepted after this time. Until the period ends, this is its beginning;
-  // a period that goes on for longer than it should has the time of its last id.
+  // No id of the lane was accepted after this time. That holds once the period has ended. Until
+  // then this is its beginning, or the time of the last id if the period lasts too long.
   TimeMs end_ms = 0;
   TimeMs first_ms = kNever;  // no id of the lane was accepted before this time
   std::uint64_t ids = 0;

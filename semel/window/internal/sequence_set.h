@@ -10,8 +10,8 @@
 // Cost      contains: a binary search. insert: the same. A new piece in the middle also moves up to
 //           2048 pieces, and one of each 2048 behind them (tiered_vector.h). Nothing moves if
 //           numbers ascend.
-// Memory    A run takes 32 bytes, of any length. A number that stands alone takes 16. While there
-//           are few pieces, they take up to a quarter more.
+// Memory    16 bytes for each piece: 16 to 48 for consecutive numbers, however many, and 16 for a
+//           number that stands alone. While there are few pieces, they take up to a quarter more.
 #pragma once
 
 #include <cstddef>
@@ -63,7 +63,7 @@ class SequenceSet {
   bool operator==(const SequenceSet& other) const { return pieces_ == other.pieces_; }
 
  private:
-  static constexpr std::uint64_t kChunks = std::uint64_t{1} << 58;  // there are
+  static constexpr std::uint64_t kChunks = std::uint64_t{1} << 58;  // of all numbers
 
   std::size_t at_or_before(std::uint64_t chunk) const;
   void join_runs(std::size_t at);

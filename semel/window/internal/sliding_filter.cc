@@ -116,7 +116,7 @@ Result<SlidingShape> SlidingShape::for_goal(const Goal& goal) {
   if (shape.filter_bytes() > goal.max_bytes) {
     return Error{Errc::limit, "the cap leaves no room for one filter"};
   }
-  if (!shape.valid()) return Error{Errc::invalid, "no such policy or hash"};
+  if (!shape.valid()) return Error{Errc::invalid, "a sliding filter of unknown policy or hash"};
   return shape;
 }
 
@@ -456,7 +456,7 @@ WindowCounts SlidingFilter::counts() const {
 }
 
 double SlidingFilter::false_positive_rate() const {
-  double silent = 0;  // the logarithm of the chance that no filter claims an id it never saw
+  double silent = 0;  // the logarithm of the chance that no filter has a false positive
   for (const Filter& filter : filters_) silent += std::log1p(-error_of(filter));
   return -std::expm1(silent);
 }

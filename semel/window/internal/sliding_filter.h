@@ -33,7 +33,7 @@
 //           With a million ids at 1e-3 and 8 bits, batched, a new id takes 0.12 us to test and 0.5
 //           us to test and insert. advance: one counter for each filter and passed tick. No insert,
 //           test or advance touches more than k lines of each filter, however much time has passed,
-//           not even one that opens a filter (core/zeroed.h). merge, encode, ==: O(cells).
+//           not even one that opens a filter (zeroed.h). merge, encode, ==: O(cells).
 // Memory    64 bytes for 448 / timer_bits cells, and 8 bytes for a tick of the window. Bits per id
 //           in a window of a million:
 //
@@ -96,7 +96,7 @@ struct SlidingShape {
 
   bool valid() const;
   TimeMs tick_ms() const;
-  std::uint64_t ticks() const;  // in a window, the last one begun
+  std::uint64_t ticks() const;  // in a window, rounded up
   std::uint32_t line_cells() const;
   std::uint64_t cells() const { return lines * line_cells(); }
   std::uint64_t least_lines() const;  // so that the counters take no more memory than the cells
@@ -163,8 +163,7 @@ class SlidingFilter {
   void encode(Sink out) const;
   static Result<SlidingFilter> decode(ByteView in);
 
-  // Compares shapes, times, promises and live cells. Whether expired cells are cleared does not
-  // count.
+  // Compares shapes, times, promises and live cells. An expired cell equals a cleared one.
   bool operator==(const SlidingFilter& other) const;
 
  private:

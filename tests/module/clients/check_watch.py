@@ -1,4 +1,4 @@
-"""The files of docs/watch and the metrics that they use: check_watch.py PORT FOLDER."""
+"""Checks that the files of docs/watch use metrics that exist: check_watch.py PORT FOLDER."""
 import json
 import pathlib
 import re

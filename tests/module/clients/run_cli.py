@@ -1,4 +1,4 @@
-"""The script by redis-cli, in one pipe: run_cli.py PORT SCRIPT."""
+"""Runs the script with redis-cli, in one pipe: run_cli.py PORT SCRIPT."""
 import json
 import subprocess
 import sys

@@ -1,5 +1,5 @@
-// The functions of go-redis for filters, in RESP2 and RESP3: run_go_redis.go PORT VALKEY, where VALKEY
-// is true if the server is Valkey. There BF.INFO answers with a single field as valkey-bloom does.
+// Runs the functions of go-redis for filters, in RESP2 and RESP3: run_go_redis.go PORT VALKEY.
+// VALKEY is true if the server is Valkey. There, BF.INFO of a single field answers as valkey-bloom does.
 package main
 
 import (

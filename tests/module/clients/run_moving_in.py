@@ -51,7 +51,7 @@ number = 0
 
 
 def run(clients, known):
-    """Each of 500 further items comes to three clients; some items come again that are known."""
+    """Brings each of 500 new items to three clients, and some of the known items once more."""
     global number
     fresh = [f"item-{number + i}" for i in range(500)]
     number += 500

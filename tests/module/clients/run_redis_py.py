@@ -1,4 +1,4 @@
-"""The script by redis-py or valkey-py, and what they have for filters themselves:
+"""Runs the script with redis-py or valkey-py, and then their own functions for filters:
 run_redis_py.py PORT SCRIPT LIBRARY PROTOCOL, where LIBRARY is redis or valkey."""
 import importlib
 import json
@@ -19,7 +19,7 @@ client = connect(decode_responses=True)
 
 
 def plain(answer):
-    """As RESP2 has it: clients make booleans and dictionaries of some answers."""
+    """Returns the form of RESP2: clients make booleans and dictionaries of some answers."""
     if isinstance(answer, bool):
         return int(answer)
     if isinstance(answer, float):
@@ -36,7 +36,7 @@ for words, expected in script:
         answer = client.execute_command(*words)
         answer = "OK" if answer is True and expected == "OK" else plain(answer)
     except library.ResponseError as error:
-        # The client takes the code of an error away.
+        # The client removes the code of an error.
         answer = {"error": str(error)}
         if isinstance(expected, dict):
             expected = {"error": expected["error"].removeprefix("ERR ")}
@@ -52,7 +52,7 @@ def same(answer, expected):
 
 
 def field(info, attribute, name):
-    """Of INFO, which the client makes an object of, or in RESP3 a dictionary."""
+    """Returns a field of INFO. The client makes an object of INFO, or in RESP3 a dictionary."""
     return info[name] if isinstance(info, dict) else getattr(info, attribute)
 
 

@@ -2,7 +2,7 @@
 //
 // Contract  allocate() returns memory that begins on a multiple of 16 bytes, or on a cache line if
 //           the size is a multiple of one. release() keeps it for the next allocation of the same
-//           size. All memory is freed with the arena.
+//           size. All memory is freed with the arena, except allocations above kLargest.
 // Layout    The arena grows by pieces of an eighth of its size or a little less, 16 KiB to 64 MiB,
 //           in sizes that a general allocator does not round up. The huge pages inside make
 //           additions to a million counters faster: 105 ns instead of 165. Allocations of one size
@@ -10,7 +10,8 @@
 // Cost      An allocation takes a step or two. A new huge page takes longer, because the system
 //           clears it: 4 ms in a virtual machine.
 // Memory    There is no header for each allocation. At most an eighth is not yet in use, and sizes
-//           are rounded up to 16. Allocations above kLargest come from operator new.
+//           are rounded up to 16. Allocations above kLargest come from operator new, and only
+//           release() frees them.
 #pragma once
 
 #include <array>

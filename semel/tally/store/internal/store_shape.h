@@ -1,4 +1,4 @@
-// StoreShape: the goal of a table in a store. It prevents that the table is opened with another
+// StoreShape: the goal of a table in a store. A table that exists cannot be opened with another
 // goal.
 //
 // Format    docs/formats/tally_entries_v1.md, 'The shape'.
