@@ -43,7 +43,7 @@ bool ChunkReader::open_next() {
   if (inputs_opened_ == plan_.inputs.size()) return false;
   const std::string& path = plan_.inputs[inputs_opened_++];
   const bool standard = path == "-";
-  name_ = standard ? "standard input" : quoted(path);
+  name_ = input_name(path);
   std::error_code error;
   file_ = standard ? File::borrow(STDIN_FILENO) : File::open_to_read(path, error);
   open_ = true;

@@ -102,8 +102,22 @@ std::string cannot(std::string_view what, std::string_view name, const std::erro
 
 Error usage_error(std::string words) { return {Errc::invalid, std::move(words)}; }
 
+Error exclusive(std::string_view one, std::string_view other) {
+  return usage_error(std::string(one).append(" and ").append(other) +
+                     " exclude each other; allowed: one of them");
+}
+
 Error io_error(std::string_view what, std::string_view name, const std::error_code& why) {
   return {Errc::io, cannot(what, name, why)};
+}
+
+Result<std::string> read_file(const std::string& path) {
+  std::error_code error;
+  const File file = File::open_to_read(path, error);
+  std::string text;
+  if (!error) error = read_all(file.fd(), text);
+  if (error) return io_error("read", quoted(path), error);
+  return text;
 }
 
 Exit print(std::string_view who, std::string_view text) {

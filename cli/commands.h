@@ -68,8 +68,12 @@ void complain(std::string_view who, std::string_view text);
 std::string cannot(std::string_view what, std::string_view name, const std::error_code& why);
 // Returns the error for a command line that makes no sense.
 Error usage_error(std::string words);
+// Returns the error for two options of which only one may be given.
+Error exclusive(std::string_view one, std::string_view other);
 // Returns the error `cannot(what, name, why)`.
 Error io_error(std::string_view what, std::string_view name, const std::error_code& why);
+// Returns all that is in a file.
+Result<std::string> read_file(const std::string& path);
 // Writes all of `text` to standard output. Complains and returns Exit::failure if it cannot.
 Exit print(std::string_view who, std::string_view text);
 

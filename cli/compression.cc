@@ -71,7 +71,7 @@ bool may_become_compressed(std::string_view bytes) {
 std::string refused_compression(const Compression& compression, const std::string& path,
                                 std::string_view command) {
   const bool standard = path == "-";
-  std::string text = "cannot read " + (standard ? "standard input" : quoted(path));
+  std::string text = "cannot read " + input_name(path);
   text.append(": it is compressed by ").append(compression.name).append("; allowed: ");
   text.append(compression.unpacker).append(standard ? " FILE" : ' ' + quoted(path));
   return text.append(" | ").append(command);

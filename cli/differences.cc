@@ -2,7 +2,7 @@
 
 #include "cli/escaped.h"
 #include "cli/files.h"
-#include "cli/sync_report.h"
+#include "cli/json_object.h"
 
 namespace semel::cli {
 namespace {
@@ -38,11 +38,13 @@ void Differences::write(std::string_view key, DifferenceSide where) {
       text_.append({sign, ' '}).append(key).append({'\0'});
       break;
     case Form::json:
-      text_.append("{\"in\":")
-          .append(where == DifferenceSide::initiator   ? "\"a\""
-                  : where == DifferenceSide::responder ? "\"b\""
-                                                       : "\"both\"");
-      text_.append(",\"key\":").append(json_text(escaped(key))).append("}\n");
+      text_ += JsonObject()
+                   .text("in", where == DifferenceSide::initiator   ? "a"
+                               : where == DifferenceSide::responder ? "b"
+                                                                    : "both")
+                   .text("key", escaped(key))
+                   .end() +
+               '\n';
       break;
     case Form::none:
       break;

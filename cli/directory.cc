@@ -174,13 +174,8 @@ bool same_directory(const std::string& a, const std::string& b) {
 
 Result<Secret> read_secret(const std::optional<std::string>& path) {
   if (!path) return Secret(std::array<std::uint8_t, Secret::kSize>{});
-  std::error_code error;
-  const File file = File::open_to_read(*path, error);
-  std::string text;
-  if (!error) error = read_all(file.fd(), text);
-  if (error) return Error{Errc::io, cannot("read", quoted(*path), error)};
-  const std::optional<Secret> secret = secret_of(text);
-  if (secret) return *secret;
+  const std::string text = SEMEL_TRY(read_file(*path));
+  if (const std::optional<Secret> secret = secret_of(text)) return *secret;
   return Error{Errc::invalid,
                quoted(*path) + " is not a key; allowed: 32 bytes, or 64 hexadecimal digits"};
 }

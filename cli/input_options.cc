@@ -51,7 +51,7 @@ Option delimiter_option(InputOptions& to) {
 
 Result<void> SummaryOptions::check() const {
   if (!quiet || !json) return {};
-  return usage_error("--quiet and --json exclude each other; allowed: one of them");
+  return exclusive("--quiet", "--json");
 }
 
 std::vector<Option> options_of(SummaryOptions& to) {

@@ -106,9 +106,7 @@ class ParallelJudge final : public Judge {
   std::size_t sections() const override { return slices_.size(); }
   void encode(std::size_t section, Sink out) const override { slices_[section].window.encode(out); }
   Result<void> decode(std::size_t section, ByteView in) override {
-    auto window = decode_like(slices_[section].window, in);
-    if (!window) return window.error();
-    slices_[section].window = *std::move(window);
+    slices_[section].window = SEMEL_TRY(decode_like(slices_[section].window, in));
     return {};
   }
 

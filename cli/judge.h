@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "cli/chunk.h"
+#include "cli/json_object.h"
 #include "cli/tree_plan.h"
 #include "semel/core/assert.h"
 #include "semel/core/codec.h"
@@ -73,9 +74,9 @@ class Judge {
   virtual bool prepare(std::uint64_t sections) { return sections == this->sections(); }
   // Reads a section. Call it for all sections, from 0 on. After an error the judge is unusable.
   virtual Result<void> decode(std::size_t section, ByteView in) = 0;
-  // These return more lines for the summary, and members of its JSON, each after a comma.
+  // These return more lines for the summary, and more fields of its JSON.
   virtual std::string details() const { return ""; }
-  virtual std::string json_details() const { return ""; }
+  virtual JsonObject json_details() const { return {}; }
 };
 
 // The error of a judge here whose windows have no room for more keys.

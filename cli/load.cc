@@ -60,7 +60,7 @@ class Loader {
  private:
   // Writes the lines before this one first, because the message says that they are done.
   Error bad_line(const std::string& what) {
-    if (const Result<void> written = write(); !written) return written.error();
+    SEMEL_TRY(write());
     return {Errc::invalid, "standard input line " + std::to_string(line_) + ": " + what +
                                "; the lines before it are done"};
   }

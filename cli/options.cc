@@ -259,6 +259,10 @@ std::string quoted(std::string_view text) {
   return '\'' + printable(text.substr(0, end)) + "...'";
 }
 
+std::string input_name(const std::string& path) {
+  return path == "-" ? "standard input" : quoted(path);
+}
+
 std::string allowed_words(std::string_view given, std::span<const std::string> words) {
   std::string list;
   std::string_view nearest;

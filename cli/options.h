@@ -84,6 +84,8 @@ std::string columns(std::span<const std::pair<std::string, std::string>> rows);
 
 // Returns 'text' in quotes: always one line, safe on a terminal, and cut if it is long.
 std::string quoted(std::string_view text);
+// Returns the name of an input for messages: its path in quotes, or "standard input" for "-".
+std::string input_name(const std::string& path);
 // Returns "; nearest: X; allowed: X, Y, Z". The nearest is left out unless it is near enough.
 std::string allowed_words(std::string_view given, std::span<const std::string> words);
 
@@ -176,6 +178,15 @@ Value choice_value(std::string placeholder, To& to,
                          });
   value.choices = std::move(words);
   return value;
+}
+
+// Returns the word of a choice. REQUIRES: there is one.
+template <class Enum>
+std::string word_of(const std::vector<std::pair<std::string, Enum>>& choices, Enum value) {
+  for (const auto& [word, meaning] : choices) {
+    if (meaning == value) return word;
+  }
+  return "";
 }
 
 inline Value flag_value(bool& to) {

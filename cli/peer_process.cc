@@ -34,10 +34,13 @@ void close_end(int& fd) {
   if (fd >= 0) ::close(std::exchange(fd, -1));
 }
 
-std::string how_ended(int status) {
-  if (WIFSIGNALED(status)) return "was ended by signal " + std::to_string(WTERMSIG(status));
+Result<void> how_ended(int status) {
+  if (WIFSIGNALED(status)) {
+    return Error{Errc::io, "was ended by signal " + std::to_string(WTERMSIG(status))};
+  }
   const int code = WEXITSTATUS(status);
-  return code == 0 ? "" : "ended with status " + std::to_string(code);
+  if (code != 0) return Error{Errc::io, "ended with status " + std::to_string(code)};
+  return {};
 }
 
 struct Relative {
@@ -125,7 +128,7 @@ std::unique_ptr<PeerProcess> PeerProcess::start(const std::string& command,
 
 PeerProcess::~PeerProcess() { (void)terminate(); }
 
-std::string PeerProcess::finish(milliseconds patience, const StopSignal& stop) {
+Result<void> PeerProcess::finish(milliseconds patience, const StopSignal& stop) {
   const std::lock_guard lock(mutex_);
   close_pipes();
   const auto deadline = steady_clock::now() + patience;
@@ -134,14 +137,15 @@ std::string PeerProcess::finish(milliseconds patience, const StopSignal& stop) {
   }
   end_all();
   if (!forced_) return how_ended(status_);
-  return stop.received() != 0 ? "" : "did not end, and was made to";
+  if (stop.received() != 0) return {};
+  return Error{Errc::busy, "did not end, and was made to"};
 }
 
-std::string PeerProcess::terminate() {
+Result<void> PeerProcess::terminate() {
   const std::lock_guard lock(mutex_);
   close_pipes();
   end_all();
-  return forced_ ? "" : how_ended(status_);
+  return forced_ ? Result<void>() : how_ended(status_);
 }
 
 void PeerProcess::close_pipes() {

@@ -19,6 +19,7 @@
 #include <system_error>
 
 #include "cli/stop_signal.h"
+#include "semel/core/result.h"
 
 namespace semel::cli {
 
@@ -33,11 +34,11 @@ class PeerProcess {
   int to() const { return to_; }
   int from() const { return from_; }
 
-  // Closes the pipes and waits for the end. Returns how the command ended, such as "ended with
-  // status 1", or nothing for status 0. After `patience`, or a signal, makes the command end.
-  std::string finish(std::chrono::milliseconds patience, const StopSignal& stop);
+  // Closes the pipes and waits for the end. Returns an error, such as "ended with status 1", unless
+  // the command ended with status 0. After `patience`, or a signal, makes the command end.
+  Result<void> finish(std::chrono::milliseconds patience, const StopSignal& stop);
   // Like finish() after a moment of patience, but does not report that the command was made to end.
-  std::string terminate();
+  Result<void> terminate();
 
  private:
   using Time = std::chrono::steady_clock::time_point;

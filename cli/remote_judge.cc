@@ -83,12 +83,13 @@ class RemoteJudge final : public SerialJudge {
     }
     return out.str();
   }
-  std::string json_details() const override {
-    std::ostringstream out;
-    out << ",\"primaries\":" << judging_->primaries() << ",\"replicas\":" << judging_->replicas()
-        << ",\"retries\":" << retries() << ",\"waits\":" << waits_
-        << ",\"perhaps_twice\":" << late_;
-    return out.str();
+  JsonObject json_details() const override {
+    return JsonObject()
+        .add("primaries", judging_->primaries())
+        .add("replicas", judging_->replicas())
+        .add("retries", retries())
+        .add("waits", waits_)
+        .add("perhaps_twice", late_);
   }
 
  private:

@@ -82,17 +82,9 @@ struct Settings {
   }
 };
 
-template <class Enum>
-std::string word_of(const std::vector<std::pair<std::string, Enum>>& words, Enum value) {
-  return std::find_if(words.begin(), words.end(), [&](auto& word) { return word.second == value; })
-      ->first;
-}
-
 // Refuses options that contradict each other.
 Result<void> check_options(const Settings& s) {
-  if (s.exact && s.error) {
-    return usage_error("--error and --exact exclude each other; allowed: one of them");
-  }
+  if (s.exact && s.error) return exclusive("--error", "--exact");
   SEMEL_TRY(s.summary.check());
   const bool fields = s.input.format != Format::lines;
   if (!fields && (s.key || s.time_field)) {
@@ -191,14 +183,9 @@ Result<Questions> questions_of(const Settings& settings, const RecordSyntax& syn
 }
 
 Result<TreePlan> read_tree(const Settings& settings, const RecordSyntax& syntax) {
-  const std::string name = quoted(*settings.tree);
-  std::error_code error;
-  const File file = File::open_to_read(*settings.tree, error);
-  std::string text;
-  if (!error) error = read_all(file.fd(), text);
-  if (error) return io_error("read", name, error);
+  const std::string text = SEMEL_TRY(read_file(*settings.tree));
   const auto parsed = parse_tree(text, syntax);
-  if (!parsed) return usage_error(name + ' ' + parsed.error().message());
+  if (!parsed) return usage_error(quoted(*settings.tree) + ' ' + parsed.error().message());
   const TreePlan& tree = *parsed;
   const auto levels = static_cast<double>(tree.levels.size());
   if (settings.error && !is_error_rate(*settings.error / levels)) {
@@ -232,18 +219,15 @@ StateOptions state_options(const Settings& s, double error, const std::optional<
 
 // Returns the password for servers whose URL has none; empty if there is no password.
 Result<std::string> find_password(const Settings& settings) {
-  std::string password;
   if (!settings.password_file) {
+    std::string password;
     for (const char* const name : {"SEMEL_PASSWORD", "REDISCLI_AUTH"}) {
       const char* const value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): no threads yet
       if (value != nullptr && password.empty()) password = value;
     }
     return password;
   }
-  std::error_code error;
-  const File file = File::open_to_read(*settings.password_file, error);
-  if (!error) error = read_all(file.fd(), password);
-  if (error) return io_error("read", quoted(*settings.password_file), error);
+  std::string password = SEMEL_TRY(read_file(*settings.password_file));
   password.resize(std::min(password.find_first_of("\r\n"), password.size()));
   if (!password.empty()) return password;
   return usage_error(
@@ -323,7 +307,7 @@ std::optional<std::string> input_that_is(const Settings& settings, const FileId&
   for (const std::string& input : settings.input.files) {
     const bool standard = input == "-";
     if (file == (standard ? file_id(STDIN_FILENO) : file_id(input))) {
-      return standard ? "standard input" : quoted(input);
+      return input_name(input);
     }
   }
   return std::nullopt;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <iomanip>
-#include <limits>
 #include <sstream>
 #include <utility>
 
@@ -105,20 +104,25 @@ std::string SiftReport::summary() const {
 }
 
 std::string SiftReport::json() const {
-  std::ostringstream out;
-  out << std::setprecision(std::numeric_limits<double>::digits10) << "{\"lines\":" << lines
-      << ",\"first\":" << first << ",\"duplicates\":" << duplicates
-      << ",\"unreadable\":" << unreadable << ",\"mode\":\"" << (exact ? "exact" : "filter")
-      << "\",\"window_ms\":";
-  out << (window_ms ? std::to_string(*window_ms) : "null")
-      << ",\"longest_ms\":" << (window_ms ? std::to_string(longest_ms) : "null")
-      << ",\"error_bound\":" << error_bound << ",\"error_now\":" << trust.error_now
-      << ",\"wrongly_dropped_bound\":" << wrongly_dropped(error_bound)
-      << ",\"wrongly_dropped_now\":" << wrongly_dropped(trust.error_now)
-      << ",\"memory_bytes\":" << trust.bytes << ",\"" << trust.kind << "s\":" << trust.windows
-      << ",\"seconds\":" << seconds << ",\"lines_per_second\":" << lines_per_second(*this)
-      << json_details << "}\n";
-  return out.str();
+  return JsonObject()
+             .add("lines", lines)
+             .add("first", first)
+             .add("duplicates", duplicates)
+             .add("unreadable", unreadable)
+             .text("mode", exact ? "exact" : "filter")
+             .add("window_ms", window_ms)
+             .add("longest_ms", window_ms ? std::optional(longest_ms) : std::nullopt)
+             .add("error_bound", error_bound)
+             .add("error_now", trust.error_now)
+             .add("wrongly_dropped_bound", wrongly_dropped(error_bound))
+             .add("wrongly_dropped_now", wrongly_dropped(trust.error_now))
+             .add("memory_bytes", trust.bytes)
+             .add(std::string(trust.kind) + 's', trust.windows)
+             .add("seconds", seconds)
+             .add("lines_per_second", lines_per_second(*this))
+             .add(json_details)
+             .end() +
+         '\n';
 }
 
 std::string SiftReport::progress(const Trust& recent) const {

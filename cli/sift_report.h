@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/json_object.h"
 #include "cli/judge.h"
 #include "semel/core/clock.h"
 
@@ -21,7 +22,7 @@ struct SiftReport {
   std::optional<TimeMs> window_ms;  // none: nothing is forgotten
   TimeMs longest_ms = 0;            // with a window: how long a key may be recognised at most
   std::string details;              // as Judge has them
-  std::string json_details;
+  JsonObject json_details;
   double seconds = 0;
 
   // Returns the expected number of new lines that were dropped, each with the probability `error`.

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <thread>
 
+#include "cli/console.h"
 #include "cli/files.h"
 #include "cli/remote_id.h"
 #include "cli/stop_signal.h"
@@ -25,7 +26,6 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr const char* kName = "semel sift";
-constexpr std::uint64_t kProblemsShown = 10;
 constexpr std::chrono::milliseconds kProgressEvery{500};
 // A save takes at most one part in this many of the time, however large the state is.
 constexpr int kSaveShare = 10;
@@ -44,10 +44,10 @@ class SiftRun {
         reader_(
             plan.input, [this](int fd) { return ready(fd); },
             [](const std::string& text) { complain(kName, text); }),
-        start_(steady_clock::now()),
-        next_save_(start_ + std::chrono::milliseconds(plan.checkpoint_ms)),
+        next_save_(steady_clock::now() + std::chrono::milliseconds(plan.checkpoint_ms)),
         now_ms_(judge.now()),
-        next_progress_(start_ + kProgressEvery) {}
+        console_(kName, plan.progress ? ProgressForm::terminal : ProgressForm::none,
+                 kProgressEvery) {}
 
   SiftEnd run() {
     std::vector<std::thread> others;
@@ -58,17 +58,13 @@ class SiftRun {
     }
     work();
     for (std::thread& other : others) other.join();
-    hide_progress();
-    if (problems_ > kProblemsShown) {
-      complain(kName, std::to_string(problems_ - kProblemsShown) + " more lines like these");
-    }
+    console_.end();
     if (sound_ && state_) save();
     for (auto* output : {&outputs_.first, &outputs_.duplicates}) {
       if (*output) (*output)->finish();
     }
     if (sound_) sound_ = outputs_sound();
-    const std::chrono::duration<double> elapsed = steady_clock::now() - start_;
-    report_.seconds = elapsed.count();
+    report_.seconds = console_.seconds();
     return {sound_, !reader_.failed() && !stopped_, stop_.received()};
   }
 
@@ -255,7 +251,7 @@ class SiftRun {
       report_.duplicates += chunk.duplicate_count;
       sound_ = outputs_sound();
       if (sound_) end_unless(judge_.written(chunk));
-      if (plan_.progress && steady_clock::now() >= next_progress_) show_progress();
+      if (console_.due()) show_progress();
     }
     if (!sound_) stop_.wake();
     written_.pass();
@@ -271,11 +267,7 @@ class SiftRun {
     if (std::exchange(input_, chunk.input) != chunk.input) input_lines_ = 0;
     input_lines_ += chunk.header_lines;
     for (const Problem& problem : chunk.problems) {
-      if (problems_++ >= kProblemsShown) continue;
-      hide_progress();
-      const std::string& path = plan_.input.inputs[chunk.input];
-      complain(kName, (path == "-" ? "standard input" : quoted(path)) + " line " +
-                          std::to_string(input_lines_ + problem.line + 1) + ": " + problem.text);
+      console_.report(plan_.input.inputs[chunk.input], input_lines_ + problem.line, problem.text);
     }
     report_.unreadable += chunk.problems.size();
     input_lines_ += chunk.lines;
@@ -299,18 +291,9 @@ class SiftRun {
   }
 
   void show_progress() {
-    const auto now = steady_clock::now();
-    const std::chrono::duration<double> elapsed = now - start_;
-    report_.seconds = elapsed.count();
-    (void)write_all(STDERR_FILENO, report_.progress(judge_.recent()) + "\033[K\r");
+    report_.seconds = console_.seconds();
+    console_.show(report_.progress(judge_.recent()));
     judge_.refresh();
-    shown_ = true;
-    next_progress_ = now + kProgressEvery;
-  }
-
-  // REQUIRES: called before anything else is written there.
-  void hide_progress() {
-    if (std::exchange(shown_, false)) (void)write_all(STDERR_FILENO, "\033[K");
   }
 
   // REQUIRES: all that was read is written.
@@ -345,16 +328,13 @@ class SiftRun {
   ChunkReader reader_;
   std::uint64_t chunks_ = 0;        // read; with the mutex
   std::uint64_t saved_chunks_ = 0;  // in the state
-  steady_clock::time_point start_;
   steady_clock::time_point next_save_;
 
   Turnstile sequenced_;
   TimeMs now_ms_;  // the latest in any record
 
   Turnstile written_;
-  steady_clock::time_point next_progress_;
-  bool shown_ = false;
-  std::uint64_t problems_ = 0;
+  Console console_;
   std::size_t input_ = 0;
   std::uint64_t input_lines_ = 0;
 

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "cli/commands.h"
+#include "cli/json_object.h"
 #include "cli/judge.h"
 #include "semel/core/internal/arithmetic.h"
 #include "semel/core/internal/error_rate.h"
@@ -279,11 +280,15 @@ std::string fixed(double number) {
 }
 
 std::string json(const Row& row) {
-  std::ostringstream out;
-  out << R"({"structure":")" << row.name << R"(","ids":)" << row.ids << R"(,"bytes":)"
-      << row.plan.bytes << R"(,"bits_per_id":)" << rounded(row.bits_per_id(), 6) << R"(,"error":)"
-      << rounded(row.plan.error, 6) << R"(,"use":")" << row.use << "\"}\n";
-  return out.str();
+  return JsonObject()
+             .text("structure", row.name)
+             .add("ids", row.ids)
+             .add("bytes", row.plan.bytes)
+             .add("bits_per_id", row.bits_per_id(), 6)
+             .add("error", row.plan.error, 6)
+             .text("use", row.use)
+             .end() +
+         '\n';
 }
 
 // Aligns numbers to the right and words to the left; the last column is not padded.
@@ -310,8 +315,7 @@ std::string table(const std::vector<Row>& rows) {
 
 // Refuses options that make no sense together.
 Result<void> check_options(const Settings& s) {
-  if (s.ids && s.rate)
-    return usage_error("--ids and --rate exclude each other; allowed: one of them");
+  if (s.ids && s.rate) return exclusive("--ids", "--rate");
   if (s.rate && !s.window_ms) return usage_error("--rate needs --window; allowed: both");
   if (s.window_ms == TimeMs{0}) return usage_error("--window cannot be '0'; allowed: 1ms or more");
   const int given = (s.ids || s.rate ? 1 : 0) + (s.error ? 1 : 0) + (s.memory ? 1 : 0);

@@ -37,9 +37,7 @@ class SlicedJudge final : public SerialJudge {
     slices_[section]->window().encode(out);
   }
   Result<void> decode(std::size_t section, ByteView in) override {
-    auto window = decode_like(slices_[section]->window(), in);
-    if (!window) return window.error();
-    slices_[section]->replace(*std::move(window));
+    slices_[section]->replace(SEMEL_TRY(decode_like(slices_[section]->window(), in)));
     return {};
   }
 
@@ -49,11 +47,11 @@ class SlicedJudge final : public SerialJudge {
         << ", the busiest slice has " << 100 * filter_->load().maximum_share() << " %\n";
     return out.str();
   }
-  std::string json_details() const override {
-    std::ostringstream out;
-    out << ",\"fairness\":" << filter_->load().fairness()
-        << ",\"maximum_share\":" << filter_->load().maximum_share();
-    return out.str();
+  JsonObject json_details() const override {
+    constexpr int kDigits = 6;
+    return JsonObject()
+        .add("fairness", filter_->load().fairness(), kDigits)
+        .add("maximum_share", filter_->load().maximum_share(), kDigits);
   }
 
  private:

@@ -85,35 +85,33 @@ Exit fail(const Settings& settings, const std::string& text) {
 
 // Refuses options that contradict each other.
 Result<void> check_options(const Settings& s) {
-  const auto wrong = [](std::string words) { return Error{Errc::invalid, std::move(words)}; };
   if (s.directories.size() == 1 && !s.via) {
-    return wrong("the second DIRECTORY is missing; allowed: two of them, or one and --via");
+    return usage_error("the second DIRECTORY is missing; allowed: two of them, or one and --via");
   }
   if (s.directories.size() == 2 && s.via) {
-    return wrong("--via stands for the second DIRECTORY; allowed: two of them, or one and --via");
+    return usage_error(
+        "--via stands for the second DIRECTORY; allowed: two of them, or one and --via");
   }
   if (s.via && (s.places_b.wal_dir || !s.places_b.db_paths.empty())) {
-    return wrong(
+    return usage_error(
         "--wal-dir-b and --db-path-b are for a second DIRECTORY; allowed with --via: --wal-dir "
         "and --db-path of 'semel serve-sync'");
   }
   if (!s.via && same_directory(s.directories[0], s.directories[1])) {
-    return wrong(quoted(s.directories[0]) + " and " + quoted(s.directories[1]) +
-                 " are one directory; allowed: two of them");
+    return usage_error(quoted(s.directories[0]) + " and " + quoted(s.directories[1]) +
+                       " are one directory; allowed: two of them");
   }
   if (s.quiet && (s.json || s.progress)) {
-    return wrong(std::string("--quiet and ") + (s.json ? "--json" : "--progress") +
-                 " exclude each other; allowed: one of them");
+    return exclusive("--quiet", s.json ? "--json" : "--progress");
   }
   if (s.zero && (s.json || s.count)) {
-    return wrong(std::string("--zero and ") + (s.json ? "--json" : "--count") +
-                 " exclude each other; allowed: one of them");
+    return exclusive("--zero", s.json ? "--json" : "--count");
   }
   if (s.remove_extra && s.rule != SyncRule::source) {
-    return wrong("--delete needs a source; allowed: with --rule source");
+    return usage_error("--delete needs a source; allowed: with --rule source");
   }
   if (s.reverse && s.rule != SyncRule::source && s.rule != SyncRule::destination) {
-    return wrong("--reverse needs a source; allowed: with --rule source or destination");
+    return usage_error("--reverse needs a source; allowed: with --rule source or destination");
   }
   return {};
 }
@@ -256,11 +254,11 @@ class Ends {
     if (complete && waited && !ended) signal_ = stop_->received();
     if (waited && !ended) pipe_->linger();
     pipe_.reset();
-    const std::string how =
+    const Result<void> over =
         ended ? process_->finish(std::chrono::milliseconds(settings_.timeout_ms), *stop_)
               : process_->terminate();
-    if (!how.empty()) complain(settings_.name, quoted(*settings_.via) + ' ' + how);
-    return ended && how.empty();
+    if (!over) complain(settings_.name, quoted(*settings_.via) + ' ' + over.error().message());
+    return ended && over;
   }
 
   const Settings& settings_;

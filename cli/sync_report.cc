@@ -4,11 +4,11 @@
 #include <array>
 #include <cmath>
 #include <iomanip>
-#include <limits>
 #include <sstream>
 #include <vector>
 
 #include "cli/escaped.h"
+#include "cli/json_object.h"
 #include "cli/sift_report.h"
 
 namespace semel::cli {
@@ -46,33 +46,9 @@ std::string store_text(const Aggregate& store) {
   return grouped(store.count) + " records, " + in_units(store.volume);
 }
 
-// Fields of a JSON object, one after another.
-class JsonObject {
- public:
-  JsonObject& add(std::string_view name, const std::string& json) {
-    text_.append(text_.size() > 1 ? ",\"" : "\"").append(name).append("\":").append(json);
-    return *this;
-  }
-  JsonObject& add(std::string_view name, std::uint64_t number) {
-    return add(name, std::to_string(number));
-  }
-  JsonObject& add(std::string_view name, double number) {
-    if (!std::isfinite(number)) return add(name, std::string("null"));
-    std::ostringstream out;
-    out << std::setprecision(std::numeric_limits<double>::digits10) << number;
-    return add(name, out.str());
-  }
-  JsonObject& add(std::string_view name, const Estimated& number) {
-    return add(name, JsonObject().add("value", number.value).add("error", number.error).end());
-  }
-  JsonObject& flag(std::string_view name, bool value) {
-    return add(name, std::string(value ? "true" : "false"));
-  }
-  std::string end() const { return text_ + '}'; }
-
- private:
-  std::string text_ = "{";
-};
+std::string json_of(const Estimated& number) {
+  return JsonObject().add("value", number.value).add("error", number.error).end();
+}
 
 std::string json_of(const Aggregate& store) {
   return JsonObject().add("records", store.count).add("bytes", store.volume).end();
@@ -80,21 +56,21 @@ std::string json_of(const Aggregate& store) {
 
 std::string json_of(const SyncPrediction& prediction) {
   return JsonObject()
-      .add("way", json_text(name_of(prediction.way)))
-      .add("bytes", prediction.bytes)
-      .add("payload", prediction.payload)
+      .text("way", name_of(prediction.way))
+      .add("bytes", json_of(prediction.bytes))
+      .add("payload", json_of(prediction.payload))
       .add("round_trips", prediction.round_trips)
-      .add("seconds", prediction.seconds)
+      .add("seconds", json_of(prediction.seconds))
       .end();
 }
 
 std::string json_of(const DifferenceEstimate& estimate) {
   return JsonObject()
-      .add("only_a", estimate.only_a)
-      .add("only_b", estimate.only_b)
-      .add("shared", estimate.shared)
-      .add("jaccard", estimate.jaccard)
-      .flag("reliable", estimate.reliable)
+      .add("only_a", json_of(estimate.only_a))
+      .add("only_b", json_of(estimate.only_b))
+      .add("shared", json_of(estimate.shared))
+      .add("jaccard", json_of(estimate.jaccard))
+      .add("reliable", estimate.reliable)
       .end();
 }
 
@@ -159,19 +135,19 @@ std::string SyncSummary::json() const {
       .add("written_b", report.written_there)
       .add("removed_a", report.removed_here)
       .add("removed_b", report.removed_there)
-      .flag("proved", report.proved)
-      .add("way", json_text(name_of(report.way)))
+      .add("proved", report.proved)
+      .text("way", name_of(report.way))
       .add("bytes_sent", report.bytes_sent)
       .add("bytes_received", report.bytes_received)
       .add("bytes_first", report.first_bytes)
       .add("bytes_payload", report.payload_bytes)
-      .add("round_trips", std::uint64_t{report.round_trips})
-      .add("passes", std::uint64_t{report.passes})
+      .add("round_trips", report.round_trips)
+      .add("passes", report.passes)
       .add("seconds", seconds)
       .add("predicted", json_of(report.predicted))
       .add("estimate", json_of(report.estimate))
-      .flag("stopped", report.stopped);
-  if (report.stopped) out.add("resume_from", json_text(escaped(report.resume_from)));
+      .add("stopped", report.stopped);
+  if (report.stopped) out.text("resume_from", escaped(report.resume_from));
   return out.end() + '\n';
 }
 
@@ -201,12 +177,8 @@ std::string PlanSummary::text() const {
 }
 
 std::string PlanSummary::json() const {
-  std::string ways;
-  for (const SyncPrediction& way : report.plan.all) {
-    if (way.way == SyncWay::nothing) continue;
-    if (!ways.empty()) ways += ',';
-    ways += json_of(way);
-  }
+  std::vector<SyncPrediction> ways(report.plan.all.begin(), report.plan.all.end());
+  std::erase_if(ways, [](const SyncPrediction& way) { return way.way == SyncWay::nothing; });
   DifferenceEstimate difference = report.estimate;
   if (report.initiator == report.responder) {
     difference = {};
@@ -217,8 +189,8 @@ std::string PlanSummary::json() const {
              .add("a", json_of(report.initiator))
              .add("b", json_of(report.responder))
              .add("estimate", json_of(difference))
-             .add("chosen", json_text(name_of(report.plan.best.way)))
-             .add("ways", '[' + ways + ']')
+             .text("chosen", name_of(report.plan.best.way))
+             .add("ways", json_array(ways, [](const auto& way) { return json_of(way); }))
              .end() +
          '\n';
 }
@@ -234,15 +206,6 @@ std::string progress_text(const SyncProgress& progress, double seconds) {
                     grouped(progress.repaired);
   if (all > 0) out += ", " + fixed(100 * done / all, 0) + " % of the records done";
   return out + ", about " + fixed(left, left < 10 ? 1 : 0) + " s left";
-}
-
-std::string json_text(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + '"';
 }
 
 }  // namespace semel::cli

@@ -29,7 +29,4 @@ struct PlanSummary {
 // the start.
 std::string progress_text(const SyncProgress& progress, double seconds);
 
-// Returns a JSON string. REQUIRES: printable ASCII.
-std::string json_text(std::string_view text);
-
 }  // namespace semel::cli

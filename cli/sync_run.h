@@ -4,14 +4,13 @@
 #include <cstdint>
 #include <string>
 
+#include "cli/console.h"
 #include "cli/differences.h"
 #include "cli/stop_signal.h"
 #include "semel/index/indexed_store.h"
 #include "semel/sync/sync.h"
 
 namespace semel::cli {
-
-enum class ProgressForm : std::uint8_t { none, terminal, lines };
 
 struct SyncEnd {
   Result<SyncReport> report;

@@ -28,14 +28,8 @@ tally::OperationId id_of(const Settings& settings, const Hasher& hasher) {
 }
 
 Result<Exit> add(const Settings& settings) {
-  if (settings.id && (settings.client || settings.sequence)) {
-    return usage_error(
-        "--id and --client with --sequence exclude each other; allowed: one of them");
-  }
-  if (settings.client.has_value() != settings.sequence.has_value()) {
-    return usage_error(settings.client ? "--client needs --sequence; allowed: both"
-                                       : "--sequence needs --client; allowed: both");
-  }
+  SEMEL_TRY(check_id_options(settings.id.has_value(), settings.client.has_value(),
+                             settings.sequence.has_value()));
   const auto table =
       SEMEL_TRY(TallyTable::open_to_write(settings.directory, settings.shape, settings.durability));
   const Result<tally::Answer> answer = (*table)->add(

@@ -1,11 +1,11 @@
 // semel tally info: describes a table, and how far it can be trusted.
 #include <filesystem>
 #include <iomanip>
-#include <limits>
 #include <memory>
 #include <sstream>
 
 #include "cli/commands.h"
+#include "cli/json_object.h"
 #include "cli/sift_report.h"
 #include "cli/store_options.h"
 #include "cli/tally_table.h"
@@ -90,34 +90,37 @@ std::string text_of(const Facts& facts) {
 std::string json_of(const Facts& facts) {
   const auto& info = facts.info;
   const auto& goal = info.recognition;
-  std::ostringstream out;
-  out << std::setprecision(std::numeric_limits<double>::digits10) << "{\"counters\":"
-      << facts.counters.count
-      // As text: most readers would round a number of up to 128 bits.
-      << ",\"sum\":\"" << decimal(facts.counters.sum) << "\",\"recognise\":\"" << word_of(goal.kind)
-      << "\",\"window_ms\":" << goal.window_ms << ",\"kept_from_ms\":" << info.promise.kept_from_ms
-      << ",\"forgotten_early\":" << info.counts.forgotten_early
-      << ",\"ids_in_window\":" << info.recalled << ",\"ids_expected\":" << goal.ids
-      << ",\"error_bound\":" << (goal.kind == tally::Recognition::Kind::exact ? 0 : goal.fpr)
-      << ",\"error_now\":" << info.false_positive_rate
-      << ",\"expected_undercount\":" << facts.undercount() << ",\"hash\":\""
-      << (facts.keyed() ? "keyed" : "fast") << "\",\"memory_bytes\":" << info.recogniser_bytes
-      << ",\"memory_limit_bytes\":"
-      << (goal.max_bytes == kNoCap ? "null" : std::to_string(goal.max_bytes)) << ",\"on_full\":\""
-      << word_of(goal.on_full) << "\",\"disk_bytes\":" << facts.disk_bytes
-      << ",\"site\":" << info.site << ",\"members\":[";
-  const char* separator = "";
-  for (const auto& member : info.members.all()) {
-    out << std::exchange(separator, ",") << "{\"site\":" << member.site
-        << ",\"retired\":" << (member.retired ? "true" : "false") << '}';
-  }
-  out << "],\"not_folded\":" << info.unfolded
-      << ",\"waiting_for\":" << (info.waiting_for ? std::to_string(*info.waiting_for) : "null")
-      << ",\"superseded\":" << (info.superseded ? "true" : "false") << ",\"forked\":[";
-  separator = "";
-  for (const SiteId site : info.forked) out << std::exchange(separator, ",") << site;
-  out << "]}\n";
-  return out.str();
+  const auto json_of_member = [](const auto& member) {
+    return JsonObject().add("site", member.site).add("retired", member.retired).end();
+  };
+  std::optional<std::uint64_t> limit;
+  if (goal.max_bytes != kNoCap) limit = goal.max_bytes;
+  return JsonObject()
+             .add("counters", facts.counters.count)
+             // As text: most readers would round a number of up to 128 bits.
+             .text("sum", decimal(facts.counters.sum))
+             .text("recognise", word_of(goal.kind))
+             .add("window_ms", goal.window_ms)
+             .add("kept_from_ms", info.promise.kept_from_ms)
+             .add("forgotten_early", info.counts.forgotten_early)
+             .add("ids_in_window", info.recalled)
+             .add("ids_expected", goal.ids)
+             .add("error_bound", goal.kind == tally::Recognition::Kind::exact ? 0.0 : goal.fpr)
+             .add("error_now", info.false_positive_rate)
+             .add("expected_undercount", facts.undercount())
+             .text("hash", facts.keyed() ? "keyed" : "fast")
+             .add("memory_bytes", info.recogniser_bytes)
+             .add("memory_limit_bytes", limit)
+             .text("on_full", word_of(goal.on_full))
+             .add("disk_bytes", facts.disk_bytes)
+             .add("site", info.site)
+             .add("members", json_array(info.members.all(), json_of_member))
+             .add("not_folded", info.unfolded)
+             .add("waiting_for", info.waiting_for)
+             .add("superseded", info.superseded)
+             .add("forked", json_array(info.forked, [](SiteId s) { return std::to_string(s); }))
+             .end() +
+         '\n';
 }
 
 Result<Exit> info(const Settings& settings) {

@@ -39,17 +39,8 @@ struct Settings {
 Result<void> check_options(const Settings& s) {
   SEMEL_TRY(s.summary.check());
   SEMEL_TRY(s.input.check());
-  if (s.id && (s.client || s.sequence)) {
-    return usage_error(
-        "--id and --client with --sequence exclude each other; allowed: one of them");
-  }
-  if (s.client.has_value() != s.sequence.has_value()) {
-    return usage_error(s.client ? "--client needs --sequence; allowed: both"
-                                : "--sequence needs --client; allowed: both");
-  }
-  if (s.no_ids && (s.id || s.client)) {
-    return usage_error("--no-ids and --id or --client exclude each other; allowed: one of them");
-  }
+  SEMEL_TRY(check_id_options(s.id.has_value(), s.client.has_value(), s.sequence.has_value()));
+  if (s.no_ids && (s.id || s.client)) return exclusive("--no-ids", "--id or --client");
   return {};
 }
 

@@ -1,17 +1,17 @@
 #include "cli/tally_load_run.h"
 
 #include <poll.h>
-#include <unistd.h>
 
 #include <array>
 #include <chrono>
 #include <iomanip>
-#include <limits>
 #include <sstream>
 #include <utility>
 #include <vector>
 
+#include "cli/console.h"
 #include "cli/escaped.h"
+#include "cli/json_object.h"
 #include "cli/sift_report.h"
 #include "cli/stop_signal.h"
 #include "semel/core/limits.h"
@@ -19,12 +19,10 @@
 namespace semel::cli {
 namespace {
 
-using std::chrono::steady_clock;
 using tally::Outcome;
 
 constexpr const char* kName = "semel tally load";
 constexpr std::size_t kBatch = 8192;  // operations that are applied together
-constexpr std::uint64_t kProblemsShown = 10;
 constexpr std::chrono::milliseconds kProgressEvery{500};
 
 class TallyLoad {
@@ -35,11 +33,11 @@ class TallyLoad {
         report_(report),
         reader_(
             plan.input, [this](int fd) { return ready(fd); },
-            [this](const std::string& text) { tell(text); }),
+            [this](const std::string& text) { console_.complain(text); }),
         fields_(plan.input.syntax, plan.input.questions.key),
         counters_(kBatch),
-        start_(steady_clock::now()),
-        next_progress_(start_ + kProgressEvery) {
+        console_(kName, plan.progress ? ProgressForm::terminal : ProgressForm::none,
+                 kProgressEvery) {
     additions_.reserve(kBatch);
     lines_.reserve(kBatch);
     answers_.resize(kBatch);
@@ -48,11 +46,8 @@ class TallyLoad {
   TallyLoadEnd run() {
     Chunk chunk;
     while (sound_ && !stopped_ && reader_.next(chunk)) take(chunk);
-    hide_progress();
-    if (problems_ > kProblemsShown) {
-      complain(kName, std::to_string(problems_ - kProblemsShown) + " more lines like these");
-    }
-    report_.seconds = std::chrono::duration<double>(steady_clock::now() - start_).count();
+    console_.end();
+    report_.seconds = console_.seconds();
     const tally::TallyStore::Info info = table_->info();
     report_.window_ms = info.recognition.window_ms;
     if (plan_.ids != IdForm::none) report_.window = window_text(info, table_.now_ms());
@@ -88,7 +83,9 @@ class TallyLoad {
       if (additions_.size() == kBatch) apply();
     }
     apply();
-    if (plan_.progress && steady_clock::now() >= next_progress_) show_progress();
+    if (!console_.due()) return;
+    report_.seconds = console_.seconds();
+    console_.show(report_.progress());
   }
 
   // Reads a record, which becomes the next addition.
@@ -163,11 +160,10 @@ class TallyLoad {
     const std::span<tally::Answer> answers(answers_.data(), additions_.size());
     const Result<void> added = table_->add(additions_, answers, table_.now_ms());
     if (!added) {
-      tell(table_
-               .cannot("add to " + cli::quoted(table_.path()) + " from " + name_of(input_) +
-                           " line " + std::to_string(lines_.front() + 1) + " on",
-                       added.error())
-               .message());
+      const std::string place = input_name(plan_.input.inputs[input_]) + " line " +
+                                std::to_string(lines_.front() + 1) + " on";
+      const std::string what = "add to " + cli::quoted(table_.path()) + " from " + place;
+      console_.complain(table_.cannot(what, added.error()).message());
       sound_ = false;
     }
     for (std::size_t i = 0; sound_ && i < answers.size(); ++i) count(answers[i].outcome, lines_[i]);
@@ -199,33 +195,9 @@ class TallyLoad {
     tell_line(line, "not counted: " + reason_of(outcome));
   }
 
-  std::string name_of(std::size_t input) const {
-    const std::string& path = plan_.input.inputs[input];
-    return path == "-" ? "standard input" : cli::quoted(path);
-  }
-
+  // The line that ends the run is always reported.
   void tell_line(std::uint64_t line, const std::string& text) {
-    // The line that ends the run is always reported.
-    if (problems_++ >= kProblemsShown && !stopped_) return;
-    tell(name_of(input_) + " line " + std::to_string(line + 1) + ": " + text);
-  }
-
-  void tell(const std::string& text) {
-    hide_progress();
-    complain(kName, text);
-  }
-
-  void show_progress() {
-    const auto now = steady_clock::now();
-    report_.seconds = std::chrono::duration<double>(now - start_).count();
-    (void)write_all(STDERR_FILENO, report_.progress() + "\033[K\r");
-    shown_ = true;
-    next_progress_ = now + kProgressEvery;
-  }
-
-  // REQUIRES: called before anything else is written there.
-  void hide_progress() {
-    if (std::exchange(shown_, false)) (void)write_all(STDERR_FILENO, "\033[K");
+    console_.report(plan_.input.inputs[input_], line, text, stopped_);
   }
 
   static constexpr const char* kBackslash = "a backslash; allowed: \\\\ and \\xNN";
@@ -244,14 +216,10 @@ class TallyLoad {
   std::string id_text_;
 
   std::size_t input_ = 0;
-  std::uint64_t line_ = 0;      // the next line of the input
-  std::uint64_t problems_ = 0;  // lines that were reported, or would have been
+  std::uint64_t line_ = 0;  // the next line of the input
   bool sound_ = true;
   bool stopped_ = false;  // by a record that could not be read
-
-  steady_clock::time_point start_;
-  steady_clock::time_point next_progress_;
-  bool shown_ = false;
+  Console console_;
 };
 
 std::uint64_t records_per_second(const TallyLoadReport& report) {
@@ -286,15 +254,23 @@ std::string TallyLoadReport::summary() const {
 }
 
 std::string TallyLoadReport::json() const {
-  std::ostringstream out;
-  out << std::setprecision(std::numeric_limits<double>::digits10) << "{\"records\":" << records
-      << ",\"applied\":" << applied << ",\"duplicates\":" << duplicates << ",\"stale\":" << stale
-      << ",\"refused\":" << refused() << ",\"conflicts\":" << conflicts
-      << ",\"overflows\":" << overflows << ",\"full\":" << full << ",\"unreadable\":" << unreadable
-      << ",\"window_ms\":" << window_ms << ",\"expected_undercount\":" << expected_undercount
-      << ",\"memory_bytes\":" << memory_bytes << ",\"seconds\":" << seconds
-      << ",\"records_per_second\":" << records_per_second(*this) << "}\n";
-  return out.str();
+  return JsonObject()
+             .add("records", records)
+             .add("applied", applied)
+             .add("duplicates", duplicates)
+             .add("stale", stale)
+             .add("refused", refused())
+             .add("conflicts", conflicts)
+             .add("overflows", overflows)
+             .add("full", full)
+             .add("unreadable", unreadable)
+             .add("window_ms", window_ms)
+             .add("expected_undercount", expected_undercount)
+             .add("memory_bytes", memory_bytes)
+             .add("seconds", seconds)
+             .add("records_per_second", records_per_second(*this))
+             .end() +
+         '\n';
 }
 
 std::string TallyLoadReport::progress() const {

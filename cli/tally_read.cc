@@ -34,7 +34,7 @@ class Reading {
   Result<Exit> get() {
     const auto& range = settings_.range;
     if (!settings_.counters.empty() && (range.first || range.end || range.prefix)) {
-      return usage_error("COUNTER and a range exclude each other; allowed: one of them");
+      return exclusive("COUNTER", "a range");
     }
     SEMEL_TRY(open());
     LineWriter out(File::borrow(STDOUT_FILENO), "standard output");

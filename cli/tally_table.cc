@@ -32,12 +32,6 @@ const std::vector<std::pair<std::string, Durability>> kDurabilities = {
     {"periodic", Durability::periodic},
     {"every-write", Durability::every_write}};
 
-template <class Enum>
-std::string word_in(const std::vector<std::pair<std::string, Enum>>& words, Enum value) {
-  return std::find_if(words.begin(), words.end(), [&](auto& word) { return word.second == value; })
-      ->first;
-}
-
 std::string number(double x) {
   std::ostringstream out;
   out << x;
@@ -111,12 +105,8 @@ Result<void> check_secret(HashId has, bool key_file, HashId asked) {
 
 // Refuses options that contradict each other.
 Result<void> check_options(const ShapeOptions& shape, const DurabilityOptions& durability) {
-  if (shape.exact && shape.filter) {
-    return usage_error("--exact and --filter exclude each other; allowed: one of them");
-  }
-  if (shape.error && shape.exact) {
-    return usage_error("--error and --exact exclude each other; allowed: one of them");
-  }
+  if (shape.exact && shape.filter) return exclusive("--exact", "--filter");
+  if (shape.error && shape.exact) return exclusive("--error", "--exact");
   if (shape.window_ms == TimeMs{0}) {
     return usage_error("--window cannot be '0'; allowed: 1ms or more");
   }
@@ -139,8 +129,8 @@ Error cannot_open(const std::string& path, const Error& error) {
 
 }  // namespace
 
-std::string word_of(Recognition::Kind kind) { return word_in(kKinds, kind); }
-std::string word_of(OnFull on_full) { return word_in(kOnFull, on_full); }
+std::string word_of(Recognition::Kind kind) { return word_of(kKinds, kind); }
+std::string word_of(OnFull on_full) { return word_of(kOnFull, on_full); }
 
 std::string word_of(tally::Outcome outcome) {
   switch (outcome) {
@@ -247,13 +237,11 @@ Result<std::unique_ptr<TallyTable>> TallyTable::open_to_read(const std::string& 
 
 Result<tally::RangeSum> TallyTable::sum(const tally::NameRange& range) const {
   tally::RangeSum sum;
-  const Result<void> scanned =
-      directory_->table().scan(range, [&](std::string_view /*counter*/, int128 value) {
-        ++sum.count;
-        sum.sum += value;
-        return true;
-      });
-  if (!scanned) return scanned.error();
+  SEMEL_TRY(directory_->table().scan(range, [&](std::string_view /*counter*/, int128 value) {
+    ++sum.count;
+    sum.sum += value;
+    return true;
+  }));
   return sum;
 }
 
@@ -265,9 +253,7 @@ Result<bool> TallyTable::has_forgotten_all() const {
     has_counters = true;
     return false;
   };
-  if (const Result<void> scanned = directory_->table().scan({}, stop); !scanned) {
-    return scanned.error();
-  }
+  SEMEL_TRY(directory_->table().scan({}, stop));
   return has_counters;
 }
 
@@ -289,6 +275,13 @@ Result<void> TallyTable::close() const {
   const Result<void> closed = directory_->close();
   if (!closed) return closed.error().about("cannot write " + quoted(path_));
   return {};
+}
+
+Result<void> check_id_options(bool id, bool client, bool sequence) {
+  if (id && (client || sequence)) return exclusive("--id", "--client with --sequence");
+  if (client == sequence) return {};
+  return usage_error(client ? "--client needs --sequence; allowed: both"
+                            : "--sequence needs --client; allowed: both");
 }
 
 std::optional<std::string> parse_counter(std::string_view text) {

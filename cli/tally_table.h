@@ -79,6 +79,9 @@ std::string word_of(OnFull on_full);
 std::string reason_of(tally::Outcome outcome);
 std::string word_of(tally::Outcome outcome);
 
+// Refuses options for ids that contradict each other. The arguments tell which of them are given.
+Result<void> check_id_options(bool id, bool client, bool sequence);
+
 // Parse names and ids, in which bytes may be escaped (escaped.h), of a length that a table takes.
 std::optional<std::string> parse_counter(std::string_view text);
 std::optional<std::string> parse_id(std::string_view text);

@@ -50,9 +50,7 @@ class RemoteNodes {
                                    double error, double share) {
     auto& cluster = clusters_[level.at];
     if (!cluster) {
-      auto connected = connect(*client::parse_url(level.at), settings_);
-      if (!connected) return connected.error();
-      cluster = *std::move(connected);
+      cluster = SEMEL_TRY(connect(*client::parse_url(level.at), settings_));
     }
     const std::string stream = settings_.stream + '/' + level.name;
     const bool first = !agreed_.contains(level.name);
@@ -122,12 +120,11 @@ class TreeJudge final : public SerialJudge {
     Slice* const slice = SEMEL_TRY(make_node(0, {0, 0}));
     const std::size_t none = TreeShape::kNone;
     auto shape = TreeShape::make({&none, 1});
-    auto tree = BloomTree::make(*std::move(shape), {slice},
-                                {.rules = {.kind = plan_.kind, .confirm_at = plan_.confirm_at},
-                                 .first_owner = 0,
-                                 .pause = {}});
-    if (!tree) return tree.error();
-    tree_.emplace(*std::move(tree));
+    tree_ =
+        SEMEL_TRY(BloomTree::make(*std::move(shape), {slice},
+                                  {.rules = {.kind = plan_.kind, .confirm_at = plan_.confirm_at},
+                                   .first_owner = 0,
+                                   .pause = {}}));
     nodes_.push_back({TreeShape::kNone, {0, 0}});
     return {};
   }
@@ -155,9 +152,7 @@ class TreeJudge final : public SerialJudge {
   }
   Result<void> decode(std::size_t section, ByteView in) override {
     if (section == 0) return decode_shape(in);
-    auto window = decode_like(windows_[section - 1]->window(), in);
-    if (!window) return window.error();
-    windows_[section - 1]->replace(*std::move(window));
+    windows_[section - 1]->replace(SEMEL_TRY(decode_like(windows_[section - 1]->window(), in)));
     return {};
   }
 
@@ -174,16 +169,17 @@ class TreeJudge final : public SerialJudge {
     }
     return out.str();
   }
-  std::string json_details() const override {
-    std::ostringstream out;
-    const std::vector<TreeLevel> levels = tree_->levels();
-    for (std::size_t i = 0; i < levels.size(); ++i) {
-      const TreeLevel& level = levels[i];
-      out << (i == 0 ? ",\"levels\":[{" : ",{") << "\"nodes\":" << level.nodes
-          << ",\"memory_bytes\":" << level.bytes << ",\"accesses\":" << level.load.accesses()
-          << ",\"hits\":" << level.load.hits << ",\"refuted\":" << level.load.refuted << '}';
-    }
-    return out.str() + ']';
+  JsonObject json_details() const override {
+    const auto json_of = [](const TreeLevel& level) {
+      return JsonObject()
+          .add("nodes", level.nodes)
+          .add("memory_bytes", level.bytes)
+          .add("accesses", level.load.accesses())
+          .add("hits", level.load.hits)
+          .add("refuted", level.load.refuted)
+          .end();
+    };
+    return JsonObject().add("levels", json_array(tree_->levels(), json_of));
   }
 
  private:
@@ -198,34 +194,27 @@ class TreeJudge final : public SerialJudge {
     const double share = (level == 0 ? 1 : kNodeShare) / slices;
     std::vector<Slice*> made;
     if (!plan_.levels[level].at.empty()) {
-      auto remote = remote_->make(plan_.levels[level], level == 0 ? "" : '/' + hexadecimal(path),
-                                  error_, share);
-      if (!remote) return remote.error();
-      made = *std::move(remote);
+      const std::string name = level == 0 ? "" : '/' + hexadecimal(path);
+      made = SEMEL_TRY(remote_->make(plan_.levels[level], name, error_, share));
     }
     while (made.size() < slices) {
-      auto window = Window::make(window_goal(memory_, share, error_), memory_.now_ms);
-      if (!window) return window.error();
-      windows_.push_back(std::make_unique<WindowSlice<Window>>(*std::move(window), 0));
+      Window window = SEMEL_TRY(Window::make(window_goal(memory_, share, error_), memory_.now_ms));
+      windows_.push_back(std::make_unique<WindowSlice<Window>>(std::move(window), 0));
       made.push_back(windows_.back().get());
     }
     if (slices == 1) return made.front();
-    const auto placement = Placement::make({SliceLayout::horizontal, slices});
-    if (!placement) return placement.error();
-    auto filter = SlicedFilter::make(*placement, made, {});
-    if (!filter) return filter.error();
-    sliced_.push_back(std::make_unique<SlicedNode>(*std::move(filter), std::move(made)));
+    const Placement placement = SEMEL_TRY(Placement::make({SliceLayout::horizontal, slices}));
+    SlicedFilter filter = SEMEL_TRY(SlicedFilter::make(placement, made, {}));
+    sliced_.push_back(std::make_unique<SlicedNode>(std::move(filter), std::move(made)));
     return sliced_.back().get();
   }
 
   Result<std::size_t> add(std::size_t parent, Digest path) {
-    auto slice = make_node(tree_->shape().level(parent) + 1, path);
-    if (!slice) return slice.error();
-    auto node = tree_->add_leaf(parent, *slice);
-    if (!node) return node.error();
+    Slice* const slice = SEMEL_TRY(make_node(tree_->shape().level(parent) + 1, path));
+    const std::size_t node = SEMEL_TRY(tree_->add_leaf(parent, slice));
     nodes_.push_back({parent, path});
-    by_path_.emplace(path, *node);
-    return *node;
+    by_path_.emplace(path, node);
+    return node;
   }
 
   // Returns the leaf at the end of the places, and makes the nodes that are missing on the way.
@@ -338,7 +327,7 @@ class TreeJudge final : public SerialJudge {
       if (level.at.empty() && sections() + level.slices > expected_) {
         return damaged;
       }
-      if (const auto added = add(parent, path); !added) return added.error();
+      SEMEL_TRY(add(parent, path));
     }
     return sections() == expected_ ? Result<void>() : damaged;
   }

@@ -76,10 +76,7 @@ bool RemoteSlice::takes_by_claims(const SliceCall& call) const {
 }
 
 void RemoteSlice::start(SliceCall& call) {
-  call.failed = false;
-  const bool claims = is_claim(call.action);
-  call.verdicts.assign(claims ? 0 : call.keys.size(), Verdict::fresh);
-  call.claims.assign(claims ? call.keys.size() : 0, ClaimAnswer::done);
+  call.expect_answers();
   Started& started =
       started_.emplace_back(Started{&call, Calls<ClaimAnswer>(cluster_), Calls<Verdict>(cluster_)});
   if (takes_by_claims(call)) {

@@ -9,7 +9,7 @@
 #include <cstdio>
 
 #include "bench/papers/slice_bits.h"
-#include "semel/slices/internal/slice_math.h"
+#include "semel/papers/slice_math.h"
 
 namespace semel::bench {
 namespace {
@@ -57,16 +57,15 @@ void print_all() {
           }
         }
         const double vertical = mean_while_filling(data.ids, [&](double inside) {
-          return slices_internal::slice_math::vertical_fpr(bits, kFunctions, inside);
+          return papers::slice_math::vertical_fpr(bits, kFunctions, inside);
         });
         const double horizontal = mean_while_filling(data.ids, [&](double inside) {
-          return slices_internal::slice_math::horizontal_fpr(bits, kFunctions, inside, slices);
+          return papers::slice_math::horizontal_fpr(bits, kFunctions, inside, slices);
         });
         constexpr std::uint64_t kSamples = 50;  // a sum each: not every number of ids is needed
         const double uneven = mean_while_filling(kSamples, [&](double sample) {
           const auto inside = static_cast<std::uint64_t>((sample + 0.5) * ids / kSamples);
-          return slices_internal::slice_math::uneven_horizontal_fpr(bits, kFunctions, inside,
-                                                                    slices);
+          return papers::slice_math::uneven_horizontal_fpr(bits, kFunctions, inside, slices);
         });
         std::printf("\t%.5f\t%.5f\t%.5f\n", vertical, horizontal, uneven);
         std::fflush(stdout);

@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include "bench/papers/slice_bits.h"
-#include "semel/slices/internal/slice_math.h"
+#include "semel/papers/slice_math.h"
 
 namespace semel::bench {
 namespace {
@@ -42,12 +42,12 @@ double measured(SliceLayout layout, std::uint32_t slices, std::uint32_t failed,
 void print_all() {
   const double bit = std::pow(kTarget, 1.0 / kFunctions);
   const auto horizontal = [&](double share) {
-    return slices_internal::slice_math::false_positives(
-        slices_internal::slice_math::probe_rates(kTarget, share), 1, 0);
+    return papers::slice_math::false_positives(papers::slice_math::probe_rates(kTarget, share), 1,
+                                               0);
   };
   const auto vertical = [&](double share) {
-    return slices_internal::slice_math::false_positives(
-        slices_internal::slice_math::probe_rates(bit, share), kFunctions, 0);
+    return papers::slice_math::false_positives(papers::slice_math::probe_rates(bit, share),
+                                               kFunctions, 0);
   };
   std::printf("failed_share\thorizontal\tvertical\tmeasured_horizontal\tmeasured_vertical\n");
   for (std::uint32_t failed = 0; failed <= kSlices; failed += 4) {
@@ -62,9 +62,9 @@ void print_all() {
     std::printf("\n\nmost\tfailed\thorizontal\tvertical\tmeasured_horizontal\tmeasured_vertical\n");
     for (std::uint32_t failed = 1; failed <= 10; ++failed) {
       const auto of_h = static_cast<std::uint32_t>(
-          *slices_internal::slice_math::slices_for_false_positives(failed, kTarget, 1, most));
+          *papers::slice_math::slices_for_false_positives(failed, kTarget, 1, most));
       const auto of_v = static_cast<std::uint32_t>(
-          *slices_internal::slice_math::slices_for_false_positives(failed, bit, kFunctions, most));
+          *papers::slice_math::slices_for_false_positives(failed, bit, kFunctions, most));
       std::printf("%.2f\t%u\t%u\t%u\t%.4f\t%.4f\n", most, failed, of_h, of_v,
                   measured(SliceLayout::horizontal, of_h, failed),
                   measured(SliceLayout::vertical, of_v, failed));
@@ -76,8 +76,8 @@ void print_all() {
   for (std::uint32_t failed = 0; failed <= kSlices; failed += 4) {
     constexpr std::uint32_t kParts = 5;
     std::printf("%u\t%.4f\t%.4f\t%.4f\t%.4f\n", failed, vertical(1.0 * failed / kSlices),
-                slices_internal::slice_math::h_v_false_positives(bit, kSlices / kParts, kParts,
-                                                                 failed, kFunctions, 0),
+                papers::slice_math::h_v_false_positives(bit, kSlices / kParts, kParts, failed,
+                                                        kFunctions, 0),
                 measured(SliceLayout::h_v, kSlices, failed, kParts),
                 measured(SliceLayout::v_h, kSlices, failed, kParts));
     std::fflush(stdout);

@@ -10,7 +10,7 @@
 #include <cstdio>
 
 #include "bench/papers/slice_bits.h"
-#include "semel/slices/internal/slice_math.h"
+#include "semel/papers/slice_math.h"
 
 namespace semel::bench {
 namespace {
@@ -71,8 +71,8 @@ void print_all() {
   for (const double bits : {std::round(cells_for(kIds, kProbes, kTarget)), 143'000.0}) {
     const auto filling = [&](auto rate) {
       return mean_while_filling(kIds, [&](double inside) {
-        const double set = slices_internal::slice_math::vertical_fpr(bits, 1, kProbes * inside);
-        return rate(slices_internal::slice_math::probe_rates(set, kShare));
+        const double set = papers::slice_math::vertical_fpr(bits, 1, kProbes * inside);
+        return rate(papers::slice_math::probe_rates(set, kShare));
       });
     };
     std::printf("# m = %.0f\n", bits);
@@ -81,22 +81,20 @@ void print_all() {
         "expected_fn\tprinted_fp\tprinted_fn\n");
     for (std::uint32_t x = 1; x < kProbes; ++x) {
       const Rates paper = run(bits, x, false), ours = run(bits, x, true);
-      const double expected_paper =
-          filling([&](const slices_internal::slice_math::ProbeRates& rates) {
-            return slices_internal::slice_math::heuristic_false_positives(rates, kProbes, x);
-          });
-      const double expected_ours =
-          filling([&](const slices_internal::slice_math::ProbeRates& rates) {
-            return slices_internal::slice_math::false_positives(rates, kProbes, x);
-          });
-      const double printed = filling([&](const slices_internal::slice_math::ProbeRates& rates) {
-        return slices_internal::slice_math::printed_false_positives(rates, x);
+      const double expected_paper = filling([&](const papers::slice_math::ProbeRates& rates) {
+        return papers::slice_math::heuristic_false_positives(rates, kProbes, x);
+      });
+      const double expected_ours = filling([&](const papers::slice_math::ProbeRates& rates) {
+        return papers::slice_math::false_positives(rates, kProbes, x);
+      });
+      const double printed = filling([&](const papers::slice_math::ProbeRates& rates) {
+        return papers::slice_math::printed_false_positives(rates, x);
       });
       std::printf("%u\t%.5f\t%.5f\t%.5f\t%.5f\t%.5f\t%.5f\t%.5f\t%.5f\t%.5f\n", x,
                   paper.false_positives, paper.false_negatives, ours.false_positives,
                   ours.false_negatives, expected_paper, expected_ours,
-                  slices_internal::slice_math::false_negatives(kShare, kProbes, x), printed,
-                  slices_internal::slice_math::printed_false_negatives(kShare, kProbes, x));
+                  papers::slice_math::false_negatives(kShare, kProbes, x), printed,
+                  papers::slice_math::printed_false_negatives(kShare, kProbes, x));
       std::fflush(stdout);
     }
     std::printf("\n\n");

@@ -21,7 +21,6 @@ using host::Call;
 using host::command;
 using host::CommandKind;
 using host::OpenKey;
-using host::Pace;
 
 constexpr std::int64_t kMostExpansion = std::numeric_limits<std::uint32_t>::max();
 
@@ -426,15 +425,9 @@ std::span<const host::Command> bloom_commands() {
               "such a file ends, with the reason in its log",
           .reply = "an error",
       }),
-      command<dump<BloomFamily>>({
-          .name = "BF.SCANDUMP",
-          .syntax = "key iterator",
-          .kind = CommandKind::reads,
-          .pace = Pace::slow,
-          .summary = "Returns a chunk of the filter, to be loaded elsewhere; begin with iterator 0",
-          .complexity = "O(N) with the size of the chunk, a mebibyte at most",
-          .reply = "array of the next iterator and the chunk; 0 and an empty one at the end",
-      }),
+      dump_row<BloomFamily>(
+          "BF.SCANDUMP", "O(N) with the size of the chunk, a mebibyte at most",
+          "array of the next iterator and the chunk; 0 and an empty one at the end"),
       load_row<BloomFamily>("BF.LOADCHUNK"),
       like_row<BloomFamily>("BF.LIKE"),
       merge_row<BloomFamily>(

@@ -22,7 +22,6 @@ using host::Call;
 using host::command;
 using host::CommandKind;
 using host::OpenKey;
-using host::Pace;
 
 constexpr const char* kSmallCapacity = "Capacity must be at least (BucketSize * 2)";
 
@@ -452,15 +451,8 @@ std::span<const host::Command> cuckoo_commands() {
                      "removed",
           .reply = "OK",
       }),
-      command<dump<CuckooFamily>>({
-          .name = "CF.SCANDUMP",
-          .syntax = "key iterator",
-          .kind = CommandKind::reads,
-          .pace = Pace::slow,
-          .summary = "Returns a chunk of the filter, to be loaded elsewhere; begin with iterator 0",
-          .complexity = "O(N) with the items of a link of the filter",
-          .reply = "array of the next iterator and the chunk; 0 and null at the end",
-      }),
+      dump_row<CuckooFamily>("CF.SCANDUMP", "O(N) with the items of a link of the filter",
+                             "array of the next iterator and the chunk; 0 and null at the end"),
       load_row<CuckooFamily>("CF.LOADCHUNK"),
       like_row<CuckooFamily>("CF.LIKE"),
       merge_row<CuckooFamily>(

@@ -341,6 +341,19 @@ host::Command exist_many_row(const char* name) {
 }
 
 template <class Family>
+host::Command dump_row(const char* name, const char* complexity, const char* reply) {
+  return host::command<dump<Family>>({
+      .name = name,
+      .syntax = "key iterator",
+      .kind = host::CommandKind::reads,
+      .pace = host::Pace::slow,
+      .summary = "Returns a chunk of the filter, to be loaded elsewhere; begin with iterator 0",
+      .complexity = complexity,
+      .reply = reply,
+  });
+}
+
+template <class Family>
 host::Command load_row(const char* name) {
   return host::command<load<Family>>({
       .name = name,

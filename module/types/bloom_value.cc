@@ -167,14 +167,14 @@ Result<std::unique_ptr<host::Value>> BloomValue::decode(ByteView in) {
   Reader r = SEMEL_TRY(open_sealed(in, kFormat));
   const Secret secret = read_secret(r);
   ChainTags chains = SEMEL_TRY(ChainTags::decode(r));
-  Result<GrowBloomSeries> series = GrowBloomSeries::decode_counted(r.view(r.rest()));
-  if (!series) return Error{Errc::corrupt, series.error().message()};
+  GrowBloomSeries series =
+      SEMEL_TRY(decoded_part(GrowBloomSeries::decode_counted(r.view(r.rest()))));
   const Hasher hasher = hasher_of(secret);
-  if (!is_ours(series->goal(), hasher.id())) return corrupt(kFormat, "goal");
-  if (!series->links().empty() && std::prev(series->links().end())->first.chain >= chains.size()) {
+  if (!is_ours(series.goal(), hasher.id())) return corrupt(kFormat, "goal");
+  if (!series.links().empty() && std::prev(series.links().end())->first.chain >= chains.size()) {
     return corrupt(kFormat, "a chain without a tag");
   }
-  auto value = std::make_unique<BloomValue>(secret, hasher, *std::move(series));
+  auto value = std::make_unique<BloomValue>(secret, hasher, std::move(series));
   value->chains_ = std::move(chains);
   return std::unique_ptr<host::Value>(std::move(value));
 }

@@ -183,17 +183,17 @@ Result<std::unique_ptr<host::Value>> CuckooValue::decode(ByteView in) {
   if (!r.ok() || !goal.check()) return corrupt(kFormat, "goal");
   ChainTags chains = SEMEL_TRY(ChainTags::decode(r));
   ChainTags lives = SEMEL_TRY(ChainTags::decode(r, ChainTags::kMostLives));
-  Result<ObservedCuckooSeries> series = ObservedCuckooSeries::decode(r.view(r.rest()));
-  if (!series) return Error{Errc::corrupt, series.error().message()};
+  ObservedCuckooSeries series =
+      SEMEL_TRY(decoded_part(ObservedCuckooSeries::decode(r.view(r.rest()))));
   const Hasher hasher = hasher_of(secret);
-  if (series->goal() != series_goal(goal, hasher.id())) return corrupt(kFormat, "goal");
-  if (!series->links().empty() && std::prev(series->links().end())->first.chain >= chains.size()) {
+  if (series.goal() != series_goal(goal, hasher.id())) return corrupt(kFormat, "goal");
+  if (!series.links().empty() && std::prev(series.links().end())->first.chain >= chains.size()) {
     return corrupt(kFormat, "a chain without a tag");
   }
-  for (const auto& [id, filter] : series->links()) {
+  for (const auto& [id, filter] : series.links()) {
     if (!are_lives_of(lives, filter)) return corrupt(kFormat, "lives");
   }
-  auto value = std::make_unique<CuckooValue>(secret, hasher, goal, *std::move(series));
+  auto value = std::make_unique<CuckooValue>(secret, hasher, goal, std::move(series));
   value->chains_ = std::move(chains);
   value->lives_ = std::move(lives);
   return std::unique_ptr<host::Value>(std::move(value));

@@ -32,16 +32,14 @@ Result<std::unique_ptr<host::Value>> SiftValue::decode(ByteView in) {
   Reader r = SEMEL_TRY(open_sealed(in, kFormat));
   const Secret secret = read_secret(r);
   if (!r.ok()) return corrupt(kFormat, "size");
-  Result<Sifter> sifter = Sifter::decode(r.view(r.rest()));
-  // The checksum is right, so a part that ends too early is as corrupt as any other.
-  if (!sifter) return Error{Errc::corrupt, sifter.error().message()};
+  Sifter sifter = SEMEL_TRY(decoded_part(Sifter::decode(r.view(r.rest()))));
   const Hasher hasher = hasher_of(secret);
-  if (sifter->goal().hash != hasher.id()) return corrupt(kFormat, "the secret of another sift");
-  if (sifter->goal().keep_ms != sifter->goal().window_ms) {
+  if (sifter.goal().hash != hasher.id()) return corrupt(kFormat, "the secret of another sift");
+  if (sifter.goal().keep_ms != sifter.goal().window_ms) {
     return corrupt(kFormat, "it keeps claims for another time");
   }
   return std::unique_ptr<host::Value>(
-      std::make_unique<SiftValue>(secret, hasher, *std::move(sifter)));
+      std::make_unique<SiftValue>(secret, hasher, std::move(sifter)));
 }
 
 std::unique_ptr<host::Value> SiftValue::clone() const {

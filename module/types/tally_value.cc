@@ -35,14 +35,13 @@ Result<std::unique_ptr<host::Value>> TallyValue::decode(ByteView in) {
   Reader r = SEMEL_TRY(open_sealed(in, kFormat));
   const Secret secret = read_secret(r);
   if (!r.ok()) return corrupt(kFormat, "size");
-  Result<tally::Table> table = tally::Table::decode(r.view(r.rest()));
-  if (!table) return Error{Errc::corrupt, table.error().message()};
+  tally::Table table = SEMEL_TRY(decoded_part(tally::Table::decode(r.view(r.rest()))));
   const Hasher hasher = hasher_of(secret);
-  if (table->info().recognition.hash != hasher.id()) {
+  if (table.info().recognition.hash != hasher.id()) {
     return corrupt(kFormat, "the secret of another table");
   }
   return std::unique_ptr<host::Value>(
-      std::make_unique<TallyValue>(secret, hasher, std::move(*table)));
+      std::make_unique<TallyValue>(secret, hasher, std::move(table)));
 }
 
 std::unique_ptr<host::Value> TallyValue::clone() const {

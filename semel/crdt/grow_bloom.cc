@@ -131,7 +131,7 @@ Result<bool> GrowBloom::merge(const GrowBloom& other) {
 }
 
 Result<bool> GrowBloom::merge(const Delta& delta) {
-  if (const Result<void> admitted = admits(delta); !admitted) return admitted.error();
+  SEMEL_TRY(admits(delta));
   bool changed = false;
   for (const std::uint64_t bit : delta.bits_) changed |= filter_.set(bit);
   if (changed) counted_ = false;

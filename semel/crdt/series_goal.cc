@@ -91,7 +91,7 @@ Result<std::uint64_t> SeriesGoal::capacity(std::uint8_t link) const {
   if (chains == Chains::apart) {
     Walk walk(*this);
     for (std::uint8_t i = 1; i < link; ++i) {
-      if (const Result<void> more = walk.next(); !more) return more.error();
+      SEMEL_TRY(walk.next());
     }
     return walk.keys();
   }

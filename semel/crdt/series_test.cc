@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "semel/core/internal/random.h"
-#include "semel/crdt/internal/mergeable_filter.h"
 #include "semel/crdt/internal/series_links.h"
 #include "semel/hash/internal/checksum.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/laws/merge_laws.h"
+#include "tests/laws/mergeable.h"
 #include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 #include "tests/support/rate.h"
@@ -26,12 +26,9 @@
 namespace semel {
 
 using crdt_internal::FilterKind;
-using crdt_internal::GrowOnlyFilter;
 using crdt_internal::kKindOf;
 using crdt_internal::kSeriesDeltaFormat;
 using crdt_internal::kSeriesFormat;
-using crdt_internal::Mergeable;
-using crdt_internal::ObservedRemoveFilter;
 
 namespace {
 

@@ -86,13 +86,11 @@ class IndexedStore::Body final : public ChangeObserver {
     View view;
     view.held_ = std::unique_lock(gate_);
     mark_notes();
-    Result<std::unique_ptr<Cursor>> cursor = new_cursor();
-    if (!cursor) return cursor.error();
-    const Result<void> refreshed = refresh(**cursor);
+    view.cursor_ = SEMEL_TRY(new_cursor());
+    const Result<void> refreshed = refresh(*view.cursor_);
     count_bytes();
-    if (!refreshed) return refreshed.error();
+    SEMEL_TRY(refreshed);
     view.trie_ = &trie_;
-    view.cursor_ = *std::move(cursor);
     return view;
   }
 
@@ -104,7 +102,7 @@ class IndexedStore::Body final : public ChangeObserver {
       const Result<void> read = fresh == Fresh::exact ? slabs_.read_stale(range, source)
                                                       : slabs_.read_worn(range, source);
       count_bytes();
-      if (!read) return read.error();
+      SEMEL_TRY(read);
     }
     return slabs_.sum(range, source);
   }
@@ -112,15 +110,11 @@ class IndexedStore::Body final : public ChangeObserver {
   Result<Scrubbed> scrub() {
     const std::lock_guard lock(gate_);
     mark_notes();
-    Result<std::unique_ptr<Cursor>> cursor = new_cursor();
-    if (!cursor) return cursor.error();
+    const std::unique_ptr<Cursor> cursor = SEMEL_TRY(new_cursor());
     Scrubbed scrubbed;
     scrubbed.compared = !bulk_;
-    if (const Result<void> refreshed = refresh(**cursor); !refreshed) return refreshed.error();
-    if (scrubbed.compared) {
-      const Result<void> read = rebuild(**cursor, scrubbed);
-      if (!read) return read.error();
-    }
+    SEMEL_TRY(refresh(*cursor));
+    if (scrubbed.compared) SEMEL_TRY(rebuild(*cursor, scrubbed));
     scrubbed.records = trie_.total().count;
     count_bytes();
     return scrubbed;
@@ -133,10 +127,9 @@ class IndexedStore::Body final : public ChangeObserver {
       const std::lock_guard lock(gate_);
       // The position is taken first. Changes before it have been reported and are marked now.
       // Changes after it may be marked or not: opening the checkpoint reports them again.
-      Result<Bytes> position = store_.position();
-      if (!position) return position.error();
+      Bytes position = SEMEL_TRY(store_.position());
       mark_notes();
-      IndexCheckpoint state{*std::move(position), {}, slabs_, settings_.range};
+      IndexCheckpoint state{std::move(position), {}, slabs_, settings_.range};
       trie_.encode(state.trie);
       state.encode(bytes);
     }
@@ -255,21 +248,18 @@ class IndexedStore::Body final : public ChangeObserver {
   // Loads the index of the checkpoint and returns its position, or the reason why it cannot be
   // trusted.
   Result<Bytes> load() {
-    const Result<std::optional<Bytes>> saved = store_.load_checkpoint();
-    if (!saved) return saved.error();
-    if (!*saved) return Error{Errc::gap, "checkpoint: there is none"};
-    Result<IndexCheckpoint> state = IndexCheckpoint::decode(**saved);
-    if (!state) return state.error();
-    Result<NyeTrie> trie = NyeTrie::decode(state->trie, digest_, settings_.measure);
-    if (!trie) return trie.error();
-    if (trie->burst_bytes() != settings_.burst_bytes ||
-        state->slabs.slab_bytes() != settings_.slab_bytes || state->range != settings_.range) {
+    const std::optional<Bytes> saved = SEMEL_TRY(store_.load_checkpoint());
+    if (!saved) return Error{Errc::gap, "checkpoint: there is none"};
+    IndexCheckpoint state = SEMEL_TRY(IndexCheckpoint::decode(*saved));
+    NyeTrie trie = SEMEL_TRY(NyeTrie::decode(state.trie, digest_, settings_.measure));
+    if (trie.burst_bytes() != settings_.burst_bytes ||
+        state.slabs.slab_bytes() != settings_.slab_bytes || state.range != settings_.range) {
       return Error{Errc::mismatch, "checkpoint: of another shape or range"};
     }
-    trie_ = *std::move(trie);
-    slabs_ = std::move(state->slabs);
+    trie_ = std::move(trie);
+    slabs_ = std::move(state.slabs);
     bulk_ = false;
-    return std::move(state->position);
+    return std::move(state.position);
   }
 
   void count_bytes() { index_bytes_ = trie_.bytes() + slabs_.bytes(); }

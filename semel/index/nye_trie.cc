@@ -271,10 +271,9 @@ Aggregate NyeTrie::Body::of_record(std::string_view key, std::string_view value,
 Result<Aggregate> NyeTrie::Body::read(const KeyRange& range, Cursor& cursor) const {
   EntryDigest copy = digest;
   Aggregate sum;
-  Result<void> done = for_each_record(
-      range, cursor,
-      [&](std::string_view key, std::string_view value) { sum += of_record(key, value, copy); });
-  if (!done) return done.error();
+  SEMEL_TRY(for_each_record(range, cursor, [&](std::string_view key, std::string_view value) {
+    sum += of_record(key, value, copy);
+  }));
   return sum;
 }
 
@@ -351,14 +350,13 @@ Result<std::vector<Container>> NyeTrie::histogram(const KeyRange& range, std::si
   std::vector<Container> open;  // a heap with the heaviest first
   std::vector<Container> done;  // not to be split
   const auto add = [&](BitPath node) -> Result<void> {
-    const Result<Aggregate> sum = part_of(node);
-    if (!sum) return sum.error();
-    if (sum->count == 0) return {};
-    open.push_back({std::move(node), *sum});
+    const Aggregate sum = SEMEL_TRY(part_of(node));
+    if (sum.count == 0) return {};
+    open.push_back({std::move(node), sum});
     std::push_heap(open.begin(), open.end(), lighter);
     return {};
   };
-  if (Result<void> added = add(BitPath()); !added) return added.error();
+  SEMEL_TRY(add(BitPath()));
   while (!open.empty() && open.size() + done.size() < most) {
     std::pop_heap(open.begin(), open.end(), lighter);
     Container heaviest = std::move(open.back());
@@ -371,7 +369,7 @@ Result<std::vector<Container>> NyeTrie::histogram(const KeyRange& range, std::si
     for (const bool bit : {false, true}) {
       BitPath child = *at;
       child.push(bit);
-      if (Result<void> added = add(std::move(child)); !added) return added.error();
+      SEMEL_TRY(add(std::move(child)));
     }
   }
   done.insert(done.end(), std::make_move_iterator(open.begin()),

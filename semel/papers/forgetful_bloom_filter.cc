@@ -6,8 +6,12 @@
 #include "semel/core/internal/arithmetic.h"
 #include "semel/core/internal/error_rate.h"
 #include "semel/core/limits.h"
+#include "semel/window/internal/batch.h"
 
 namespace semel::papers {
+
+using window_internal::judge_each;
+
 namespace {
 
 // Algorithm 3 of the paper checks the error each second, and changes the period by one.
@@ -48,12 +52,6 @@ bool visit_probes(const LaneShape& shape, Digest id, bool odd, Visit visit) {
     id.hi += turn;
   }
   return true;
-}
-
-template <class Judge>
-void judge_each(std::span<const Digest> ids, std::span<Verdict> verdicts, Judge judge) {
-  SEMEL_ASSERT(ids.size() == verdicts.size());
-  std::transform(ids.begin(), ids.end(), verdicts.begin(), judge);
 }
 
 }  // namespace

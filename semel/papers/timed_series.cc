@@ -6,8 +6,12 @@
 #include "semel/core/assert.h"
 #include "semel/core/internal/arithmetic.h"
 #include "semel/filter/bloom_math.h"
+#include "semel/window/internal/batch.h"
 
 namespace semel::papers {
+
+using window_internal::judge_each;
+
 namespace {
 
 // These turn times into unsigned numbers in the same order, and back.
@@ -44,12 +48,6 @@ std::uint32_t most_equal(std::span<const std::uint64_t> values) {
     most = std::max(most, std::count(values.begin(), values.end(), value));
   }
   return static_cast<std::uint32_t>(most);
-}
-
-template <class Judge>
-void judge_each(std::span<const Digest> ids, std::span<Verdict> verdicts, Judge judge) {
-  SEMEL_ASSERT(ids.size() == verdicts.size());
-  std::transform(ids.begin(), ids.end(), verdicts.begin(), judge);
 }
 
 }  // namespace

@@ -237,23 +237,20 @@ void Sifter::encode(Sink out) const {
   });
 }
 
-// The checksum is sound, so a part of another format is as corrupt as any other.
 Result<Sifter> Sifter::decode(ByteView in) {
   Reader r = SEMEL_TRY(open_sealed(in, kFormat));
   const std::uint64_t max_bytes = r.u64();
   const std::uint64_t size = r.u64();
   if (!r.ok() || size > r.rest()) return corrupt(kFormat, "size of the claims");
-  Result<ClaimTable> claims = ClaimTable::decode(r.view(size));
-  if (!claims) return Error{Errc::corrupt, claims.error().message()};
-  Result<Window> window = Window::decode(r.view(r.rest()));
-  if (!window) return Error{Errc::corrupt, window.error().message()};
-  if (claims->commits() != 0) return corrupt(kFormat, "a commit among the claims");
-  if (claims->now() != window->now()) return corrupt(kFormat, "two times");
+  ClaimTable claims = SEMEL_TRY(decoded_part(ClaimTable::decode(r.view(size))));
+  Window window = SEMEL_TRY(decoded_part(Window::decode(r.view(r.rest()))));
+  if (claims.commits() != 0) return corrupt(kFormat, "a commit among the claims");
+  if (claims.now() != window.now()) return corrupt(kFormat, "two times");
 
-  Goal goal{window->goal(), claims->keep_ms()};
+  Goal goal{window.goal(), claims.keep_ms()};
   goal.max_bytes = max_bytes;
-  if (!check(goal) || window_goal(goal) != window->goal()) return corrupt(kFormat, "goal");
-  Sifter sifter(goal, *std::move(window), *std::move(claims));
+  if (!check(goal) || window_goal(goal) != window.goal()) return corrupt(kFormat, "goal");
+  Sifter sifter(goal, std::move(window), std::move(claims));
   if (sifter.claims() > sifter.most_claims()) return corrupt(kFormat, "number of claims");
   return sifter;
 }

@@ -56,6 +56,13 @@ struct SliceCall {
   std::vector<Verdict> verdicts = {};    // one for each key of test, set and test_and_set
   std::vector<ClaimAnswer> claims = {};  // one for each key of the other actions
   bool failed = false;
+
+  // Makes room for an answer to each key. The call has not failed.
+  void expect_answers() {
+    failed = false;
+    verdicts.assign(is_claim(action) ? 0 : keys.size(), Verdict::fresh);
+    claims.assign(is_claim(action) ? keys.size() : 0, ClaimAnswer::done);
+  }
 };
 
 class SEMEL_API Slice {

@@ -10,6 +10,8 @@
 
 namespace semel {
 
+using slices_internal::SliceOperation;
+
 SliceLoad LoadReport::total() const {
   SliceLoad sum;
   for (const SliceLoad& slice : slices) {
@@ -63,28 +65,17 @@ SlicedFilter::SlicedFilter(const Placement& placement, std::vector<Slice*> slice
       load_{std::vector<SliceLoad>(slices_.size())} {}
 
 void SlicedFilter::test(std::span<const Digest> ids, std::span<Verdict> verdicts, TimeMs now_ms) {
-  run({.operation = slices_internal::SliceOperation::test,
-       .ids = {ids.begin(), ids.end()},
-       .now_ms = now_ms},
-      verdicts);
+  run(SliceOperation::test, ids, {}, verdicts, now_ms);
 }
 
 void SlicedFilter::set(std::span<const Digest> ids, std::span<const TimeMs> at_ms,
                        std::span<Verdict> verdicts, TimeMs now_ms) {
-  run({.operation = slices_internal::SliceOperation::set,
-       .ids = {ids.begin(), ids.end()},
-       .at_ms = {at_ms.begin(), at_ms.end()},
-       .now_ms = now_ms},
-      verdicts);
+  run(SliceOperation::set, ids, at_ms, verdicts, now_ms);
 }
 
 void SlicedFilter::test_and_set(std::span<const Digest> ids, std::span<const TimeMs> at_ms,
                                 std::span<Verdict> verdicts, TimeMs now_ms) {
-  run({.operation = slices_internal::SliceOperation::test_and_set,
-       .ids = {ids.begin(), ids.end()},
-       .at_ms = {at_ms.begin(), at_ms.end()},
-       .now_ms = now_ms},
-      verdicts);
+  run(SliceOperation::test_and_set, ids, at_ms, verdicts, now_ms);
 }
 
 void SlicedFilter::set_state(std::size_t slice, SliceState state) {
@@ -92,11 +83,15 @@ void SlicedFilter::set_state(std::size_t slice, SliceState state) {
   states_[slice] = state;
 }
 
-void SlicedFilter::run(slices_internal::SliceJob job, std::span<Verdict> verdicts) {
-  SEMEL_ASSERT(job.ids.size() == verdicts.size());
-  job.owner = options_.first_owner + runs_++;
-  TimeMs now_ms = job.now_ms;
-  slices_internal::SliceRun run(placement_, options_.rules, states_, std::move(job));
+void SlicedFilter::run(SliceOperation operation, std::span<const Digest> ids,
+                       std::span<const TimeMs> at_ms, std::span<Verdict> verdicts, TimeMs now_ms) {
+  SEMEL_ASSERT(ids.size() == verdicts.size());
+  slices_internal::SliceRun run(placement_, options_.rules, states_,
+                                {.operation = operation,
+                                 .ids = {ids.begin(), ids.end()},
+                                 .at_ms = {at_ms.begin(), at_ms.end()},
+                                 .now_ms = now_ms,
+                                 .owner = options_.first_owner + runs_++});
   while (!run.done()) {
     if (run.waits()) now_ms = std::max(now_ms, options_.pause());
     for (const SliceMessage& message : run.messages()) count(message);

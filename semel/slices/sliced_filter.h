@@ -25,7 +25,7 @@
 namespace semel {
 
 namespace slices_internal {
-struct SliceJob;
+enum class SliceOperation : std::uint8_t;
 }
 
 // parallel: asks all slices of an id at once. pipelined: asks one after the other, up to the first
@@ -100,7 +100,8 @@ class SEMEL_API SlicedFilter {
  private:
   SlicedFilter(const Placement& placement, std::vector<Slice*> slices, Options options);
 
-  void run(slices_internal::SliceJob job, std::span<Verdict> verdicts);
+  void run(slices_internal::SliceOperation operation, std::span<const Digest> ids,
+           std::span<const TimeMs> at_ms, std::span<Verdict> verdicts, TimeMs now_ms);
   void count(const SliceMessage& message);
 
   Placement placement_;

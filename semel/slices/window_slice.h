@@ -25,10 +25,7 @@ class WindowSlice final : public Slice {
       : window_(std::move(window)), claims_(keep_ms, window_.now()) {}
 
   void start(SliceCall& call) override {
-    call.failed = false;
-    const bool claims = is_claim(call.action);
-    call.verdicts.assign(claims ? 0 : call.keys.size(), Verdict::fresh);
-    call.claims.assign(claims ? call.keys.size() : 0, ClaimAnswer::done);
+    call.expect_answers();
     window_.advance(call.now_ms);
     claims_.advance(call.now_ms);
     switch (call.action) {

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "semel/core/codec.h"
+
 namespace semel {
 
 struct KeyRange {
@@ -34,6 +36,17 @@ inline std::string successor(std::string_view key) {
   std::string next(key);
   next.push_back('\0');
   return next;
+}
+
+inline void write(Writer& w, const KeyRange& range) {
+  w.text(range.first);
+  w.boolean(range.end.has_value());
+  if (range.end) w.text(*range.end);
+}
+inline KeyRange read_key_range(Reader& r) {
+  KeyRange range{std::string(r.text()), std::nullopt};
+  if (r.boolean()) range.end = std::string(r.text());
+  return range;
 }
 
 }  // namespace semel

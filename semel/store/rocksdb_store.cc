@@ -278,10 +278,9 @@ Result<void> RocksStore::update(std::span<const std::string_view> keys, const Be
   values.reserve(keys.size());
   writes.reserve(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const Result<std::optional<std::string>> now = body_->get(keys[i]);
-    if (!now) return now.error();
-    values.push_back(become(i, *now));
-    if (values.back() != *now) writes.push_back({keys[i], values.back()});
+    const std::optional<std::string> now = SEMEL_TRY(body_->get(keys[i]));
+    values.push_back(become(i, now));
+    if (values.back() != now) writes.push_back({keys[i], values.back()});
   }
   return writes.empty() ? Result<void>{} : body_->write(writes);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "semel/core/assert.h"
+#include "semel/hash/internal/sealed.h"
 #include "semel/sync/internal/apply.h"
 #include "semel/sync/internal/budget.h"
 #include "semel/sync/internal/frame.h"
@@ -235,36 +236,34 @@ Result<Bytes> Answer::fetch(Reader in) {
       const auto part = parts.find(id.partition(fetch.partitions));
       return part != parts.end() && std::ranges::binary_search(*part->second, number);
     };
-    const Result<void> read =
-        view.read(item.region, from, [&](std::string_view key, std::string_view value) {
-          const Digest found = digest(key, value);
-          if (!wanted(found)) return true;
-          std::size_t more = 0;
-          if (fetch.content == frame::Content::records) more = key.size() + value.size() + 30;
-          if (fetch.content == frame::Content::keys) more = key.size() + sizeof found + 30;
-          if (more + key.size() + 200 > terms_.limits.frame_bytes) {
-            too_large = true;
-            return false;
-          }
-          if (writer.size() + key.size() + 64 + more > room_) {
-            reply.complete = false;
-            reply.next_item = i;
-            reply.from = key;
-            return false;
-          }
-          ++reply.count;
-          reply.digest ^= found;
-          if (fetch.content == frame::Content::records) {
-            writer.add(key, value);
-          } else if (fetch.content == frame::Content::keys) {
-            Bytes bytes;
-            Writer(bytes).u64(found.lo);
-            Writer(bytes).u64(found.hi);
-            writer.add(key, text_of(bytes));
-          }
-          return true;
-        });
-    if (!read) return read.error();
+    SEMEL_TRY(view.read(item.region, from, [&](std::string_view key, std::string_view value) {
+      const Digest found = digest(key, value);
+      if (!wanted(found)) return true;
+      std::size_t more = 0;
+      if (fetch.content == frame::Content::records) more = key.size() + value.size() + 30;
+      if (fetch.content == frame::Content::keys) more = key.size() + sizeof found + 30;
+      if (more + key.size() + 200 > terms_.limits.frame_bytes) {
+        too_large = true;
+        return false;
+      }
+      if (writer.size() + key.size() + 64 + more > room_) {
+        reply.complete = false;
+        reply.next_item = i;
+        reply.from = key;
+        return false;
+      }
+      ++reply.count;
+      reply.digest ^= found;
+      if (fetch.content == frame::Content::records) {
+        writer.add(key, value);
+      } else if (fetch.content == frame::Content::keys) {
+        Bytes bytes;
+        Writer w(bytes);
+        write(w, found);
+        writer.add(key, text_of(bytes));
+      }
+      return true;
+    }));
     if (too_large) return Error{Errc::limit, "sync: a record is larger than a frame may be"};
   }
   writer.finish();
@@ -278,8 +277,8 @@ Result<Bytes> Answer::fetch(Reader in) {
 
 Result<Bytes> Answer::store(Reader in) {
   if (terms_.read_only) return kReadOnly;
-  const std::uint8_t manner = in.u8();
-  if (!in.ok() || manner > static_cast<std::uint8_t>(frame::Manner::exact)) return kUnknownKind;
+  const auto manner = in.enumeration(frame::Manner::exact);
+  if (!in.ok()) return kUnknownKind;
   const std::vector<frame::Record> records = SEMEL_TRY(frame::decode_records(in));
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (!scope_.range.contains(records[i].key)) return kOutside;
@@ -288,8 +287,8 @@ Result<Bytes> Answer::store(Reader in) {
     }
   }
   frame::StoreReply reply;
-  SEMEL_TRY(apply_records(index_.store(), static_cast<frame::Manner>(manner), terms_.resolver,
-                          EntryDigest(index_.secret()), records, reply));
+  SEMEL_TRY(apply_records(index_.store(), manner, terms_.resolver, EntryDigest(index_.secret()),
+                          records, reply));
   Bytes answer;
   Writer out(answer);
   frame::encode(reply, out);

@@ -9,12 +9,14 @@
 #include "semel/core/limits.h"
 #include "semel/hash/internal/digests_in_order.h"
 #include "semel/hash/internal/sealed.h"
+#include "semel/window/internal/batch.h"
 #include "semel/window/internal/generation_time.h"
 #include "semel/window/internal/sequence_set.h"
 
 namespace semel {
 
 using window_internal::GenerationTime;
+using window_internal::judge_each;
 using window_internal::SequenceSet;
 
 namespace {
@@ -98,7 +100,7 @@ ClientWindow::ClientWindow(const Goal& goal, TimeMs now_ms)
       bytes_(kWindowBytes) {}
 
 Result<ClientWindow> ClientWindow::make(const Goal& goal, TimeMs now_ms) {
-  if (const Result<void> sound = check(goal); !sound) return sound.error();
+  SEMEL_TRY(check(goal));
   return ClientWindow(goal, now_ms);
 }
 
@@ -338,22 +340,16 @@ void ClientWindow::advance(TimeMs now_ms) {
 }
 
 void ClientWindow::test(std::span<const ClientOperation> ids, std::span<Verdict> verdicts) const {
-  SEMEL_ASSERT(ids.size() == verdicts.size());
-  std::transform(ids.begin(), ids.end(), verdicts.begin(),
-                 [&](const ClientOperation& id) { return test(id); });
+  judge_each(ids, verdicts, [&](const ClientOperation& id) { return test(id); });
 }
 
 void ClientWindow::insert(std::span<const ClientOperation> ids, std::span<Verdict> verdicts) {
-  SEMEL_ASSERT(ids.size() == verdicts.size());
-  std::transform(ids.begin(), ids.end(), verdicts.begin(),
-                 [&](const ClientOperation& id) { return insert(id); });
+  judge_each(ids, verdicts, [&](const ClientOperation& id) { return insert(id); });
 }
 
 void ClientWindow::test_and_insert(std::span<const ClientOperation> ids,
                                    std::span<Verdict> verdicts) {
-  SEMEL_ASSERT(ids.size() == verdicts.size());
-  std::transform(ids.begin(), ids.end(), verdicts.begin(),
-                 [&](const ClientOperation& id) { return test_and_insert(id); });
+  judge_each(ids, verdicts, [&](const ClientOperation& id) { return test_and_insert(id); });
 }
 
 // Returns all clients that stay, ascending, without marks that have left the window.
@@ -436,27 +432,28 @@ void ClientWindow::encode(Sink out) const {
   });
 }
 
-// Reads the marks of one client. Returns false if no client has such marks.
-bool ClientWindow::decode_marks(Reader& r, Digest client, std::uint64_t marks) {
-  if (marks == 0 || marks > r.rest() / (kMarkHeader + kPieceSize)) return false;
+// Reads the marks of one client.
+Result<void> ClientWindow::read_marks(Reader& r, Digest client, std::uint64_t marks) {
+  const auto wrong = [] { return corrupt(kFormat, "marks of a client"); };
+  if (marks == 0 || marks > r.rest() / (kMarkHeader + kPieceSize)) return wrong();
   std::int64_t last = 0;
   for (std::uint64_t i = 0; i < marks; ++i) {
     const std::int64_t generation = r.i64();
     const std::uint64_t pieces = r.u64();
     const bool ascends = i == 0 ? generation >= memory_->time.oldest_alive() : generation > last;
-    if (!r.ok() || !ascends || generation > memory_->time.newest()) return false;
+    if (!r.ok() || !ascends || generation > memory_->time.newest()) return wrong();
     last = generation;
     // Length before allocation: until here the number of pieces is only a claim.
-    if (pieces == 0 || pieces > r.rest() / kPieceSize) return false;
+    if (pieces == 0 || pieces > r.rest() / kPieceSize) return wrong();
     SequenceSet& sequences = mark_of(client, generation).sequences;
     sequences.reserve(pieces);
     for (std::uint64_t n = 0; n < pieces; ++n) {
       const std::uint64_t head = r.u64();
-      if (!sequences.append({head, r.u64()})) return false;
+      if (!sequences.append({head, r.u64()})) return wrong();
     }
     bytes_ += sequences.bytes();
   }
-  return true;
+  return {};
 }
 
 Result<ClientWindow> ClientWindow::decode(ByteView in) {
@@ -484,7 +481,7 @@ Result<ClientWindow> ClientWindow::decode(ByteView in) {
     if (!r.ok()) return corrupt(kFormat, "number of clients");
     if (i > 0 && client <= last) return corrupt(kFormat, "order of clients");
     if (!forgot && forgotten != 0) return corrupt(kFormat, "sequence forgotten");
-    if (!window.decode_marks(r, client, marks)) return corrupt(kFormat, "marks of a client");
+    SEMEL_TRY(window.read_marks(r, client, marks));
     if (forgot) window.memory_->clients.find(client)->second.forgotten = forgotten;
     last = client;
   }

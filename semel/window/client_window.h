@@ -142,7 +142,7 @@ class SEMEL_API ClientWindow {
   std::size_t dead_marks(const Client& client, TimeMs now_ms) const;
   std::vector<std::pair<Digest, Client>> remembered() const;
   void encode_client(const Client& client, Writer& out) const;
-  bool decode_marks(Reader& r, Digest client, std::uint64_t marks);
+  Result<void> read_marks(Reader& r, Digest client, std::uint64_t marks);
 
   Goal goal_;
   Hidden<Memory> memory_;

@@ -138,8 +138,7 @@ bool fits(const EndlessSet& read, const Window::Goal& goal) { return read.hash()
 
 template <class W>
 Result<Any> wrap(Result<W> made) {
-  if (!made) return made.error();
-  return Any(*std::move(made));
+  return Any(SEMEL_TRY(std::move(made)));
 }
 
 Result<Any> make(const Window::Goal& goal, TimeMs now_ms) {
@@ -159,10 +158,9 @@ Result<Any> make(const Window::Goal& goal, TimeMs now_ms) {
 
 template <class W>
 Result<Any> read(ByteView in, const Window::Goal& goal) {
-  Result<W> made = W::decode(in);
-  if (!made) return made.error();
-  if (!fits(*made, goal)) return corrupt(kFormat, "a structure of another goal");
-  return Any(*std::move(made));
+  W made = SEMEL_TRY(W::decode(in));
+  if (!fits(made, goal)) return corrupt(kFormat, "a structure of another goal");
+  return Any(std::move(made));
 }
 
 Result<Any> read(ByteView in, const Window::Goal& goal) {
@@ -273,17 +271,21 @@ void Window::test_and_insert(std::span<const Digest> ids, std::span<Verdict> ver
 
 namespace {
 
-// Calls many(first, count) for each run of ids that come at `now_ms`, and one(i) for each other id.
-template <class Many, class One>
-void for_each_run(std::span<const TimeMs> at_ms, TimeMs now_ms, Many many, One one) {
+// Judges ids that come at these times: runs of ids that come at `now_ms` by judge(ids, verdicts),
+// and each other id by judge(id, at_ms).
+template <class Judge>
+void judge_runs(std::span<const Digest> ids, std::span<const TimeMs> at_ms,
+                std::span<Verdict> verdicts, TimeMs now_ms, Judge judge) {
+  SEMEL_ASSERT(ids.size() == at_ms.size() && ids.size() == verdicts.size());
   for (std::size_t i = 0; i < at_ms.size();) {
     std::size_t end = i;
     while (end < at_ms.size() && at_ms[end] == now_ms) ++end;
     if (end > i) {
-      many(i, end - i);
+      judge(ids.subspan(i, end - i), verdicts.subspan(i, end - i));
       i = end;
     } else {
-      one(i++);
+      verdicts[i] = judge(ids[i], at_ms[i]);
+      ++i;
     }
   }
 }
@@ -292,26 +294,15 @@ void for_each_run(std::span<const TimeMs> at_ms, TimeMs now_ms, Many many, One o
 
 void Window::insert(std::span<const Digest> ids, std::span<const TimeMs> at_ms,
                     std::span<Verdict> verdicts) {
-  SEMEL_ASSERT(ids.size() == at_ms.size() && ids.size() == verdicts.size());
   body_->visit([&](auto& w) {
-    for_each_run(
-        at_ms, w.now(),
-        [&](auto first, auto count) {
-          w.insert(ids.subspan(first, count), verdicts.subspan(first, count));
-        },
-        [&](auto i) { verdicts[i] = w.insert(ids[i], at_ms[i]); });
+    judge_runs(ids, at_ms, verdicts, w.now(), [&](auto... event) { return w.insert(event...); });
   });
 }
 void Window::test_and_insert(std::span<const Digest> ids, std::span<const TimeMs> at_ms,
                              std::span<Verdict> verdicts) {
-  SEMEL_ASSERT(ids.size() == at_ms.size() && ids.size() == verdicts.size());
   body_->visit([&](auto& w) {
-    for_each_run(
-        at_ms, w.now(),
-        [&](auto first, auto count) {
-          w.test_and_insert(ids.subspan(first, count), verdicts.subspan(first, count));
-        },
-        [&](auto i) { verdicts[i] = w.test_and_insert(ids[i], at_ms[i]); });
+    judge_runs(ids, at_ms, verdicts, w.now(),
+               [&](auto... event) { return w.test_and_insert(event...); });
   });
 }
 
@@ -385,10 +376,8 @@ Result<Window> Window::decode(ByteView in) {
   Reader r = SEMEL_TRY(open_sealed(in, kFormat));
   const Goal goal = window_internal::read_goal(r);
   if (!r.ok() || !window_internal::check(goal)) return corrupt(kFormat, "goal");
-  auto any = window_internal::read(r.view(r.rest()), goal);
-  // The checksum is sound, so a part of another format is as corrupt as any other.
-  if (!any) return Error{Errc::corrupt, any.error().message()};
-  return Window(std::make_unique<Body>(Body{goal, *std::move(any)}));
+  auto any = SEMEL_TRY(decoded_part(window_internal::read(r.view(r.rest()), goal)));
+  return Window(std::make_unique<Body>(Body{goal, std::move(any)}));
 }
 
 bool Window::operator==(const Window& other) const {

@@ -144,6 +144,14 @@ inline Result<Reader> open_sealed(ByteView in, const Format& format) {
   return body;
 }
 
+// Passes on what decode() returned for a part of a body that has a format of its own. A part that
+// cannot be read is corrupt, whatever its own error: the checksum of the whole is sound.
+template <class T>
+Result<T> decoded_part(Result<T> part) {
+  if (!part) return Error{Errc::corrupt, part.error().message()};
+  return part;
+}
+
 // Digests and names of hash functions, as all formats have them.
 inline void write(Writer& w, const Digest& digest) {
   w.u64(digest.lo);

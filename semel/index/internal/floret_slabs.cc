@@ -195,9 +195,8 @@ Result<void> FloretSlabs::Gathering::finish(const Source& source) {
     // Calls sum(), which reads, only for the few slabs that pass these checks.
     if (seen.count < slabs_.slabs_[seen.index].count / 2) continue;
     if (seen.count < least_count(source.trie, range)) continue;
-    const Result<Aggregate> now = source.trie.sum(range, source.cursor);
-    if (!now) return now.error();
-    if (now->count == seen.count) fresh.emplace_back(seen.index, seen.reading.finish());
+    const Aggregate now = SEMEL_TRY(source.trie.sum(range, source.cursor));
+    if (now.count == seen.count) fresh.emplace_back(seen.index, seen.reading.finish());
   }
   slabs_.replace(std::move(fresh));
   return {};
@@ -207,9 +206,8 @@ Result<std::uint64_t> FloretSlabs::unknown(std::size_t index, const Source& sour
   const Slab& slab = slabs_[index];
   if (slab.changes != kUncounted) return slab.changes;
   // At worst all its old records are gone, and all its present records are new.
-  const Result<Aggregate> now = source.trie.sum(range_of(index), source.cursor);
-  if (!now) return now.error();
-  return slab.count + now->count;
+  const Aggregate now = SEMEL_TRY(source.trie.sum(range_of(index), source.cursor));
+  return slab.count + now.count;
 }
 
 Result<RangeFloret> FloretSlabs::sum(const KeyRange& range, const Source& source) const {
@@ -219,17 +217,14 @@ Result<RangeFloret> FloretSlabs::sum(const KeyRange& range, const Source& source
     const KeyRange whole = range_of(i);
     if (range.end && whole.first >= *range.end) break;
     if (range.covers(whole)) {
-      const Result<std::uint64_t> changes = unknown(i, source);
-      if (!changes) return changes.error();
+      sum.unknown += SEMEL_TRY(unknown(i, source));
       sum.floret += slabs_[i].floret;
-      sum.unknown += *changes;
       continue;
     }
-    const Result<void> ends = read(intersection(range, whole), source,
-                                   [&](std::string_view, std::string_view, const Digest& entry) {
-                                     sum.floret.add(entry, source.key);
-                                   });
-    if (!ends) return ends.error();
+    SEMEL_TRY(read(intersection(range, whole), source,
+                   [&](std::string_view, std::string_view, const Digest& entry) {
+                     sum.floret.add(entry, source.key);
+                   }));
   }
   return sum;
 }

@@ -22,9 +22,7 @@ Bytes read_bytes(Reader& r) {
 void IndexCheckpoint::encode(Sink out) const {
   SEMEL_ASSERT(!range.empty());
   seal(out, kFormat, [&](Writer& w) {
-    w.text(range.first);
-    w.u8(range.end ? 1 : 0);
-    if (range.end) w.text(*range.end);
+    write(w, range);
     w.text(text_of(position));
     w.text(text_of(trie));
     w.u64(slabs.slab_bytes());
@@ -41,8 +39,7 @@ void IndexCheckpoint::encode(Sink out) const {
 
 Result<IndexCheckpoint> IndexCheckpoint::decode(ByteView in) {
   Reader r = SEMEL_TRY(open_sealed(in, kFormat));
-  KeyRange range{std::string(r.text()), std::nullopt};
-  if (r.boolean()) range.end = std::string(r.text());
+  KeyRange range = read_key_range(r);
   if (!r.ok() || range.empty()) return corrupt(kFormat, "range");
   Bytes position = read_bytes(r);
   Bytes trie = read_bytes(r);

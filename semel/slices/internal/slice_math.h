@@ -1,56 +1,32 @@
-// The mathematics of slices, each formula once. docs/math/slices.md derives them.
+// The mathematics of slices of which some failed. docs/math/slices.md derives the formulas.
 //
-// The words bound, estimate and exact mean what docs/math/bloom.md says. Formulas `as printed` are
-// those of the paper, kept for comparison; no code decides by them.
-//
-//   m  bits of all slices    S  slices    S'  slices of a group    n  distinct ids    k  functions
 //   s  the share of new keys that a slice takes for known ones: for one bit, the share that is set
-//   f  slices that failed, any f of them with equal probability    q = f/S
+//   q  the share of the slices that failed, each with equal probability
 //   x  `needed`: an id is distinct if fewer slices than this are live and say 'known'
+//
+// For horizontal slices use one function, and the rate of a whole slice for s. The other formulas
+// of the paper are in semel/papers/slice_math.h.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
 
-#include "semel/core/result.h"
-
 namespace semel::slices_internal::slice_math {
 
-// These formulas hold while no slice has failed.
-
-// (1 - (1 - 1/m)^(kn))^k: equations 1 and 3.
-double vertical_fpr(double bits, std::uint32_t functions, double ids);
-// (1 - (1 - S/m)^(kn/S))^k: equation 4, where every slice has n/S ids.
-double horizontal_fpr(double bits, std::uint32_t functions, double ids, double slices);
-// Returns the mean of horizontal_fpr() over the number of ids that hashing brings to a slice:
-// equation 8.
-double uneven_horizontal_fpr(double bits, std::uint32_t functions, std::uint64_t ids,
-                             std::uint64_t slices);
-
-// The formulas below are for failed slices. For horizontal slices use one function, and the rate of
-// a whole slice for s.
-//
-// ProbeRates: how likely a function of a new id meets each kind of slice.
+// How likely a function of a new id meets each kind of slice.
 struct ProbeRates {
   double set;     // a slice that did not fail and says 'known': (1 - q)s
   double failed;  // a slice that failed: q
 };
-constexpr ProbeRates probe_rates(double rate, double failed_share) {
-  return {(1 - failed_share) * rate, failed_share};
-}
+
+// Returns the binomial coefficient: the ways to choose i of n.
+double choose(std::uint32_t n, std::uint32_t i);
 
 // Returns the probability that a new id is taken for a duplicate: no live slice says 'new', and x
 // or more say 'known'. This is equation 9. With x = 0 failed slices count as known (equations 5 and
 // 6), with x = k as new.
 double false_positives(const ProbeRates& rates, std::uint32_t functions, std::uint32_t needed);
-// Returns the probability that a duplicate is taken for new: fewer than x of its slices are live.
-// Equation 10.
-double false_negatives(double failed_share, std::uint32_t functions, std::uint32_t needed);
-// Returns the mean of equation 9 over the number of failed slices in the group of an id, for h_v.
-// This is equation 11. REQUIRES: failed <= groups * parts.
-double h_v_false_positives(double rate, std::uint32_t groups, std::uint32_t parts,
-                           std::uint32_t failed, std::uint32_t functions, std::uint32_t needed);
 
 // Returns the rate for v_h. `rates` has one rate for each slice, nullopt for a failed one. If
 // several functions of an id choose one group, they meet the same slice there and fail together.
@@ -58,23 +34,5 @@ double h_v_false_positives(double rate, std::uint32_t groups, std::uint32_t part
 // multiple of it.
 double v_h_false_positives(std::span<const std::optional<double>> rates, std::uint32_t parts,
                            std::uint32_t functions, std::uint32_t needed);
-
-// The paper's heuristic: x slices that say 'known' make the id a duplicate, whatever the others
-// say.
-double heuristic_false_positives(const ProbeRates& rates, std::uint32_t functions,
-                                 std::uint32_t needed);
-double printed_false_positives(const ProbeRates& rates, std::uint32_t needed);
-double printed_false_negatives(double failed_share, std::uint32_t functions, std::uint32_t needed);
-
-// These return S_f: the least number of slices that keeps the error below `most` when `failed` of
-// them fail.
-
-// Failed slices count as known. Errc::invalid unless 0 <= rate < 1, functions > 0 and
-// rate^functions < most < 1; Errc::limit beyond 2^53 slices.
-Result<std::uint64_t> slices_for_false_positives(std::uint64_t failed, double rate,
-                                                 std::uint32_t functions, double most);
-// Errc::invalid unless needed is 1 to `functions` and 0 < most < 1; Errc::limit beyond 2^53 slices.
-Result<std::uint64_t> slices_for_false_negatives(std::uint64_t failed, std::uint32_t functions,
-                                                 std::uint32_t needed, double most);
 
 }  // namespace semel::slices_internal::slice_math

@@ -94,9 +94,8 @@ Result<void> ResponsibleStore::sync() { return store_.sync(); }
 
 Result<std::unique_ptr<Cursor>> ResponsibleStore::cursor() const {
   const std::shared_lock lock(mutex_);
-  Result<std::unique_ptr<Cursor>> below = store_.cursor();
-  if (!below) return below.error();
-  return std::unique_ptr<Cursor>(std::make_unique<InsideCursor>(*std::move(below), inside_));
+  std::unique_ptr<Cursor> below = SEMEL_TRY(store_.cursor());
+  return std::unique_ptr<Cursor>(std::make_unique<InsideCursor>(std::move(below), inside_));
 }
 
 Result<void> ResponsibleStore::update(std::span<const std::string_view> keys,
@@ -116,17 +115,12 @@ void ResponsibleStore::observe(ChangeObserver* observer) {
 
 Result<Bytes> ResponsibleStore::position() const {
   const std::shared_lock lock(mutex_);
-  const Result<Bytes> below = store_.position();
-  if (!below) return below.error();
+  const Bytes below = SEMEL_TRY(store_.position());
   Bytes bytes;
   Writer w(bytes);
   w.varint(inside_->ranges().size());
-  for (const KeyRange& range : inside_->ranges()) {
-    w.text(range.first);
-    w.u8(range.end ? 1 : 0);
-    if (range.end) w.text(*range.end);
-  }
-  w.bytes(*below);
+  for (const KeyRange& range : inside_->ranges()) semel::write(w, range);
+  w.bytes(below);
   return bytes;
 }
 
@@ -134,8 +128,7 @@ Result<void> ResponsibleStore::changes_since(ByteView position, ChangeObserver& 
   Reader r(position);
   RangeSet then;
   for (std::uint64_t left = r.varint(); left > 0; --left) {
-    KeyRange range{std::string(r.text()), std::nullopt};
-    if (r.u8() != 0) range.end = std::string(r.text());
+    const KeyRange range = read_key_range(r);
     if (!r.ok()) break;
     then.add(range);
   }

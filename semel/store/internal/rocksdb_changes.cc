@@ -99,12 +99,11 @@ Result<RocksPosition> position_of(const RocksDatabase& database) {
   Status status = db.Flush({}, database.family);
   if (status.ok()) status = db.GetDbIdentity(position.identity);
   if (!status.ok()) return error_of(status);
-  Result<RocksFilesByNumber> files = files_with_sessions(db, database.family);
-  if (!files) return files.error();
+  RocksFilesByNumber files = SEMEL_TRY(files_with_sessions(db, database.family));
   // Writes to raw() may have come after the sequence was read.
-  std::erase_if(*files,
+  std::erase_if(files,
                 [&](const auto& file) { return file.second.last_sequence > position.sequence; });
-  database.listener->finish(*files, position);
+  database.listener->finish(files, position);
   return position;
 }
 
@@ -117,8 +116,7 @@ Result<RocksPosition> position_of(const RocksDatabase& database) {
 // log, or who ingested, restored or dropped files, has changed the list of files.
 Result<void> changes_since(const RocksDatabase& database, ByteView position, ChangeObserver& told) {
   rocksdb::DB& db = *database.db;
-  const Result<RocksPosition> then = RocksPosition::decode(position);
-  if (!then) return then.error();
+  const RocksPosition then = SEMEL_TRY(RocksPosition::decode(position));
   if (database.settings.mode == RocksStore::Mode::secondary) {
     return Error{Errc::gap, "a secondary cannot tell what has changed"};
   }
@@ -126,13 +124,13 @@ Result<void> changes_since(const RocksDatabase& database, ByteView position, Cha
   Status status = db.GetDbIdentity(identity);
   if (status.ok() && database.writable()) status = db.Flush({}, database.family);
   if (!status.ok()) return error_of(status);
-  if (identity != then->identity || database.family->GetID() != then->column_family) {
+  if (identity != then.identity || database.family->GetID() != then.column_family) {
     return Error{Errc::gap, "a position of another database"};
   }
-  if (db.GetLatestSequenceNumber() < then->sequence) {
+  if (db.GetLatestSequenceNumber() < then.sequence) {
     return Error{Errc::gap, "the database is older than the position"};
   }
-  std::uint64_t from = then->sequence + 1;
+  std::uint64_t from = then.sequence + 1;
   if (!database.writable()) {
     rocksdb::VectorLogPtr logs;
     status = db.GetSortedWalFiles(logs);
@@ -143,23 +141,22 @@ Result<void> changes_since(const RocksDatabase& database, ByteView position, Cha
       }
     }
   }
-  Result<RocksFilesByNumber> now = files_with_sessions(db, database.family);
-  if (!now) return now.error();
+  RocksFilesByNumber now = SEMEL_TRY(files_with_sessions(db, database.family));
   const bool complete = replay(database, from, told);
   if (!complete && !database.writable()) {
     return Error{Errc::gap, "the write-ahead log is not complete"};
   }
-  for (const KeyRange& range : then->doubtful) told.changed(range);
-  for (const RocksFile& file : then->files) {
-    const auto same = now->find(file.number);
-    if (same != now->end() && same->second == file) {
-      now->erase(same);
+  for (const KeyRange& range : then.doubtful) told.changed(range);
+  for (const RocksFile& file : then.files) {
+    const auto same = now.find(file.number);
+    if (same != now.end() && same->second == file) {
+      now.erase(same);
     } else {
       told.changed(file.range());
     }
   }
-  for (const auto& [number, file] : *now) {
-    if (!complete || file.least_sequence <= then->sequence) told.changed(file.range());
+  for (const auto& [number, file] : now) {
+    if (!complete || file.least_sequence <= then.sequence) told.changed(file.range());
   }
   return {};
 }

@@ -423,9 +423,7 @@ Result<void> RocksPlan::judge(const StandIn& one, rocksdb::DB& opened,
                    " only its owner has; its owner has to flush them");
   }
   if (!asked) return {};
-  const Result<bool> merged = has_merged_tables(opened, handle);
-  if (!merged) return merged.error();
-  if (!*merged) return {};
+  if (!SEMEL_TRY(has_merged_tables(opened, handle))) return {};
   return refusal("its column family " + shown(one.family) + " has merges of " + shown(one.name) +
                  ", a merge operator that only its owner has");
 }

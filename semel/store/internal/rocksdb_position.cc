@@ -43,11 +43,7 @@ void RocksPosition::encode(Sink out) const {
       w.text(file.last_key);
     }
     w.varint(doubtful.size());
-    for (const KeyRange& range : doubtful) {
-      w.text(range.first);
-      w.u8(range.end ? 1 : 0);
-      if (range.end) w.text(*range.end);
-    }
+    for (const KeyRange& range : doubtful) write(w, range);
   });
 }
 
@@ -69,10 +65,8 @@ Result<RocksPosition> RocksPosition::decode(ByteView in) {
     position.files.push_back(std::move(file));
   }
   for (std::uint64_t left = r.varint(); left > 0; --left) {
-    KeyRange range{std::string(r.text()), std::nullopt};
-    if (r.boolean()) range.end = std::string(r.text());
+    position.doubtful.push_back(read_key_range(r));
     if (!r.ok()) return corrupt(kFormat, "ranges");
-    position.doubtful.push_back(std::move(range));
   }
   if (!r.at_end()) return corrupt(kFormat, "size");
   return position;

@@ -48,7 +48,7 @@ std::optional<SealedFile> SealedFile::of(const std::string& directory, const std
 
 void RocksSeal::encode(Sink out) const {
   semel::seal(out, kFormat, [&](Writer& w) {
-    w.u8(closed ? 1 : 0);
+    w.boolean(closed);
     w.varint(log);
     put(w, manifest);
     put(w, options);

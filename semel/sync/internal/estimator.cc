@@ -189,12 +189,11 @@ Result<Estimator::Answer> Estimator::lists_answered(const ProbeAsk& ask,
     EntryDigest digest(s_.index.secret());
     for (std::size_t i = 0; i < answers.size(); ++i) {
       std::vector<std::uint32_t> ours;
-      const Result<void> read =
+      SEMEL_TRY(
           view.read(ask.slots[i].region, "", [&](std::string_view key, std::string_view value) {
             ours.push_back(RecordId::of(shorten_record, digest(key, value)).number);
             return true;
-          });
-      if (!read) return read.error();
+          }));
       records += ours.size();
       if (answers[i].kind == SlotAnswer::Kind::equal) continue;
       // Without a list, all records of the slot may differ.

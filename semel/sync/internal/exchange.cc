@@ -86,21 +86,19 @@ Result<Exchange::Answer> Exchange::take(ByteView bytes) {
   if (bytes.size() > frame_bytes_) {
     return Error{Errc::limit, "sync: the answer is larger than this end allows"};
   }
-  const Result<frame::Opened> opened = frame::open(bytes);
-  if (!opened) return opened.error();
+  const frame::Opened opened = SEMEL_TRY(frame::open(bytes));
   const auto question = std::ranges::find_if(round_, [&](const Question& each) {
-    return !each.answered && each.number == opened->header.number;
+    return !each.answered && each.number == opened.header.number;
   });
-  if (question == round_.end() || opened->header.key != key_) return kNotExpected;
+  if (question == round_.end() || opened.header.key != key_) return kNotExpected;
   Answer answer;
-  Reader in(opened->body);
-  if (opened->header.kind == frame::Kind::refusal) {
-    Result<frame::Refusal> refusal = frame::decode_refusal(in);
-    if (!refusal) return refusal.error();
-    answer.fatal = Error{refusal->code, kPeerRefuses, std::move(refusal->words)};
+  Reader in(opened.body);
+  if (opened.header.kind == frame::Kind::refusal) {
+    frame::Refusal refusal = SEMEL_TRY(frame::decode_refusal(in));
+    answer.fatal = Error{refusal.code, kPeerRefuses, std::move(refusal.words)};
     return answer;
   }
-  if (opened->header.kind != frame::Kind::answer) return kNotExpected;
+  if (opened.header.kind != frame::Kind::answer) return kNotExpected;
   question->answered = true;
   question->bytes = {};
   bytes_received_ += bytes.size();

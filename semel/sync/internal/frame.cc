@@ -6,6 +6,7 @@
 
 #include "semel/core/internal/bit_codec.h"
 #include "semel/hash/internal/checksum.h"
+#include "semel/hash/internal/sealed.h"
 #include "semel/sync/internal/path_codec.h"
 #include "semel/sync/internal/set_sketch.h"
 
@@ -20,15 +21,6 @@ const Error kNoFrame{Errc::corrupt, "sync frame: not a frame"};
 const Error kShort{Errc::truncated, "sync frame: cut short"};
 const Error kOtherVersion{Errc::unsupported, "sync frame: of another version"};
 const Error kBadBody{Errc::corrupt, "sync frame: the body makes no sense"};
-
-void put_digest(const Digest& digest, Writer& out) {
-  out.u64(digest.lo);
-  out.u64(digest.hi);
-}
-Digest take_digest(Reader& in) {
-  const std::uint64_t lo = in.u64();
-  return {lo, in.u64()};
-}
 
 // Writes increasing numbers, each as its distance from the previous one.
 void put_increasing(std::span<const std::uint32_t> numbers, Writer& out) {
@@ -69,7 +61,7 @@ Builder::Builder(const Header& header) : bytes_(std::make_unique<Bytes>()), writ
   writer_.u8(kMagic0);
   writer_.u8(kMagic1);
   writer_.u8(kVersion);
-  writer_.u8(static_cast<std::uint8_t>(header.kind));
+  writer_.enumeration(header.kind);
   writer_.u32(header.number);
   writer_.u32(header.key);
 }
@@ -106,7 +98,7 @@ Result<Opened> open(ByteView frame) {
 
 void encode(const Scope& scope, Writer& out) {
   out.u16(scope.salt);
-  out.u8(scope.range.end ? 1 : 0);
+  out.boolean(scope.range.end.has_value());
   out.text(scope.range.first);
   if (scope.range.end) out.text(*scope.range.end);
 }
@@ -114,15 +106,15 @@ void encode(const Scope& scope, Writer& out) {
 Result<Scope> decode_scope(Reader& in) {
   Scope scope;
   scope.salt = in.u16();
-  const std::uint8_t bounded = in.u8();
+  const bool bounded = in.boolean();
   scope.range.first = in.text();
-  if (bounded == 1) scope.range.end = std::string(in.text());
-  if (!in.ok() || bounded > 1) return kBadBody;
+  if (bounded) scope.range.end = std::string(in.text());
+  if (!in.ok()) return kBadBody;
   return scope;
 }
 
 void encode_part(Topic topic, ByteView body, Writer& out) {
-  out.u8(static_cast<std::uint8_t>(topic));
+  out.enumeration(topic);
   out.varint(body.size());
   out.bytes(body);
 }
@@ -130,11 +122,9 @@ void encode_part(Topic topic, ByteView body, Writer& out) {
 Result<std::vector<Part>> decode_parts(Reader& in) {
   std::vector<Part> parts;
   while (in.ok() && in.rest() > 0) {
-    const auto topic = static_cast<Topic>(in.u8());
+    const auto topic = in.enumeration(Topic::store);
     const ByteView body = in.view(in.varint());
-    if (!in.ok() || topic < Topic::hello || topic > Topic::store || parts.size() == kMostParts) {
-      return kBadBody;
-    }
+    if (!in.ok() || topic < Topic::hello || parts.size() == kMostParts) return kBadBody;
     parts.push_back({topic, body});
   }
   if (parts.empty()) return kBadBody;
@@ -144,14 +134,14 @@ Result<std::vector<Part>> decode_parts(Reader& in) {
 void encode(const Aggregate& sum, Writer& out) {
   out.varint(sum.count);
   out.varint(sum.volume);
-  put_digest(sum.digest, out);
+  write(out, sum.digest);
 }
 
-Aggregate decode_aggregate(Reader& in) {
+Aggregate read_aggregate(Reader& in) {
   Aggregate sum;
   sum.count = in.varint();
   sum.volume = in.varint();
-  sum.digest = take_digest(in);
+  sum.digest = read_digest(in);
   return sum;
 }
 
@@ -164,7 +154,7 @@ void encode(const Hello& hello, Writer& out) {
 
 Result<Hello> decode_hello(Reader& in) {
   Hello hello;
-  hello.sum = decode_aggregate(in);
+  hello.sum = read_aggregate(in);
   hello.unknown = in.varint();
   hello.floret = in.view(in.varint());
   if (!in.ok() || in.rest() != 0) return kBadBody;
@@ -176,36 +166,34 @@ void encode(const HelloReply& reply, Writer& out) {
   out.varint(reply.unknown);
   out.u32(std::bit_cast<std::uint32_t>(reply.total));
   out.u32(std::bit_cast<std::uint32_t>(reply.error));
-  out.u8(reply.reliable ? 1 : 0);
+  out.boolean(reply.reliable);
 }
 
 Result<HelloReply> decode_hello_reply(Reader& in) {
   HelloReply reply;
-  reply.sum = decode_aggregate(in);
+  reply.sum = read_aggregate(in);
   reply.unknown = in.varint();
   reply.total = std::bit_cast<float>(in.u32());
   reply.error = std::bit_cast<float>(in.u32());
-  const std::uint8_t reliable = in.u8();
+  reply.reliable = in.boolean();
   const bool numbers = reply.total >= 0 && reply.total < 1e19F && reply.error >= 0 &&
                        reply.error < 1e19F;  // false for NaN
-  if (!in.ok() || reliable > 1 || !numbers) return kBadBody;
-  reply.reliable = reliable == 1;
+  if (!in.ok() || !numbers) return kBadBody;
   return reply;
 }
 
 void encode(const Compare& compare, Writer& out) {
-  out.u8(compare.list ? 1 : 0);
+  out.boolean(compare.list);
   out.varint(compare.expected);
   out.varint(compare.detail);
 }
 
 Result<Compare> decode_compare(Reader& in) {
   Compare compare;
-  const std::uint8_t list = in.u8();
+  compare.list = in.boolean();
   compare.expected = in.varint();
   compare.detail = in.varint();
-  if (!in.ok() || list > 1) return kBadBody;
-  compare.list = list == 1;
+  if (!in.ok()) return kBadBody;
   return compare;
 }
 
@@ -258,10 +246,8 @@ void encode(const Scan& scan, Writer& out) {
 }
 
 Result<Scan> decode_scan(Reader& in) {
-  Result<std::vector<BitPath>> tops = decode_paths(in);
-  if (!tops) return tops.error();
   Scan scan;
-  scan.tops = std::move(*tops);
+  scan.tops = SEMEL_TRY(decode_paths(in));
   const std::uint64_t partitions = in.varint();
   const std::uint64_t capacity = in.varint();
   if (!in.ok() || partitions == 0 || partitions > UINT32_MAX || capacity == 0 ||
@@ -398,29 +384,28 @@ Result<Fetch> decode_fetch(Reader& in) {
 }
 
 void encode(const FetchReply& reply, Content content, Writer& out) {
-  out.u8(reply.complete ? 1 : 0);
+  out.boolean(reply.complete);
   if (!reply.complete) {
     out.varint(reply.next_item);
     out.text(reply.from);
   }
   if (content != Content::digest) return;
   out.varint(reply.count);
-  put_digest(reply.digest, out);
+  write(out, reply.digest);
 }
 
 Result<FetchReply> decode_fetch_reply(Reader& in, Content content) {
   FetchReply reply;
-  const std::uint8_t complete = in.u8();
-  reply.complete = complete == 1;
+  reply.complete = in.boolean();
   if (!reply.complete) {
     reply.next_item = in.varint();
     reply.from = in.text();
   }
   if (content == Content::digest) {
     reply.count = in.varint();
-    reply.digest = take_digest(in);
+    reply.digest = read_digest(in);
   }
-  if (!in.ok() || complete > 1) return kBadBody;
+  if (!in.ok()) return kBadBody;
   return reply;
 }
 
@@ -512,7 +497,7 @@ Result<std::vector<Record>> decode_records(Reader& in) {
 void encode(const Exact& exact, Bytes& value) {
   Writer out(value);
   out.u8(static_cast<std::uint8_t>((exact.expected ? 1 : 0) | (exact.value ? 2 : 0)));
-  if (exact.expected) put_digest(*exact.expected, out);
+  if (exact.expected) write(out, *exact.expected);
   if (exact.value) out.bytes(bytes_of(*exact.value));
 }
 
@@ -520,7 +505,7 @@ Result<Exact> decode_exact(std::string_view value) {
   Reader in(bytes_of(value));
   Exact exact;
   const std::uint8_t flags = in.u8();
-  if ((flags & 1) != 0) exact.expected = take_digest(in);
+  if ((flags & 1) != 0) exact.expected = read_digest(in);
   if ((flags & 2) != 0) exact.value = text_of(in.view(in.rest()));
   if (!in.ok() || in.rest() != 0 || flags > 3) return kBadBody;
   return exact;
@@ -528,7 +513,7 @@ Result<Exact> decode_exact(std::string_view value) {
 
 Bytes refusal(const Header& question, const Error& error) {
   Builder answer({Kind::refusal, question.number, question.key});
-  answer.body().u8(static_cast<std::uint8_t>(error.code));
+  answer.body().enumeration(error.code);
   const std::string words = *error.what == 0 ? error.message() : error.what;
   answer.body().bytes(bytes_of(words));
   return std::move(answer).seal();
@@ -536,9 +521,8 @@ Bytes refusal(const Header& question, const Error& error) {
 
 Result<Refusal> decode_refusal(Reader& in) {
   Refusal refusal;
-  const std::uint8_t code = in.u8();
-  if (!in.ok() || code > static_cast<std::uint8_t>(Errc::forked)) return kBadBody;
-  refusal.code = static_cast<Errc>(code);
+  refusal.code = in.enumeration(Errc::forked);
+  if (!in.ok()) return kBadBody;
   refusal.words = text_of(in.view(std::min<std::size_t>(in.rest(), 200)));
   return refusal;
 }

@@ -80,7 +80,7 @@ void encode_part(Topic topic, ByteView body, Writer& out);
 Result<std::vector<Part>> decode_parts(Reader& in);
 
 void encode(const Aggregate& sum, Writer& out);
-Aggregate decode_aggregate(Reader& in);
+Aggregate read_aggregate(Reader& in);
 
 // Asks for the sum of the range, and sends this end's sum.
 struct Hello {

@@ -27,17 +27,15 @@ Result<std::vector<std::uint32_t>> sketch_partitions(const RangeView& view, cons
   };
   EntryDigest digest = view.trie().entry_digest();
   for (const BitPath& top : scan.tops) {
-    const Result<void> read =
-        view.read({top, {}}, "", [&](std::string_view key, std::string_view value) {
-          const RecordId id = RecordId::of(shorten, digest(key, value));
-          const std::int64_t sketch = sketch_of(scan, id.partition(scan.partitions));
-          if (sketch < 0) return true;
-          places.push_back(static_cast<std::uint32_t>(sketch));
-          numbers.push_back(id.number);
-          if (numbers.size() == kTogether) toggle();
-          return true;
-        });
-    if (!read) return read.error();
+    SEMEL_TRY(view.read({top, {}}, "", [&](std::string_view key, std::string_view value) {
+      const RecordId id = RecordId::of(shorten, digest(key, value));
+      const std::int64_t sketch = sketch_of(scan, id.partition(scan.partitions));
+      if (sketch < 0) return true;
+      places.push_back(static_cast<std::uint32_t>(sketch));
+      numbers.push_back(id.number);
+      if (numbers.size() == kTogether) toggle();
+      return true;
+    }));
   }
   toggle();
   return syndromes;

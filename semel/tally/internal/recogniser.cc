@@ -184,13 +184,6 @@ void for_each_batch(std::span<const Recogniser::Query> queries, std::span<Verdic
   }
 }
 
-template <class W>
-Result<void> put(std::optional<W>& place, Result<W> window) {
-  if (!window) return window.error();
-  place = *std::move(window);
-  return {};
-}
-
 }  // namespace
 
 Result<Recogniser> Recogniser::make(const Goal& goal, TimeMs now_ms) {
@@ -213,7 +206,11 @@ void Recogniser::for_each_window(Visit visit) const {
 // Returns the window for opaque ids, for writing; nullptr if it cannot be made. make() rejects such
 // a goal, but bytes may have it.
 Window* Recogniser::filter() {
-  if (!window_ && !put(window_, Window::make(goal_of_window(goal_), now()))) return nullptr;
+  if (!window_) {
+    Result<Window> made = Window::make(goal_of_window(goal_), now());
+    if (!made) return nullptr;
+    window_ = *std::move(made);
+  }
   return &*window_;
 }
 
@@ -499,14 +496,12 @@ void Recogniser::encode(Sink out) const {
 
 namespace {
 
-// Reads a window, after its size. A part of another format is corrupt, even with a sound checksum.
+// Reads a window, after its size.
 template <class W>
 Result<W> read_window(Reader& r) {
   const std::uint64_t size = r.u64();
   if (!r.ok() || size > r.rest()) return corrupt(kFormat, "size of a window");
-  Result<W> window = W::decode(r.view(size));
-  if (!window) return Error{Errc::corrupt, window.error().message()};
-  return window;
+  return decoded_part(W::decode(r.view(size)));
 }
 
 }  // namespace

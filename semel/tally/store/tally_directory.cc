@@ -118,13 +118,11 @@ Result<std::unique_ptr<TallyDirectory>> TallyDirectory::open(const std::string& 
   below.mode = settings.read_only ? RocksStore::Mode::read_only : RocksStore::Mode::read_write;
   below.create = settings.recognition.has_value() && !settings.read_only;
   below.merger = &TallyStore::merger();
-  Result<std::unique_ptr<RocksStore>> store = RocksStore::open(directory, below);
-  if (!store) return store.error();
-  Result<std::unique_ptr<TallyStore>> table =
-      TallyStore::open(**store, settings, settings.clock->now_ms());
-  if (!table) return table.error();
+  std::unique_ptr<RocksStore> store = SEMEL_TRY(RocksStore::open(directory, below));
+  std::unique_ptr<TallyStore> table =
+      SEMEL_TRY(TallyStore::open(*store, settings, settings.clock->now_ms()));
   return std::unique_ptr<TallyDirectory>(
-      new TallyDirectory(std::make_unique<Body>(std::move(*store), std::move(*table), settings)));
+      new TallyDirectory(std::make_unique<Body>(std::move(store), std::move(table), settings)));
 }
 
 Result<void> TallyDirectory::close() { return body_->close(); }

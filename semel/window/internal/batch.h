@@ -1,6 +1,7 @@
 // Makes the batch calls of a window from its single calls.
 #pragma once
 
+#include <algorithm>
 #include <span>
 
 #include "semel/bits/internal/prefetch.h"
@@ -8,6 +9,13 @@
 #include "semel/window/window.h"
 
 namespace semel::window_internal {
+
+// Sets verdicts[i] = judge(ids[i]) in order.
+template <class Id, class Judge>
+void judge_each(std::span<const Id> ids, std::span<Verdict> verdicts, Judge judge) {
+  SEMEL_ASSERT(ids.size() == verdicts.size());
+  std::transform(ids.begin(), ids.end(), verdicts.begin(), judge);
+}
 
 // Sets verdicts[i] = judge(ids[i]) in order. Calls touch(id), which prefetches what judge(id) will
 // need, some ids ahead.

@@ -2,8 +2,8 @@
 // that a series needs of its filters.
 //
 // A Mergeable is an element of a join semilattice: merge() is its join, compare() is its order, and
-// a delta stands for the least state that holds a change. The compiler checks the calls. tests/laws
-// checks their promises:
+// a delta stands for the least state that holds a change. The compiler checks the calls. The laws
+// check their promises:
 //   * merge is commutative, associative and idempotent, and gives the least upper bound by compare;
 //   * every update gives a state that is greater or equal;
 //   * merging deltas into one and then into a state equals merging each into the state; states that
@@ -23,7 +23,7 @@
 #include "semel/hash/digest.h"
 #include "semel/hash/hasher.h"
 
-namespace semel::crdt_internal {
+namespace semel {
 
 template <class D>
 concept MergeableDelta = std::copyable<D> && std::equality_comparable<D> &&
@@ -88,4 +88,4 @@ concept ObservedRemoveFilter = MergeableFilter<F> && F::kRemoves &&
   filter.context();
 };
 
-}  // namespace semel::crdt_internal
+}  // namespace semel

@@ -1,6 +1,6 @@
 // Slice mathematics: the formulas beside each other, beside simulations, and the paper's own
 // numbers.
-#include "semel/slices/internal/slice_math.h"
+#include "semel/papers/slice_math.h"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 #include "tests/support/keys.h"
 #include "tests/support/rate.h"
 
-namespace semel::slices_internal::slice_math {
+namespace semel::papers::slice_math {
 namespace {
 
 TEST(SliceMath, AgreesWithTheBloomFilterThatIsSliced) {
@@ -222,4 +222,4 @@ TEST(SliceMath, ShowsWhatThePrintedSumsMiss) {
 }
 
 }  // namespace
-}  // namespace semel::slices_internal::slice_math
+}  // namespace semel::papers::slice_math
