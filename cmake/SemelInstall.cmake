@@ -1,6 +1,6 @@
 # What `make install` installs: the library (static and shared), its public headers, the module, the
-# command, its manual and its completion, a CMake package and two pkg-config files. The last two find the rest by their own place, so the tree
-# may be moved.
+# command, its manual and its completion, a CMake package and two pkg-config files. The last two find
+# the rest by their own place, so the tree may be moved.
 include(CMakePackageConfigHelpers)
 
 set(completion ${CMAKE_CURRENT_BINARY_DIR}/completion/semel)
@@ -10,7 +10,10 @@ add_custom_command(OUTPUT ${completion} DEPENDS semel_cli
 add_custom_target(product ALL DEPENDS semel semel_rocksdb semel_cli ${completion})
 if(TARGET semel_module)
   add_dependencies(product semel_module)
-  install(TARGETS semel_module DESTINATION ${CMAKE_INSTALL_LIBDIR}/semel)
+  # Servers load only a file that may be executed. Debian's CMake installs shared objects without that.
+  install(TARGETS semel_module DESTINATION ${CMAKE_INSTALL_LIBDIR}/semel
+          PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+                      WORLD_READ WORLD_EXECUTE)
 endif()
 
 install(TARGETS semel_cli)

@@ -296,4 +296,8 @@ Result<BloomFilter> BloomFilter::decode(ByteView in) {
   return filter;
 }
 
+bool BloomFilter::operator==(const BloomFilter& other) const {
+  return shape_ == other.shape_ && words_ == other.words_;
+}
+
 }  // namespace semel

@@ -179,7 +179,7 @@ class SEMEL_API BloomFilter {
 
   static Result<BloomFilter> decode(ByteView in);
 
-  bool operator==(const BloomFilter&) const = default;
+  bool operator==(const BloomFilter& other) const;
 
  private:
   static constexpr std::uint64_t kBlockWords = 8;
