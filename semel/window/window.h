@@ -106,8 +106,8 @@ class SEMEL_API Window {
   // one that is impossible, or whose first table is larger than max_bytes.
   static Result<Window> make(const Goal& goal, TimeMs now_ms);
 
-  // Returns the longest time for which an id is recognised after it was accepted. REQUIRES: make()
-  // succeeds.
+  // Returns the longest time for which an id is recognised after it was handed in. An id with an
+  // earlier time of its own (`at_ms`) is that much older by then. REQUIRES: make() succeeds.
   static TimeMs longest_ms(const Goal& goal);
 
   Window(const Window& other);
