@@ -1,103 +1,52 @@
 #include "semel/crdt/observed_cuckoo.h"
 
 #include <algorithm>
-#include <map>
 #include <new>
 #include <utility>
 
 #include "semel/bits/internal/elias_fano.h"
-#include "semel/bits/internal/packed_array.h"
 #include "semel/bits/internal/prefetch.h"
 #include "semel/core/assert.h"
+#include "semel/crdt/internal/dot_codec.h"
 #include "semel/crdt/internal/entries_in_order.h"
 #include "semel/crdt/internal/entry_codec.h"
 #include "semel/crdt/internal/entry_store.h"
 #include "semel/crdt/internal/lives.h"
-#include "semel/crdt/internal/observed_part.h"
+#include "semel/crdt/internal/observed_state.h"
 #include "semel/crdt/internal/partial_order.h"
 #include "semel/hash/internal/sealed.h"
 
 namespace semel {
 
-namespace crdt_internal {
-
-// The content of a delta.
-struct ObservedChanges {
-  struct Change {
-    std::uint64_t pair;
-    std::uint64_t fingerprint;
-    bool removed;
-    bool operator==(const Change&) const = default;
-  };
-
-  // REQUIRES: the run ends with the dot.
-  void record(std::uint64_t dot, const Change& change, const LifeRun& run);
-  // Returns a dot that has two different entries, or nullptr.
-  const std::uint64_t* dot_of_two(const ObservedChanges& other) const;
-  bool operator==(const ObservedChanges&) const = default;
-
-  std::map<std::uint64_t, Change> changes;  // by packed dot
-  Lives lives;                              // of these dots
-};
-
-// The content of a filter.
-struct ObservedState {
-  explicit ObservedState(const CuckooShape& shape) : entries(shape) {}
-
-  bool at_most(const ObservedState& other) const;
-  std::vector<std::uint64_t> entries_of_sites() const;
-  // REQUIRES: equal shapes.
-  bool operator==(const ObservedState&) const = default;
-
-  EntryStore entries;  // payloads are packed dots, all in the context
-  VersionVector context;
-  Lives lives;  // of all dots of the context
-};
-
-}  // namespace crdt_internal
-
 using crdt_internal::ByDot;
 using crdt_internal::CuckooEntry;
-using crdt_internal::CuckooPlaces;
 using crdt_internal::CuckooSpot;
 using crdt_internal::decode_places;
-using crdt_internal::encode_places;
 using crdt_internal::EntriesInOrder;
 using crdt_internal::EntryStore;
 using crdt_internal::forked;
+using crdt_internal::kMostSites;
 using crdt_internal::LifeRun;
 using crdt_internal::Lives;
-using crdt_internal::ObservedPart;
 using crdt_internal::ObservedState;
 using crdt_internal::order_of;
 using crdt_internal::places_size;
 using crdt_internal::PlacesWriter;
+using crdt_internal::read_dots;
 using crdt_internal::read_shape;
 
 namespace {
 
-// docs/formats/observed_cuckoo_v1.md and observed_delta_v1.md.
+// docs/formats/observed_cuckoo_v1.md.
 //
-//    OFFSET     SIZE  FIELD OF THE BODY OF A STATE
+//    OFFSET     SIZE  FIELD OF THE BODY
 //         0       20  shape, as in cuckoo_v1
 //        20   4+8*S  version vector of S sites
 //             8+16*L  lives, L runs of dots
 //                8*S  number of entries of each site
 //                  E  for each site the counters of its entries, minus 1, Elias-Fano
 //                  P  pairs and fingerprints of all entries, in the order of the dots
-//
-//    OFFSET     SIZE  FIELD OF THE BODY OF A DELTA
-//         0       20  shape
-//        20        4  sites S
-//             8+32*L  lives, L runs of dots
-//               24*S  for each site the first dot, the distance of the last from it, the number of
-//                     changes
-//                  E  for each site the distances of the dots from its first one, Elias-Fano
-//                  F  a bit for each change: 1 if removed
-//                  P  pairs and fingerprints of all changes, in the order of the dots
 constexpr Format kFormat{"SOC", 1, "observed-remove cuckoo filter"};
-constexpr Format kDeltaFormat{"SOD", 1, "delta of an observed-remove cuckoo filter"};
-constexpr std::size_t kMostSites = 65'536;
 
 // A version vector with constant-time lookups: a merge asks it twice for each entry.
 class Seen {
@@ -115,263 +64,7 @@ class Seen {
   std::vector<std::uint64_t> counters_;
 };
 
-// Returns the counters of consecutive entries of one site, relative to `from`.
-std::vector<std::uint64_t> distances(std::span<const CuckooEntry> entries, std::uint64_t from) {
-  std::vector<std::uint64_t> all;
-  all.reserve(entries.size());
-  for (const CuckooEntry& entry : entries)
-    all.push_back(Dot::unpacked(entry.payload).counter - from);
-  return all;
-}
-
-// The inverse of distances(). Appends entries with their dots.
-Result<void> read_dots(Reader& in, Dot from, std::uint64_t last, std::uint64_t count,
-                       std::vector<CuckooEntry>& entries) {
-  const std::vector<std::uint64_t> all = SEMEL_TRY(elias_fano::decode(in, count, last));
-  if (std::ranges::adjacent_find(all) != all.end()) return Error{Errc::corrupt, "a dot twice"};
-  for (const std::uint64_t distance : all) {
-    entries.push_back({0, 0, Dot{from.site, from.counter + distance}.packed()});
-  }
-  return {};
-}
-
-// Returns true if every dot lies in a run and every run ends with a dot.
-bool are_lives_of(const Lives& lives, std::span<const CuckooEntry> entries) {
-  auto entry = entries.begin();
-  for (const LifeRun& run : lives.runs()) {
-    if (entry == entries.end() || entry->payload < run.first || entry->payload > run.last) {
-      return false;
-    }
-    entry = std::partition_point(entry, entries.end(),
-                                 [&](const CuckooEntry& e) { return e.payload <= run.last; });
-    if (std::prev(entry)->payload != run.last) return false;
-  }
-  return entry == entries.end();
-}
-
-bool by_number(const CuckooEntry& a, const CuckooEntry& b) { return a.payload < b.payload; }
-
-// Returns the runs, given with numbers instead of dots, that have dots after `from` up to `to`.
-std::vector<LifeRun> between(std::span<const LifeRun> runs, std::uint64_t from, std::uint64_t to) {
-  std::vector<LifeRun> some;
-  for (LifeRun run : runs) {
-    run.last = std::min(run.last, to);
-    if (run.last > from && run.first <= to) some.push_back(run);
-  }
-  return some;
-}
-
-// Does the same with the runs of a site.
-std::vector<LifeRun> numbered(std::span<const LifeRun> runs, std::uint64_t from, std::uint64_t to) {
-  std::vector<LifeRun> all(runs.begin(), runs.end());
-  for (LifeRun& run : all) {
-    run.first = Dot::unpacked(run.first).counter;
-    run.last = Dot::unpacked(run.last).counter;
-  }
-  return between(all, from, to);
-}
-
-// Returns the entry with its number instead of its dot.
-CuckooEntry numbered(CuckooEntry entry, std::uint64_t number) {
-  entry.payload = number;
-  return entry;
-}
-
-// Calls visit(place, number) for the entries of a site with a number after `from` up to `last`.
-// Reads the dots alone, one after another: that takes a nanosecond for each slot. `last` may shrink
-// meanwhile. A free slot has the number 0 of site 0, or wraps around.
-template <class Visit>
-void for_each_number(const EntryStore& entries, SiteId site, std::uint64_t from,
-                     const std::uint64_t& last, Visit visit) {
-  const std::uint64_t none = Dot{site, 0}.packed();
-  entries.for_each_place([&](std::uint64_t place, std::uint64_t dot) {
-    const std::uint64_t number = dot - none;
-    if (number - from - 1 < last - from) visit(place, number);
-  });
-}
-
-// Returns true if these runs, with numbers instead of dots, are those of the dots after `from` up
-// to `to`.
-bool are_lives_between(std::span<const LifeRun> runs, std::uint64_t from, std::uint64_t to) {
-  if (runs.empty() || runs.front().first > from + 1 || runs.back().last != to) return false;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const LifeRun& run = runs[i];
-    if (run.first == 0 || run.last <= from || run.first > run.last) return false;
-    if (run.first == 1 ? run.before != 0 : run.before == run.life) return false;
-    const bool follows =
-        i == 0 || (runs[i - 1].last + 1 == run.first && runs[i - 1].life == run.before);
-    if (!follows) return false;
-  }
-  return true;
-}
-
-// The inverse of numbered().
-Lives lives_of(SiteId site, std::span<const LifeRun> runs) {
-  Lives lives;
-  for (LifeRun run : runs) {
-    run.first = Dot{site, run.first}.packed();
-    run.last = Dot{site, run.last}.packed();
-    lives.insert(run);
-  }
-  return lives;
-}
-
-// Returns how many of the entries, which ascend by dot, belong to the same site as the first.
-std::size_t of_first_site(std::span<const CuckooEntry> entries) {
-  const SiteId site = Dot::unpacked(entries.front().payload).site;
-  const std::uint64_t end = Dot{site, Dot::kLastCounter}.packed();
-  const auto next = std::partition_point(entries.begin(), entries.end(),
-                                         [&](const CuckooEntry& e) { return e.payload <= end; });
-  return static_cast<std::size_t>(next - entries.begin());
-}
-
 }  // namespace
-
-ObservedDelta::ObservedDelta(const CuckooShape& shape) : shape_(shape), body_(std::in_place) {
-  SEMEL_ASSERT(shape.valid() && shape.payload_bits == Dot::kBits);
-}
-
-// Lives drawn at random detect every reused dot. This also checks, where it costs nothing, that a
-// dot has one entry, in case one life was given to two.
-const std::uint64_t* crdt_internal::ObservedChanges::dot_of_two(
-    const ObservedChanges& other) const {
-  for (const auto& [dot, change] : other.changes) {
-    const auto here = changes.find(dot);
-    if (here != changes.end() &&
-        (here->second.pair != change.pair || here->second.fingerprint != change.fingerprint)) {
-      return &here->first;
-    }
-  }
-  return nullptr;
-}
-
-// A dot that is removed in either delta is removed in the result.
-void crdt_internal::ObservedChanges::record(std::uint64_t dot, const Change& change,
-                                            const LifeRun& run) {
-  lives.make_room(1);
-  const auto [here, fresh] = changes.try_emplace(dot, change);
-  if (!fresh) here->second.removed |= change.removed;
-  lives.insert(run);
-}
-
-Result<void> ObservedDelta::merge(const ObservedDelta& other) {
-  if (shape_ != other.shape_) return Error{Errc::mismatch, "deltas of different shapes"};
-  const crdt_internal::ObservedChanges& theirs = *other.body_;
-  if (const std::optional<SiteId> site = body_->lives.clash(theirs.lives)) return forked(*site);
-  if (const std::uint64_t* dot = body_->dot_of_two(theirs)) {
-    return forked(Dot::unpacked(*dot).site);
-  }
-  for (const auto& [dot, change] : theirs.changes) {
-    body_->record(dot, change, theirs.lives.upto(dot));
-  }
-  return {};
-}
-
-bool ObservedDelta::empty() const { return body_->changes.empty(); }
-
-std::uint64_t ObservedDelta::bytes() const {
-  return body_->changes.size() * (sizeof(crdt_internal::ObservedChanges::Change) + 48) +
-         body_->lives.runs().size() * sizeof(LifeRun);
-}
-
-std::vector<SiteId> ObservedDelta::sites() const {
-  const auto& changes = body_->changes;
-  std::vector<SiteId> all;
-  for (auto change = changes.begin(); change != changes.end();) {
-    all.push_back(Dot::unpacked(change->first).site);
-    change = changes.upper_bound(Dot{all.back(), Dot::kLastCounter}.packed());
-  }
-  return all;
-}
-
-void ObservedDelta::encode(Sink out) const {
-  std::vector<CuckooEntry> entries;
-  PackedArray removed(body_->changes.size(), 1);
-  for (const auto& [dot, change] : body_->changes) {
-    removed.set(entries.size(), change.removed ? 1 : 0);
-    entries.push_back({change.pair, change.fingerprint, dot});
-  }
-  std::vector<std::span<const CuckooEntry>> sites;
-  for (std::span<const CuckooEntry> rest = entries; !rest.empty();) {
-    sites.push_back(rest.first(of_first_site(rest)));
-    rest = rest.subspan(sites.back().size());
-  }
-
-  seal(out, kDeltaFormat, [&](Writer& w) {
-    shape_.encode(w.sink());
-    w.u32(static_cast<std::uint32_t>(sites.size()));
-    body_->lives.encode_all(w.sink());
-    for (const auto& site : sites) {
-      w.u64(site.front().payload);
-      w.u64(site.back().payload - site.front().payload);
-      w.u64(site.size());
-    }
-    for (const auto& site : sites) {
-      const std::uint64_t first = Dot::unpacked(site.front().payload).counter;
-      elias_fano::encode(w.sink(), distances(site, first),
-                         site.back().payload - site.front().payload);
-    }
-    removed.encode(w.sink());
-    encode_places(w.sink(), shape_, entries);
-  });
-}
-
-Result<ObservedDelta> ObservedDelta::decode(ByteView in) {
-  Reader r = SEMEL_TRY(open_sealed(in, kDeltaFormat));
-  const Result<CuckooShape> shape = read_shape(r, Dot::kBits);
-  if (!shape) return shape.error().about(kDeltaFormat.what);
-  const std::uint32_t count = r.u32();
-  if (count > kMostSites) return Error{Errc::limit, kDeltaFormat.what, "too many sites"};
-  Lives lives = SEMEL_TRY(Lives::decode_all(r));
-  if (!r.ok() || r.rest() / 24 < count) return corrupt(kDeltaFormat, "size");
-  const std::uint64_t body = r.rest() - std::uint64_t{24} * count;
-
-  struct Site {
-    Dot first;
-    std::uint64_t last;  // distance from the first
-    std::uint64_t changes;
-  };
-  std::vector<Site> sites(count);
-  std::uint64_t changes = 0;
-  std::uint64_t dots_size = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    sites[i] = {Dot::unpacked(r.u64()), r.u64(), r.u64()};
-    const Site& site = sites[i];
-    if (site.first.counter == 0 || site.last > Dot::kLastCounter - site.first.counter ||
-        site.changes == 0 || (i > 0 && site.first.site <= sites[i - 1].first.site)) {
-      return corrupt(kDeltaFormat, "a site that cannot be");
-    }
-    if (site.changes / 8 > body) return corrupt(kDeltaFormat, "size");
-    changes += site.changes;
-    dots_size += elias_fano::byte_size(site.changes, site.last);
-  }
-  if (changes / 8 > body ||
-      dots_size + divide_up(changes, 8) + places_size(*shape, changes) != body) {
-    return corrupt(kDeltaFormat, "size");
-  }
-  std::vector<CuckooEntry> entries;
-  entries.reserve(changes);
-  for (const Site& site : sites) {
-    const std::size_t begin = entries.size();
-    if (!read_dots(r, site.first, site.last, site.changes, entries) ||
-        entries[begin].payload != site.first.packed() ||
-        entries.back().payload != site.first.packed() + site.last) {
-      return corrupt(kDeltaFormat, "dots");
-    }
-  }
-  const Result<PackedArray> removed = PackedArray::decode(r, changes, 1);
-  if (!removed || !decode_places(r, *shape, entries)) return corrupt(kDeltaFormat, "entries");
-  if (!are_lives_of(lives, entries)) return corrupt(kDeltaFormat, "lives");
-  ObservedDelta delta(*shape);
-  delta.body_->lives = std::move(lives);
-  auto& by_dot = delta.body_->changes;
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    by_dot.emplace_hint(by_dot.end(), entries[i].payload,
-                        crdt_internal::ObservedChanges::Change{
-                            entries[i].pair, entries[i].fingerprint, removed->get(i) != 0});
-  }
-  return delta;
-}
 
 // Buckets of 8 need longer fingerprints, but that is cheap beside 64 bits of dot, and the dots of a
 // bucket fill one cache line. Inserts near capacity search several times less than with buckets of
@@ -552,186 +245,6 @@ Result<bool> ObservedCuckoo::merge(const Delta& delta) {
     }
   }
   return changed;
-}
-
-bool crdt_internal::ObservedPart::sound(const CuckooPlaces& shape) const {
-  if (first >= last || last > Dot::kLastCounter) return false;
-  std::uint64_t before = first;
-  for (const CuckooEntry& entry : entries) {
-    if (entry.payload <= before || entry.payload > last) return false;
-    if (entry.fingerprint == 0 || entry.fingerprint >> shape.fingerprint_bits != 0) return false;
-    if (!shape.is_pair(entry.pair, entry.fingerprint)) return false;
-    before = entry.payload;
-  }
-  return are_lives_between(lives, first, last);
-}
-
-ObservedPart ObservedCuckoo::part_between(SiteId site, std::uint64_t from, std::uint64_t to) const {
-  SEMEL_ASSERT(from < to && to <= state_->context.at(site));
-  ObservedPart part{from, to, {}, {}};
-  for_each_number(state_->entries, site, from, to, [&](std::uint64_t place, std::uint64_t number) {
-    part.entries.push_back(numbered(state_->entries.entry_at(place), number));
-  });
-  std::sort(part.entries.begin(), part.entries.end(), by_number);
-  part.lives = numbered(state_->lives.runs(site), from, to);
-  return part;
-}
-
-ObservedPart ObservedCuckoo::part(SiteId site, std::uint64_t from, std::uint64_t most) const {
-  SEMEL_ASSERT(most >= kPartStep && from <= state_->context.at(site));
-  const std::uint64_t end = state_->context.at(site);
-  ObservedPart part{from, end, {}, {}};
-  // Keeps the least numbers: at most twice as many entries as wanted.
-  const auto collect = [&] {
-    for_each_number(
-        state_->entries, site, from, part.last, [&](std::uint64_t place, std::uint64_t number) {
-          part.entries.push_back(numbered(state_->entries.entry_at(place), number));
-          if (part.entries.size() < 2 * most) return;
-          const auto last = part.entries.begin() + static_cast<std::ptrdiff_t>(most);
-          std::nth_element(part.entries.begin(), last, part.entries.end(), by_number);
-          part.last = last->payload / kPartStep * kPartStep;
-          std::erase_if(part.entries, [&](const CuckooEntry& e) { return e.payload > part.last; });
-        });
-  };
-  // Looks at the next numbers first. If most of these were removed, it looks at all.
-  if (end - from > 2 * most) {
-    part.last = (from + 2 * most) / kPartStep * kPartStep;
-    collect();
-    if (part.entries.size() < most / 2) {
-      part.entries.clear();
-      part.last = end;
-    }
-  }
-  if (part.last == end) collect();
-  std::sort(part.entries.begin(), part.entries.end(), by_number);
-  if (part.entries.size() > most) {
-    part.last = part.entries[most].payload / kPartStep * kPartStep;
-    std::erase_if(part.entries, [&](const CuckooEntry& e) { return e.payload > part.last; });
-  }
-  part.lives = numbered(state_->lives.runs(site), from, part.last);
-  return part;
-}
-
-Result<bool> ObservedCuckoo::merge(SiteId site, const ObservedPart& part) {
-  SEMEL_ASSERT(part.sound(shape()));
-  const std::uint64_t seen = state_->context.at(site);
-  if (part.first > seen)
-    return Error{Errc::gap, "a part of a state before the one that precedes it"};
-  const Lives lives = lives_of(site, part.lives);
-  if (state_->lives.clash(lives)) return forked(site);
-  const auto find = [&](std::uint64_t number) -> const CuckooEntry* {
-    const auto at =
-        std::partition_point(part.entries.begin(), part.entries.end(),
-                             [&](const CuckooEntry& entry) { return entry.payload < number; });
-    return at != part.entries.end() && at->payload == number ? &*at : nullptr;
-  };
-  const std::uint64_t before = state_->entries.size();
-  if (part.first < seen) {
-    bool sound = true;
-    std::vector<CuckooEntry> doomed;  // those that were removed there
-    for_each_number(state_->entries, site, part.first, part.last,
-                    [&](std::uint64_t place, std::uint64_t number) {
-                      const CuckooEntry entry = state_->entries.entry_at(place);
-                      const CuckooEntry* const there = find(number);
-                      if (there == nullptr) return doomed.push_back(entry);
-                      sound = sound && there->fingerprint == entry.fingerprint &&
-                              there->pair == entry.pair;
-                    });
-    if (!sound) return forked(site);
-    for (const CuckooEntry& entry : doomed) {
-      const CuckooPlaces& places = state_->entries.shape();
-      state_->entries.remove(places.spot_of(entry.pair, entry.fingerprint), entry.payload);
-    }
-  }
-  bool changed = state_->entries.size() != before;
-  if (part.last <= seen) return changed;
-  state_->context.make_room(1);
-  state_->lives.make_room(lives.runs().size());
-  state_->entries.expect(part.expected);
-  const auto fresh =
-      std::partition_point(part.entries.begin(), part.entries.end(),
-                           [&](const CuckooEntry& entry) { return entry.payload <= seen; });
-  std::uint64_t quota =
-      EntryStore::quota_for(static_cast<std::uint64_t>(part.entries.end() - fresh));
-  auto run = lives.runs().begin();
-  const auto see = [&](Dot dot) {  // in order, so that this is always a valid state
-    state_->context.advance(dot);
-    for (; run->last < dot.packed(); ++run) state_->lives.insert(*run);
-    state_->lives.insert({run->first, dot.packed(), run->life, run->before});
-  };
-  const std::span<const CuckooEntry> added(fresh, part.entries.end());
-  const CuckooPlaces& places = state_->entries.shape();
-  const auto spot_of = [&](std::size_t i) {
-    return places.spot_of(added[i].pair, added[i].fingerprint);
-  };
-  for_each_ahead(
-      added.size(), [&](std::size_t i) { state_->entries.prefetch(spot_of(i)); },
-      [&](std::size_t i) {
-        const Dot dot{site, added[i].payload};
-        state_->entries.put(spot_of(i), dot.packed(), quota);
-        see(dot);
-      });
-  see({site, part.last});
-  return true;
-}
-
-std::optional<std::uint64_t> ObservedCuckoo::fork_from(const ObservedCuckoo& trunk,
-                                                       SiteId site) const {
-  SEMEL_ASSERT(shape() == trunk.shape());
-  const std::uint64_t common = state_->lives.common(trunk.state_->lives, site);
-  if (common == std::min(state_->context.at(site), trunk.state_->context.at(site)))
-    return std::nullopt;
-  return common;
-}
-
-Result<ObservedCuckoo> ObservedCuckoo::renamed(const ObservedCuckoo& trunk, SiteId from,
-                                               SiteId to) const {
-  if (shape() != trunk.shape()) {
-    return Error{Errc::mismatch, "observed-remove cuckoo filters of different shapes"};
-  }
-  if (from == to || state_->context.at(to) != 0) {
-    return Error{Errc::invalid, "dots are renamed to a site that has none yet"};
-  }
-  const std::optional<std::uint64_t> fork = fork_from(trunk, from);
-  if (!fork) return *this;
-  ObservedCuckoo split(shape());
-  const auto take = [&](SiteId site, const ObservedPart& part) {
-    const Result<bool> taken = split.merge(site, part);
-    SEMEL_ASSERT(taken);
-  };
-  for (const auto& [site, last] : state_->context.sites()) {
-    if (site != from) take(site, part_between(site, 0, last));
-  }
-  if (*fork > 0) take(from, part_between(from, 0, *fork));
-  take(to, part_between(from, *fork, state_->context.at(from)).from_one());
-  return split;
-}
-
-ObservedPart crdt_internal::ObservedPart::cut(std::size_t most) {
-  if (entries.size() <= most) {
-    const std::uint64_t end = last;
-    return std::exchange(*this, {end, end, {}, {}});
-  }
-  const auto middle = entries.begin() + static_cast<std::ptrdiff_t>(most);
-  const std::uint64_t to = std::prev(middle)->payload;
-  ObservedPart front{first, to, {entries.begin(), middle}, between(lives, first, to), expected};
-  lives = between(lives, to, last);
-  entries.erase(entries.begin(), middle);
-  first = to;
-  return front;
-}
-
-ObservedPart crdt_internal::ObservedPart::from_one() const {
-  ObservedPart part = *this;
-  part.first = 0;
-  part.last -= first;
-  for (CuckooEntry& entry : part.entries) entry.payload -= first;
-  for (LifeRun& run : part.lives) {
-    run.first = std::max(run.first, first + 1) - first;
-    run.last -= first;
-  }
-  part.lives.front().before = 0;
-  return part;
 }
 
 // Returns true if everything seen here was seen there and everything removed here is not there.
