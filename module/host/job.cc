@@ -62,38 +62,46 @@ class JobRunner {
   }
 
  private:
+  enum class Next : std::uint8_t { step, pause, end };
+
   // The job waits while writes are paused: another server may be about to take over, and nothing
-  // may change here.
+  // may change here. It also waits for a key that the server is saving.
   static void tick(api::Ctx* ctx, void* data) noexcept {
     auto* const runner = static_cast<JobRunner*>(data);
-    if (api::AvoidReplicaTraffic() != 0) {
-      api::CreateTimer(ctx, kPauseMs, tick, runner);
-    } else if (runner->step(ctx)) {
-      api::CreateTimer(ctx, 0, tick, runner);
-    } else {
-      Call call(ctx, {});
-      runner->job_->end(call);
-      api::UnblockClient(runner->client_, runner);
+    switch (api::AvoidReplicaTraffic() != 0 ? Next::pause : runner->step(ctx)) {
+      case Next::step:
+        api::CreateTimer(ctx, 0, tick, runner);
+        break;
+      case Next::pause:
+        api::CreateTimer(ctx, kPauseMs, tick, runner);
+        break;
+      case Next::end:
+        Call call(ctx, {});
+        runner->job_->end(call);
+        api::UnblockClient(runner->client_, runner);
+        break;
     }
   }
 
   // An exception of a step ends the job. Its client gets an error.
-  bool step(api::Ctx* ctx) noexcept {
+  Next step(api::Ctx* ctx) noexcept {
     try {
       if (const Result<void> allowed = may_write(ctx, job_->key()); !allowed) {
         failed_ = allowed.error().message() + " The steps done so far stay.";
-        return false;
+        return Next::end;
       }
       Call call(ctx, {});
       call.owes_nothing();
-      return job_->step(call);
+      return job_->step(call) ? Next::step : Next::end;
+    } catch (const KeyInUse&) {
+      return Next::pause;
     } catch (const std::bad_alloc&) {
       failed_ = "OOM no memory left";
     } catch (const std::exception& error) {
       failed_ = kInternal;
       api::Log(ctx, "warning", "a job: %s", error.what());
     }
-    return false;
+    return Next::end;
   }
 
   static int answer(api::Ctx* ctx, api::String** /*argv*/, int /*argc*/) noexcept {

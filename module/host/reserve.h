@@ -4,7 +4,7 @@
 //           before it changes anything, because such a request may fail. Small requests happen
 //           everywhere. The reserve is spent, once, before one of them fails
 //           (module/host/allocator.cc). A command that may take memory does not begin without it.
-// Threads   The thread that runs commands.
+// Threads   keep_reserve(): the thread that runs commands. spend_reserve(): any.
 #pragma once
 
 #include <cstddef>
