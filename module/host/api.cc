@@ -46,4 +46,9 @@ bool resolve(Ctx* ctx) {
 
 bool is_valkey() { return valkey; }
 
+// In Redis 8 the bit of kFlagSlotImport says that DEBUG is allowed.
+bool is_replicated(int flags) {
+  return (flags & kFlagReplicated) != 0 || (valkey && (flags & kFlagSlotImport) != 0);
+}
+
 }  // namespace semel::host::api

@@ -443,7 +443,7 @@ TEST_F(Commands, HaveArityFlagsAndKeys) {
     SCOPED_TRACE(name);
     const Answer info = info_of(name);
     EXPECT_NE(info.parts[1].integer(), 0);
-    const bool internal = name == "semel.at" || name == "semel.load" || name == "semel.tick";
+    const bool internal = name == "semel.at" || name == "semel.tick";
     EXPECT_EQ(has_flag(info, "readonly"), reads.contains(name));
     EXPECT_EQ(has_flag(info, "write"), !reads.contains(name));
     EXPECT_EQ(has_flag(info, "denyoom"),
