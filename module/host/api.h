@@ -281,5 +281,7 @@ bool is_valkey();
 // Returns true if a command comes from another server: from the primary, or from the server that
 // moves slots to this one. `flags` are those of GetContextFlags.
 bool is_replicated(int flags);
+// Returns true if it comes from the server that moves slots to this one, in Valkey.
+bool is_slot_import(int flags);
 
 }  // namespace semel::host::api

@@ -46,6 +46,10 @@ class EffectCommands {
       ++counters.effects_applied;
     }
     if (changed == static_cast<std::uint64_t>(*witness)) return;
+    if (api::is_slot_import(flags)) {  // the server gives up the import
+      api::ReplyWithError(call.ctx_, "ERR an effect did something else here than at its origin");
+      return;
+    }
     // Only commands that changed something are sent, with what they changed. So the states differ.
     if (counters.effects_failed++ == 0) {
       api::Log(call.ctx_, "warning",
@@ -73,8 +77,8 @@ class EffectCommands {
       why = "there is no memory for a value";
     }
     if (from_file) end_loading(call.ctx_, why);
-    // The server gives up the import. A replica does the same as its primary did.
-    ++counters.effects_failed;
+    // The server gives up the import. At a replica the copies differ.
+    if (!api::is_slot_import(flags)) ++counters.effects_failed;
     api::Log(call.ctx_, "warning", "a value that moves to this server: %s", why.c_str());
     call.error("ERR " + why);
   }

@@ -1,5 +1,6 @@
 #include "module/host/job.h"
 
+#include <cerrno>
 #include <exception>
 #include <memory>
 #include <new>
@@ -28,7 +29,12 @@ Result<void> may_write(api::Ctx* ctx, std::string_view key) {
   }
   // S and M deny what a script would be denied: after an error of the disk, with too few replicas,
   // or without memory that eviction could free. E puts the error into the reply.
+  errno = 0;
   api::CallReply* const reply = api::Call(ctx, kWritable, "SMEb", key.data(), key.size());
+  if (errno == EPERM) {  // a client that tries again is sent to the new node
+    if (reply != nullptr) api::FreeCallReply(reply);
+    return denied("TRYAGAIN the key has moved to another node.");
+  }
   if (reply == nullptr) return denied("ERR the server does not say whether it accepts writes");
   Result<void> allowed;
   if (api::CallReplyType(reply) == api::kReplyError) {

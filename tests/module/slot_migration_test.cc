@@ -18,6 +18,7 @@
 #include "tests/module/module_server.h"
 #include "tests/module/replicas.h"
 #include "tests/module/samples.h"
+#include "tests/support/setting.h"
 
 namespace semel {
 namespace {
@@ -64,9 +65,11 @@ class SlotMigration : public ::testing::Test {
 
   void SetUp() override {
     if (!skip_.empty()) GTEST_SKIP() << skip_;
-    first_.emplace(cluster_arguments());
-    second_.emplace(cluster_arguments({"--appendonly", "yes", "--appendfsync", "always"}));
-    replica_.emplace(cluster_arguments());
+    const Words databases = {"--cluster-databases", "4"};
+    first_.emplace(cluster_arguments(databases));
+    second_.emplace(cluster_arguments(
+        {"--cluster-databases", "4", "--appendonly", "yes", "--appendfsync", "always"}));
+    replica_.emplace(cluster_arguments(databases));
     call(*first_, {"CLUSTER", "ADDSLOTSRANGE", "0", std::to_string(kMiddle - 1)});
     call(*second_, {"CLUSTER", "ADDSLOTSRANGE", std::to_string(kMiddle), "16383"});
     int epoch = 0;
@@ -318,8 +321,14 @@ TEST_F(SlotMigration, LeavesValuesOfEveryTypeAsTheyAre) {
   ASSERT_EQ(talk("BF.RESERVE " + tag + "large 0.001 3000000"), "+OK");  // several pieces
   ASSERT_EQ(talk("BF.ADD " + tag + "large item"), "1");
   const Digests before = digests(talk);
+  ASSERT_EQ(talk("SELECT 3"), "+OK");
+  ASSERT_EQ(talk("TALLY.INCRBY " + tag + "other c 5 ID x"), "[5, \"applied\"]");
+  ASSERT_EQ(talk("SELECT 0"), "+OK");
   for (int i = 0; i < 2; ++i) {
     ASSERT_NO_FATAL_FAILURE(move(*first_, *second_));
+    ASSERT_EQ(there("SELECT 3"), "+OK");
+    EXPECT_EQ(there("TALLY.INCRBY " + tag + "other c 5 ID x"), "[5, \"duplicate\"]");
+    ASSERT_EQ(there("SELECT 0"), "+OK");
     expect_equal(digests(there), before);
     expect_in_step(*second_, *replica_);
     ASSERT_EQ(behind("READONLY"), "+OK");
@@ -334,17 +343,18 @@ TEST_F(SlotMigration, LeavesValuesOfEveryTypeAsTheyAre) {
   }
 }
 
+// SEMEL_MOVES sets how often the slots move.
 TEST_F(SlotMigration, LosesAndDoublesNothing) {
   client::Cluster cluster(url());
   ASSERT_TRUE(cluster.connect());
   ASSERT_NO_FATAL_FAILURE(Twice::reserve(cluster));
   Twice clients(url());
-  constexpr int kMoves = 3;  // there and back
-  for (int i = 0; i < kMoves; ++i) {
+  const std::uint64_t moves = setting("SEMEL_MOVES", 3) | 1;  // there, and back, and there
+  for (std::uint64_t i = 1; i <= moves; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
     ASSERT_NO_FATAL_FAILURE(move(*first_, *second_));
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    if (i + 1 == kMoves) break;
+    if (i == moves) break;
     ASSERT_NO_FATAL_FAILURE(move(*second_, *first_));
   }
   const Twice::Report report = clients.finish();
@@ -422,6 +432,35 @@ TEST_F(SlotMigration, SendsEffects) {
   expect_equal(digests(behind), expected);
 }
 
+// A merge runs in steps. If its key leaves between two of them, the client is told to try again, and
+// is then sent to the new node.
+TEST_F(SlotMigration, EndsAMergeWhoseKeyHasMoved) {
+  const std::string tag = tag_in(0);
+  Talk talk(*first_), there(*second_), behind(*replica_);
+  ASSERT_EQ(talk("BF.RESERVE " + tag + "a 0.001 50000000"), "+OK");
+  ASSERT_EQ(talk("BF.ADD " + tag + "a item"), "1");
+  ASSERT_EQ(talk("BF.LIKE " + tag + "d " + tag + "a"), "+OK");
+  ASSERT_EQ(talk("DEBUG SLOTMIGRATION PREVENT-PAUSE 1"), "+OK");
+  ASSERT_NO_FATAL_FAILURE(begin(*first_, *second_));
+  ASSERT_TRUE(eventually([&] { return info(there, "semel", "semel_bf_keys") == 2; }));
+  std::string merge = "BF.MERGE " + tag + 'd';
+  for (int i = 0; i < 400; ++i) merge += ' ' + tag + 'a';
+  Talk merging(*first_);
+  merging.send(words_of(merge));
+  ASSERT_TRUE(eventually([&] { return talk("BF.EXISTS " + tag + "d item") == "1"; }));
+  EXPECT_EQ(info(talk, "semel", "semel_jobs_started"), 1);
+  ASSERT_EQ(talk("DEBUG SLOTMIGRATION PREVENT-PAUSE 0"), "+OK");
+  ASSERT_TRUE(eventually([&] { return state(talk) == "success"; }));
+  wait_for_slots(*second_, 0, kMiddle - 1);
+  EXPECT_EQ(merging.read().shown(),
+            "-TRYAGAIN the key has moved to another node. The steps done so far stay.");
+  EXPECT_TRUE(merging(merge).starts_with("-MOVED"));
+  EXPECT_EQ(there("BF.EXISTS " + tag + "d item"), "1");
+  expect_in_step(*second_, *replica_);
+  ASSERT_EQ(behind("READONLY"), "+OK");
+  expect_equal(digests(behind), digests(there));
+}
+
 // Returns the commands in a file of RESP.
 std::vector<Words> commands_in(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -449,8 +488,8 @@ struct Large {
   std::string digest;
 };
 
-Large large_value() {
-  Large large{.key = tag_in(0) + "large", .pieces = {}, .digest = {}};
+Large large_value(const std::string& name = "large") {
+  Large large{.key = tag_in(0) + name, .pieces = {}, .digest = {}};
   const RedisServer server(with_module({"--appendonly", "yes", "--aof-use-rdb-preamble", "no"}));
   Talk talk(server);
   EXPECT_EQ(talk("BF.RESERVE " + large.key + " 0.01 30000000"), "+OK");
@@ -615,6 +654,7 @@ TEST_F(HalfArrived, PiecesThatAreDamagedEndTheImport) {
     cases.back()[0][1] += "x";
     cases.push_back({{"SEMEL.LOAD", large_.key}});
     cases.push_back({{"SEMEL.AT", "1", "1", "NO.SUCH", large_.key}});
+    cases.push_back({{"SEMEL.AT", "1", "12345", "SIFT.ADD", large_.key, "x"}});  // the wrong witness
   }
   for (std::size_t i = 0; i < cases.size(); ++i) {
     SCOPED_TRACE(i);
@@ -628,17 +668,36 @@ TEST_F(HalfArrived, PiecesThatAreDamagedEndTheImport) {
 }
 
 TEST_F(HalfArrived, ValuesOfSeveralKeysMayComeMixed) {
-  Large other = large_value();  // of the same key, with another secret
+  const Large other = large_value("other");
+  const Large begun_again = large_value();  // has another secret
+  ASSERT_EQ(other.pieces.size(), large_.pieces.size());
   const Source source(*second_, id(*first_));
   source.send(large_.pieces[0]);
   source.send(large_.pieces[1]);
-  // A value that begins again replaces what there is.
-  for (const Words& piece : other.pieces) source.send(piece);
+  for (std::size_t i = 0; i < other.pieces.size(); ++i) {
+    source.send(other.pieces[i]);
+    source.send(begun_again.pieces[i]);
+  }
   source.hand_over();
   Talk talk(*second_);
   ASSERT_TRUE(eventually([&] { return state(talk) == "success"; })) << second_->log();
-  EXPECT_EQ(digests(talk), Digests({{other.key, other.digest}}));
+  const Digests expected = {{other.key, other.digest}, {begun_again.key, begun_again.digest}};
+  EXPECT_EQ(digests(talk), expected);
   expect_in_step(*second_, *replica_);
+  Talk behind(*replica_);
+  EXPECT_EQ(digests(behind), expected);
+}
+
+TEST_F(HalfArrived, ValuesVanishIfTheTargetHasNoMemory) {
+  Talk talk(*second_);
+  const std::int64_t used = info(talk, "memory", "used_memory");
+  ASSERT_EQ(talk("CONFIG SET maxmemory " + std::to_string(used + (1 << 20))), "+OK");
+  const Source source(*second_, id(*first_));
+  for (const Words& piece : large_.pieces) source.send(piece);
+  ASSERT_TRUE(eventually([&] { return state(talk) == "failed"; }));
+  EXPECT_NE(last_migration(talk)["message"].find("OOM"), std::string::npos);
+  expect_nothing_left(*second_);
+  expect_nothing_left(*replica_);
 }
 
 TEST_F(HalfArrived, ValuesVanishWhenTheMigrationIsCancelledOrItsSourceDies) {
