@@ -165,13 +165,17 @@ class SlotMigration : public ::testing::Test {
   // Moves the lower half of the slots.
   void move(const RedisServer& from, const RedisServer& to) {
     begin(from, to);
-    Talk talk(from);
+    wait_for_success(from);
+    wait_for_slots(to, 0, kMiddle - 1);
+  }
+
+  static void wait_for_success(const RedisServer& node) {
+    Talk talk(node);
     ASSERT_TRUE(eventually([&] {
       const std::string now = state(talk);
       return now == "success" || now == "failed" || now == "cancelled";
     }));
-    ASSERT_EQ(state(talk), "success") << last_migration(talk)["message"] << from.log() << to.log();
-    wait_for_slots(to, 0, kMiddle - 1);
+    ASSERT_EQ(state(talk), "success") << last_migration(talk)["message"] << node.log();
   }
 
   client::Url url() const {
@@ -424,7 +428,7 @@ TEST_F(SlotMigration, SendsEffects) {
   const Digests expected = digests(talk);
   EXPECT_EQ(there("DBSIZE"), "0");
   ASSERT_EQ(talk("DEBUG SLOTMIGRATION PREVENT-PAUSE 0"), "+OK");
-  ASSERT_TRUE(eventually([&] { return state(talk) == "success"; }));
+  ASSERT_NO_FATAL_FAILURE(wait_for_success(*first_));
   wait_for_slots(*second_, 0, kMiddle - 1);
   expect_in_step(*second_, *replica_);
   ASSERT_EQ(behind("READONLY"), "+OK");
@@ -450,7 +454,7 @@ TEST_F(SlotMigration, EndsAMergeWhoseKeyHasMoved) {
   ASSERT_TRUE(eventually([&] { return talk("BF.EXISTS " + tag + "d item") == "1"; }));
   EXPECT_EQ(info(talk, "semel", "semel_jobs_started"), 1);
   ASSERT_EQ(talk("DEBUG SLOTMIGRATION PREVENT-PAUSE 0"), "+OK");
-  ASSERT_TRUE(eventually([&] { return state(talk) == "success"; }));
+  ASSERT_NO_FATAL_FAILURE(wait_for_success(*first_));
   wait_for_slots(*second_, 0, kMiddle - 1);
   EXPECT_EQ(merging.read().shown(),
             "-TRYAGAIN the key has moved to another node. The steps done so far stay.");
@@ -604,7 +608,7 @@ TEST_F(HalfArrived, ValuesBecomeCompleteWhateverHappensMeanwhile) {
   EXPECT_EQ(staged(*second_), 1);
   source.send(large_.pieces.back());
   source.hand_over();
-  ASSERT_TRUE(eventually([&] { return state(talk) == "success"; })) << second_->log();
+  ASSERT_NO_FATAL_FAILURE(wait_for_success(*second_));
   wait_for_slots(*second_, 0, kMiddle - 1);
   expect_in_step(*second_, *replica_);
   const Digests expected = {{large_.key, large_.digest}};
@@ -654,7 +658,8 @@ TEST_F(HalfArrived, PiecesThatAreDamagedEndTheImport) {
     cases.back()[0][1] += "x";
     cases.push_back({{"SEMEL.LOAD", large_.key}});
     cases.push_back({{"SEMEL.AT", "1", "1", "NO.SUCH", large_.key}});
-    cases.push_back({{"SEMEL.AT", "1", "12345", "SIFT.ADD", large_.key, "x"}});  // the wrong witness
+    cases.push_back(
+        {{"SEMEL.AT", "1", "12345", "SIFT.ADD", large_.key, "x"}});  // the wrong witness
   }
   for (std::size_t i = 0; i < cases.size(); ++i) {
     SCOPED_TRACE(i);
@@ -680,7 +685,7 @@ TEST_F(HalfArrived, ValuesOfSeveralKeysMayComeMixed) {
   }
   source.hand_over();
   Talk talk(*second_);
-  ASSERT_TRUE(eventually([&] { return state(talk) == "success"; })) << second_->log();
+  ASSERT_NO_FATAL_FAILURE(wait_for_success(*second_));
   const Digests expected = {{other.key, other.digest}, {begun_again.key, begun_again.digest}};
   EXPECT_EQ(digests(talk), expected);
   expect_in_step(*second_, *replica_);
