@@ -9,9 +9,8 @@
 namespace semel::host {
 namespace {
 
-// How many are under way.
-constinit unsigned exports = 0;
-constinit unsigned imports = 0;
+constinit unsigned exports = 0;   // under way
+constinit bool restores = false;  // there is at most one import
 
 enum class Change : std::uint8_t { none, import_begins, import_ends, export_begins, export_ends };
 
@@ -21,28 +20,23 @@ constexpr std::array kInValkey = {Change::none,        Change::export_begins, Ch
 constexpr std::array kInRedis = {Change::import_begins, Change::import_ends, Change::import_ends,
                                  Change::export_begins, Change::export_ends, Change::export_ends};
 
-// A module that was loaded later may hear of an end without a beginning.
-void count_down(unsigned& count) {
-  if (count > 0) --count;
-}
-
 void migrated(api::Ctx* /*ctx*/, api::Event event, std::uint64_t subevent, void* /*data*/) {
   const std::span<const Change> changes = event.id == api::kEventValkeySlots ? kInValkey : kInRedis;
   switch (subevent < changes.size() ? changes[subevent] : Change::none) {
     case Change::none:
       break;
     case Change::import_begins:
-      ++imports;
+      restores = true;
       break;
     case Change::import_ends:
-      count_down(imports);
+      restores = false;
       break;
     case Change::export_begins:
       ++exports;
       listen();
       break;
     case Change::export_ends:
-      count_down(exports);
+      if (exports > 0) --exports;  // a module that was loaded later hears of the end alone
       break;
   }
 }
@@ -51,7 +45,7 @@ void migrated(api::Ctx* /*ctx*/, api::Event event, std::uint64_t subevent, void*
 
 bool exporting() { return exports > 0; }
 
-bool restores_slots() { return imports > 0; }
+bool restores_slots() { return restores; }
 
 bool watch_migrations(api::Ctx* ctx) {
   const std::uint64_t event = api::is_valkey() ? api::kEventValkeySlots : api::kEventRedisSlots;
