@@ -61,10 +61,10 @@ std::string reason_to_skip() {
 // second has both.
 class SlotMigration : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { skip_ = reason_to_skip(); }
+  static void SetUpTestSuite() { skip_reason() = reason_to_skip(); }
 
   void SetUp() override {
-    if (!skip_.empty()) GTEST_SKIP() << skip_;
+    if (!skip_reason().empty()) GTEST_SKIP() << skip_reason();
     const Words databases = {"--cluster-databases", "4"};
     first_.emplace(cluster_arguments(databases));
     second_.emplace(cluster_arguments(
@@ -183,7 +183,10 @@ class SlotMigration : public ::testing::Test {
                               second_->address().text());
   }
 
-  inline static std::string skip_;
+  static std::string& skip_reason() {
+    static std::string reason;
+    return reason;
+  }
   bool sends_damage_ = false;
   std::optional<RedisServer> first_, second_, replica_;
 };
@@ -276,8 +279,10 @@ class Twice {
       for (const char* const expected : {first, second}) {
         const std::string answer = ask(key, words);
         if (answer == expected) continue;
-        report.problems.push_back(words[0] + ' ' + key + ' ' + words.back() + ": " + answer +
-                                  " in place of " + expected);
+        std::string& problem = report.problems.emplace_back(words[0]);
+        for (const std::string& word : {key, words.back(), answer})
+          problem.append(" ").append(word);
+        problem.append(" in place of ").append(expected);
       }
     };
     for (std::uint64_t i = 0; !enough_ && report.problems.size() < 5; ++i) {
@@ -303,7 +308,7 @@ class Twice {
       const std::string claimed = name + "/claim";
       twice(tag + "sift", {"SIFT.CLAIM", tag + "sift", claimed, owner, "1h"}, "fresh", "fresh");
       if (random.below(2) == 0) {
-        report.claims.push_back(tag + "sift " + claimed);
+        report.claims.push_back(std::string(tag).append("sift ").append(claimed));
       } else {
         twice(tag + "sift", {"SIFT.COMMIT", tag + "sift", claimed, owner}, "done", "seen");
         report.ids[tag + "sift"].push_back(claimed);
@@ -379,11 +384,11 @@ TEST_F(SlotMigration, LosesAndDoublesNothing) {
     }
     for (const auto& [key, ids] : report.ids) {
       const std::string family = key.substr(key.find('}') + 1);
-      const char* const test = family == "sift"    ? "SIFT.TEST "
-                               : family == "bloom" ? "BF.EXISTS "
-                                                   : "CF.EXISTS ";
+      const char* const test = family == "sift"    ? "SIFT.TEST"
+                               : family == "bloom" ? "BF.EXISTS"
+                                                   : "CF.EXISTS";
       std::size_t missing = 0;
-      for (const std::string& known : ids) missing += talk(test + key + ' ' + known) != "1";
+      for (const std::string& known : ids) missing += talk.call({test, key, known}).shown() != "1";
       EXPECT_EQ(missing, 0u) << key;
       if (family == "bloom") {
         EXPECT_EQ(talk("BF.CARD " + key), std::to_string(ids.size()));
@@ -420,7 +425,7 @@ TEST_F(SlotMigration, SendsEffects) {
   Talk talk(*first_), there(*second_), behind(*replica_);
   ASSERT_EQ(talk("DEBUG SLOTMIGRATION PREVENT-PAUSE 1"), "+OK");
   ASSERT_NO_FATAL_FAILURE(begin(*first_, *second_));
-  ASSERT_TRUE(eventually([&] { return state(there) == "importing" || state(there) != ""; }));
+  ASSERT_TRUE(eventually([&] { return !state(there).empty(); }));
   // Longer than the module takes to find out that there are no replicas.
   std::this_thread::sleep_for(std::chrono::milliseconds(2500));
   const std::string tag = tag_in(0);
