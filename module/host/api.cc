@@ -46,4 +46,9 @@ bool resolve(Ctx* ctx) {
 
 bool is_valkey() { return valkey; }
 
+// In Redis 8 the bit says that DEBUG is allowed.
+bool is_slot_import(int flags) { return valkey && (flags & kFlagSlotImport) != 0; }
+
+bool is_replicated(int flags) { return (flags & kFlagReplicated) != 0 || is_slot_import(flags); }
+
 }  // namespace semel::host::api

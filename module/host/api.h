@@ -36,19 +36,27 @@ inline constexpr int kFlagLua = 1 << 0, kFlagMulti = 1 << 1, kFlagReplica = 1 <<
 inline constexpr int kFlagEvicts = 1 << 9, kFlagOutOfMemory = 1 << 10;
 inline constexpr int kFlagReplicated = 1 << 12, kFlagLoading = 1 << 13;
 inline constexpr int kFlagDenyBlocking = 1 << 21, kFlagResp3 = 1 << 22;
+inline constexpr int kFlagAsyncLoading = 1 << 23;  // instead of kFlagLoading
+inline constexpr int kFlagSlotImport = 1 << 25;    // Valkey 9; something else in Redis 8
 // From CallReplyType.
 inline constexpr int kReplyError = 1, kReplyArray = 3;
 // For NotifyKeyspaceEvent.
 inline constexpr int kNotifyExpired = 1 << 8, kNotifyEvicted = 1 << 9, kNotifyModule = 1 << 13;
 // For SetModuleOptions.
 inline constexpr int kHandleIoErrors = 1 << 0, kNoImplicitSignal = 1 << 1;
+inline constexpr int kHandleAsyncLoad = 1 << 2;
+inline constexpr int kHandleSlotMigration = 1 << 5;  // Valkey 9
 // For the Register...Config functions.
 inline constexpr unsigned kConfigImmutable = 1u << 0;
 inline constexpr unsigned kConfigUnprefixed = 1u << 9;  // Redis 8
 // For SubscribeToServerEvent.
 inline constexpr std::uint64_t kEventRole = 0, kEventLoading = 3, kEventReplica = 6, kEventCron = 8;
-inline constexpr std::uint64_t kEventForkChild = 13, kEventConfig = 16;
-inline constexpr std::uint64_t kLoadingEnded = 3;  // of kEventLoading
+inline constexpr std::uint64_t kEventForkChild = 13, kEventAsyncLoad = 14, kEventConfig = 16;
+inline constexpr std::uint64_t kEventRedisSlots = 18, kEventValkeySlots = 19;  // slot migration
+inline constexpr std::uint64_t kLoadingEnded = 3;                              // of kEventLoading
+// Of kEventAsyncLoad.
+inline constexpr std::uint64_t kAsyncLoadStarted = 0, kAsyncLoadAborted = 1;
+inline constexpr std::uint64_t kAsyncLoadCompleted = 2;
 // For ReplyWithArray and ReplyWithMap: the length comes at the end.
 inline constexpr long kPostponed = -1;
 
@@ -254,6 +262,7 @@ using ApplyFn = int (*)(Ctx*, void* data, String** error);
 
 // Functions of servers after Redis 7.0.
 #define SEMEL_HOST_LATER_FUNCTIONS(X)         \
+  X(int, GetModuleOptionsAll, ())             \
   X(int, AddACLCategory, (Ctx*, const char*)) \
   X(int, SetCommandACLCategories, (Command*, const char*))
 
@@ -268,5 +277,11 @@ bool resolve(Ctx* ctx);
 
 // Returns true if the server is Valkey.
 bool is_valkey();
+
+// Returns true if a command comes from another server: from the primary, or from the server that
+// moves slots to this one. `flags` are those of GetContextFlags.
+bool is_replicated(int flags);
+// Returns true if it comes from the server that moves slots to this one, in Valkey.
+bool is_slot_import(int flags);
 
 }  // namespace semel::host::api

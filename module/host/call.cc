@@ -78,7 +78,9 @@ bool Call::in_valkey() { return api::is_valkey(); }
 
 OpenKey Call::open(api::String* key, Access access) {
   const int mode = access == Access::write ? api::kRead | api::kWrite : api::kRead;
-  return {api::OpenKey(ctx_, key, mode), access};
+  api::Key* const opened = api::OpenKey(ctx_, key, mode);
+  if (opened == nullptr && access == Access::write) throw KeyInUse();
+  return {opened, access};
 }
 
 OpenKey Call::open(std::string_view key, Access access) {

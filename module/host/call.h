@@ -20,6 +20,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -42,6 +43,16 @@ inline constexpr const char* kInternal = "ERR internal error, see the log of the
 inline constexpr const char* kNoMemory = "OOM the server has no memory for this command";
 
 enum class Access : std::uint8_t { read, write };
+
+// The server keeps a key from being written while a thread of its own saves it. It lets no command
+// begin whose keys it saves. So only a job meets such a key, and a script that does not name its
+// keys.
+class KeyInUse : public std::exception {
+ public:
+  const char* what() const noexcept override { return "the server is saving the key"; }
+};
+// The answer then. Nothing was done.
+inline constexpr const char* kKeyInUse = "TRYAGAIN the server is saving this key";
 
 // A key that is open during a call. A value that was opened to write counts as written when the key
 // is closed (module/host/census.h).
@@ -73,6 +84,8 @@ class OpenKey {
   void set(const TypeSpec& type, std::unique_ptr<Value> value) const;
 
  private:
+  friend class EffectCommands;
+
   Value* get(const TypeSpec& type) const;
   Value* given(void* value) const;
 
@@ -100,6 +113,7 @@ class Call {
   // Returns true if the server is Valkey, whose users know other replies to some commands.
   static bool in_valkey();
 
+  // Throws KeyInUse if the key cannot be written now.
   OpenKey open(std::size_t index, Access access) { return open(argument(index), access); }
   // Opens a key by its name. For a job, whose call has no arguments.
   OpenKey open(std::string_view key, Access access);

@@ -94,6 +94,23 @@ TEST(Call, AnAnswerThatIsMissingIsAnError) {
                    "-OOM the server has no memory for this command"}));
 }
 
+// A server that saves in a thread of its own gives no key that it is saving.
+TEST(Call, AKeyThatIsBeingSavedIsForLater) {
+  api::OpenKey = [](api::Ctx* /*ctx*/, api::String* /*name*/, int /*mode*/) -> api::Key* {
+    return nullptr;
+  };
+  EXPECT_EQ(answers([](Call& call) {
+              const OpenKey key = call.open(1, Access::write);
+              call.ok();
+            }),
+            Words({std::string("-") + kKeyInUse}));
+  EXPECT_EQ(answers([](Call& call) {
+              const OpenKey key = call.open(1, Access::read);
+              call.boolean(key.empty());
+            }),
+            Words({"1"}));
+}
+
 TEST(Call, AMapOfUnknownSizeIsClosedWithWhatIsInIt) {
   EXPECT_EQ(answers([](Call& call) {
               call.begin_map();

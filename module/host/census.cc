@@ -97,19 +97,24 @@ void Census::settle_all() {
   }
 }
 
-void Census::admit(Value& value, std::size_t type) {
+void Census::admit(Value& value, std::size_t type, Dataset dataset) {
   Account& account = value.account_;
   SEMEL_ASSERT(type < kTypes && !account.counted);
   const std::lock_guard lock(mutex_);
   account.counted = true;
-  account.type = static_cast<std::uint8_t>(type);
+  account.type = static_cast<std::uint8_t>(index_of(type, dataset));
   const Figures now = value.figures();  // a copy begins with the counts of its original
   account.claims_expired = static_cast<std::uint32_t>(now.claims_expired);
   account.forgotten_early = static_cast<std::uint32_t>(now.forgotten_early);
-  ++types_[type].sums.keys;
+  ++types_[account.type].sums.keys;
   account.changed = true;
   sum(value);
   put(value, Place::late);
+}
+
+void Census::serve_loaded() {
+  const std::lock_guard lock(mutex_);
+  served_ = kTypes - served_;
 }
 
 void Census::dismiss(Value& value) noexcept {
@@ -153,11 +158,27 @@ void Census::catch_up(std::chrono::microseconds budget) {
   }
 }
 
+// What was counted since the module was loaded does not depend on the dataset.
 Sums Census::sums_unlocked(std::size_t type) const {
-  Sums sums = types_[type].sums;
-  sums.error_worst = types_[type].errors.bound();
-  sums.error_ratio_worst = types_[type].shares.bound();
+  const Type& served = types_[index_of(type, Dataset::served)];
+  const Sums& other = types_[index_of(type, Dataset::loading)].sums;
+  Sums sums = served.sums;
+  sums.claims_expired += other.claims_expired;
+  sums.forgotten_early += other.forgotten_early;
+  sums.evicted += other.evicted;
+  sums.expired += other.expired;
+  sums.error_worst = served.errors.bound();
+  sums.error_ratio_worst = served.shares.bound();
   return sums;
+}
+
+std::uint64_t Census::unserved_bytes() const {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t bytes = 0;
+  for (std::size_t type = 0; type < kTypes; ++type) {
+    bytes += types_[index_of(type, Dataset::loading)].sums.bytes;
+  }
+  return bytes;
 }
 
 Sums Census::sums(std::size_t type) const {
@@ -167,12 +188,12 @@ Sums Census::sums(std::size_t type) const {
 
 void Census::evicted(std::size_t type) {
   const std::lock_guard lock(mutex_);
-  ++types_[type].sums.evicted;
+  ++types_[index_of(type, Dataset::served)].sums.evicted;
 }
 
 void Census::expired(std::size_t type) {
   const std::lock_guard lock(mutex_);
-  ++types_[type].sums.expired;
+  ++types_[index_of(type, Dataset::served)].sums.expired;
 }
 
 }  // namespace semel::host

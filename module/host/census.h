@@ -2,8 +2,10 @@
 //
 // Contract  A value is counted from admit() to dismiss(): from the moment when a key gets it until
 //           its memory is free. So the sums agree with used_memory, whoever frees the value, and
-//           when. After settle() all sums are exact, except for the worst errors: those include a
-//           changed value only after catch_up() has reached it. It takes the oldest change first.
+//           when. A server may load a dataset beside the one that it serves. Values of the other
+//           dataset, which is being loaded or freed, are in unserved_bytes() alone.
+//           After settle() all sums are exact, except for the worst errors: those include a changed
+//           value only after catch_up() has reached it. It takes the oldest change first.
 // Cost      Nothing is ever scanned. The first write to a value puts it on a list; further writes
 //           cost one comparison until the list is settled. While the list is full, a write to a
 //           value that is not on it is summed at once, while the value is in the cache. An error
@@ -54,8 +56,13 @@ class Census {
   static constexpr std::size_t kTypes = 4;
   static constexpr std::size_t kWritten = 256;
 
+  // A server may load a dataset beside the one that it serves.
+  enum class Dataset : std::uint8_t { served, loading };
+
   // Counts a value. REQUIRES: type < kTypes, and the value is not counted yet.
-  void admit(Value& value, std::size_t type);
+  void admit(Value& value, std::size_t type, Dataset dataset = Dataset::served);
+  // The dataset that was loaded is served from now on, in place of the other.
+  void serve_loaded();
   // Ends the count of a value. Does nothing for one that was never counted.
   void dismiss(Value& value) noexcept;
   // Notes that a counted value may have changed.
@@ -67,7 +74,9 @@ class Census {
   // Settles, and then computes errors that are due, for about this long.
   void catch_up(std::chrono::microseconds budget);
   Sums sums(std::size_t type) const;
-  // Returns the same for a crash report: without a lock, so numbers may be torn.
+  // Returns the bytes of the dataset that is not served.
+  std::uint64_t unserved_bytes() const;
+  // Returns the sums for a crash report: without a lock, so numbers may be torn.
   Sums sums_unlocked(std::size_t type) const;
 
   // Count a key that the server has removed.
@@ -91,11 +100,16 @@ class Census {
   void sum(Value& value);
   void compare(Value& value);
   void settle_all();
+  // Returns the index of a type in types_, which Account::type keeps.
+  std::size_t index_of(std::size_t type, Dataset dataset) const {
+    return type + (dataset == Dataset::served ? served_ : kTypes - served_);
+  }
 
   mutable std::mutex mutex_;  // of all below, and of the accounts
-  std::array<Type, kTypes> types_;
-  List written_;  // to be summed
-  List late_;     // summed, to be compared
+  std::array<Type, 2 * kTypes> types_;
+  std::size_t served_ = 0;  // where the types of the served dataset begin: 0 or kTypes
+  List written_;            // to be summed
+  List late_;               // summed, to be compared
 };
 
 // Counts the values of this server.

@@ -164,6 +164,53 @@ TEST(Census, CountsRemovedKeysByType) {
   EXPECT_EQ(census.sums(3).evicted, 0u);
 }
 
+// A dataset that is loaded counts when it is served, in place of the one before.
+TEST(Census, KeepsTwoDatasetsApart) {
+  Random random(2);
+  Census census;
+  Values of_one, of_two;
+  const auto add = [&](Values& values, Census::Dataset dataset) {
+    values.push_back(std::make_unique<FakeValue>());
+    values.back()->change(random);
+    census.admit(*values.back(), 1, dataset);
+  };
+  const auto expect = [&](const Values& served, const Values& other) {
+    census.catch_up(std::chrono::seconds(10));
+    expect_sums(census, 1, served);
+    std::uint64_t bytes = 0;
+    for (const auto& value : other) bytes += value->bytes_held;
+    EXPECT_EQ(census.unserved_bytes(), bytes);
+  };
+  const auto empty = [&](Values& values) {
+    for (const auto& value : values) census.dismiss(*value);
+    values.clear();
+  };
+  for (int i = 0; i < 20; ++i) add(of_one, Census::Dataset::served);
+  census.evicted(1);
+  for (int round = 1; round < 4; ++round) {
+    SCOPED_TRACE(round);
+    for (int i = 0; i < 30; ++i) {
+      add(of_two, Census::Dataset::loading);
+      of_one[0]->change(random);
+      census.written(*of_one[0]);
+      expect(of_one, of_two);
+    }
+    empty(of_two);  // the load failed
+    expect(of_one, of_two);
+    for (int i = 0; i < 10; ++i) add(of_two, Census::Dataset::loading);
+    const std::uint64_t lost = census.sums(1).claims_expired;
+    census.serve_loaded();
+    expect(of_two, of_one);
+    EXPECT_EQ(census.sums(1).claims_expired, lost);
+    EXPECT_EQ(census.sums(1).evicted, static_cast<std::uint64_t>(round));
+    census.evicted(1);
+    empty(of_one);
+    std::swap(of_one, of_two);
+    expect(of_one, of_two);
+  }
+  empty(of_one);
+}
+
 // As with UNLINK: the main thread writes and settles while another thread frees.
 TEST(Census, LosesNothingToAThreadThatFrees) {
   Random random(1);

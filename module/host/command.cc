@@ -54,7 +54,7 @@ std::string flags_of(const Command& row) {
       flags = "write";
       break;
     case CommandKind::server:
-      flags = "write admin";
+      flags = row.takes_memory ? "write admin deny-oom" : "write admin";
       break;
   }
   if (row.secret) flags += " no-monitor no-slowlog";
@@ -279,6 +279,8 @@ CommandTable::Ending CommandTable::handle(const LoadedCommand& command, Call& ca
     ++counters.refused_oom;
     fail("no memory", kNoMemory);
     return Ending::no_memory;
+  } catch (const KeyInUse& error) {
+    fail(error.what(), kKeyInUse);
   } catch (const std::exception& error) {
     fail(error.what(), kInternal);
   }
@@ -290,8 +292,12 @@ CommandTable::Ending CommandTable::handle(const LoadedCommand& command, Call& ca
 void CommandTable::let_time_pass(const LoadedCommand& command, Call& call) {
   if (command.row->kind == CommandKind::reads || command.row->keys.first == 0) return;
   const auto index = static_cast<std::size_t>(command.row->keys.first);
-  Value* const value = call.open(index, Access::write).any();
-  if (value == nullptr || !value->advance(call.now_ms())) return;
+  try {
+    Value* const value = call.open(index, Access::write).any();
+    if (value == nullptr || !value->advance(call.now_ms())) return;
+  } catch (const KeyInUse&) {
+    return;
+  }
   call.effect({kTick, call[index]});
 }
 

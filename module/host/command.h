@@ -49,6 +49,7 @@ struct Command {
   const char* name;    // FAMILY.VERB; the server knows it in lower case, like its own names
   const char* syntax;  // of the arguments
   CommandKind kind;
+  bool takes_memory = false;  // of kind `server`: refused when the server is out of memory
   Pace pace = Pace::fast;
   KeyRange keys = {};               // read or written, as `kind` says
   KeyRange sources = {.first = 0};  // only read, after the others; `source` in `syntax`

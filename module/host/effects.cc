@@ -1,5 +1,6 @@
 // The commands that carry what happened at a primary or before a restart, and a command that asks
 // whether a write is allowed now.
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <exception>
@@ -9,6 +10,7 @@
 #include "module/host/api.h"
 #include "module/host/command.h"
 #include "module/host/counters.h"
+#include "module/host/staging.h"
 #include "module/host/type.h"
 #include "semel/core/internal/parse.h"
 
@@ -19,7 +21,7 @@ class EffectCommands {
   // SEMEL.AT ms witness command argument...
   static void at(Call& call) {
     const int flags = api::GetContextFlags(call.ctx_);
-    if ((flags & (api::kFlagReplicated | api::kFlagLoading)) == 0) {
+    if (!api::is_replicated(flags) && (flags & api::kFlagLoading) == 0) {
       call.error("ERR SEMEL.AT is for replication and AOF files");
       return;
     }
@@ -44,6 +46,10 @@ class EffectCommands {
       ++counters.effects_applied;
     }
     if (changed == static_cast<std::uint64_t>(*witness)) return;
+    if (api::is_slot_import(flags)) {  // the server gives up the import
+      api::ReplyWithError(call.ctx_, "ERR an effect did something else here than at its origin");
+      return;
+    }
     // Only commands that changed something are sent, with what they changed. So the states differ.
     if (counters.effects_failed++ == 0) {
       api::Log(call.ctx_, "warning",
@@ -54,20 +60,27 @@ class EffectCommands {
     }
   }
 
-  // SEMEL.LOAD key type offset length bytes checksum
+  // SEMEL.LOAD key type offset length bytes checksum [IMPORT]
   static void load(Call& call) {
-    if ((api::GetContextFlags(call.ctx_) & api::kFlagLoading) == 0) {
-      call.error("ERR SEMEL.LOAD is for AOF files");
+    const int flags = api::GetContextFlags(call.ctx_);
+    const bool from_file = (flags & api::kFlagLoading) != 0;
+    if (!from_file && !api::is_replicated(flags)) {
+      call.error("ERR SEMEL.LOAD is for replication and AOF files");
       return;
     }
+    std::string why;
     try {
-      if (const Result<void> taken = take_piece(call); !taken) {
-        end_loading(call.ctx_, taken.error().message());
-      }
+      const Result<void> taken = take_piece(call, from_file);
+      if (taken) return call.ok();
+      why = taken.error().message();
     } catch (const std::exception&) {  // bad_alloc or length_error
-      end_loading(call.ctx_, "there is no memory for a value");
+      why = "there is no memory for a value";
     }
-    call.ok();
+    if (from_file) end_loading(call.ctx_, why);
+    // The server gives up the import. At a replica the copies differ.
+    if (!api::is_slot_import(flags)) ++counters.effects_failed;
+    api::Log(call.ctx_, "warning", "a value that moves to this server: %s", why.c_str());
+    call.error("ERR " + why);
   }
 
   // SEMEL.WRITABLE key. The server refuses it if a write is not allowed.
@@ -82,33 +95,12 @@ class EffectCommands {
     call.ok();
   }
 
-  static void loading_ended(api::Ctx* ctx) {
-    if (staged()) end_loading(ctx, "its last value is not complete");
-  }
-
  private:
-  // The value that is being put together, with its place.
-  struct Staged {
-    int database;
-    std::string key;
-    std::string type;
-    std::uint64_t length;
-    Bytes bytes;
-
-    bool continues_with(const Piece& piece) const {
-      return piece.database == database && piece.key == key && piece.type == type &&
-             piece.length == length && piece.offset == bytes.size();
-    }
-  };
-  static std::optional<Staged>& staged() {
-    static std::optional<Staged> value;
-    return value;
-  }
-
   // The server does not check the number of arguments in an AOF file.
-  static Result<void> take_piece(Call& call) {
+  static Result<void> take_piece(Call& call, bool from_file) {
     const auto damaged = [](const char* why) { return Error{Errc::corrupt, why}; };
-    if (call.size() != 7) return damaged("a part of a value has 6 arguments");
+    const bool of_import = call.size() == 8 && call[7] == kImport;
+    if (call.size() != 7 && !of_import) return damaged("a part of a value has 6 arguments");
     const TypeSpec* const type = type_named(call[2]);
     const std::optional<std::int64_t> offset = parse_integer(call[3]);
     const std::optional<std::int64_t> length = parse_integer(call[4]);
@@ -124,25 +116,27 @@ class EffectCommands {
       return damaged("a part of a value has a wrong checksum");
     }
     if (type == nullptr) return damaged("a value has a type that this module does not know");
-    if (!staged() && piece.offset == 0) {
-      staged() = {
-          piece.database, std::string(piece.key), std::string(piece.type), piece.length, {}};
+    if (piece.bytes.size() > piece.length - std::min(piece.length, piece.offset)) {
+      return damaged("a part of a value is longer than the value");
     }
-    if (!staged() || !staged()->continues_with(piece) ||
-        piece.bytes.size() > piece.length - piece.offset) {
-      return damaged("a part of a value does not follow the one before");
+    const OpenKey key = call.open(1, Access::write);
+    if (piece.bytes.size() < piece.length) {
+      const Bytes* const all = SEMEL_TRY(stage(key.key_, piece, from_file && !of_import));
+      if (all != nullptr) key.set(*type, SEMEL_TRY(decode(*type, *all, 0)));
+    } else {
+      key.set(*type, SEMEL_TRY(decode(*type, piece.bytes, 0)));
     }
-    Bytes& all = staged()->bytes;
-    all.insert(all.end(), piece.bytes.begin(), piece.bytes.end());
-    if (all.size() < piece.length) return {};
-    std::unique_ptr<Value> value = SEMEL_TRY(decode(*type, all, 0));
-    staged().reset();
-    call.open(1, Access::write).set(*type, std::move(value));
+    if (from_file) return {};
+    // The server sends its replicas what it gets. Only its own AOF file needs the command. If the
+    // file ends here, the import has ended too, and the server removes the key.
+    api::Replicate(call.ctx_, "SEMEL.LOAD", "vc", call.args_.data() + 1, std::size_t{6}, kImport);
     return {};
   }
 };
 
-void loading_ended(api::Ctx* ctx) { EffectCommands::loading_ended(ctx); }
+void loading_ended(api::Ctx* ctx) {
+  if (lacks_pieces()) end_loading(ctx, "its last value is not complete");
+}
 
 void end_loading(api::Ctx* ctx, const std::string& why) {
   api::Log(ctx, "warning",
@@ -166,11 +160,12 @@ std::span<const Command> effect_commands() {
       }),
       command<EffectCommands::load>({
           .name = "SEMEL.LOAD",
-          .syntax = "key type offset length bytes checksum",
+          .syntax = "key type offset length bytes checksum [IMPORT]",
           .kind = CommandKind::server,
+          .takes_memory = true,
           .pace = Pace::slow,
           .secret = true,
-          .summary = "Loads a part of a value; for AOF files",
+          .summary = "Loads a part of a value; for replication and AOF files",
           .complexity = "O(N) with the length of the value, for its last part",
           .reply = "OK",
       }),

@@ -1,5 +1,6 @@
 #include "module/host/job.h"
 
+#include <cerrno>
 #include <exception>
 #include <memory>
 #include <new>
@@ -28,7 +29,12 @@ Result<void> may_write(api::Ctx* ctx, std::string_view key) {
   }
   // S and M deny what a script would be denied: after an error of the disk, with too few replicas,
   // or without memory that eviction could free. E puts the error into the reply.
+  errno = 0;
   api::CallReply* const reply = api::Call(ctx, kWritable, "SMEb", key.data(), key.size());
+  if (errno == EPERM) {  // a client that tries again is sent to the new node
+    if (reply != nullptr) api::FreeCallReply(reply);
+    return denied("TRYAGAIN the key has moved to another node.");
+  }
   if (reply == nullptr) return denied("ERR the server does not say whether it accepts writes");
   Result<void> allowed;
   if (api::CallReplyType(reply) == api::kReplyError) {
@@ -62,38 +68,46 @@ class JobRunner {
   }
 
  private:
+  enum class Next : std::uint8_t { step, pause, end };
+
   // The job waits while writes are paused: another server may be about to take over, and nothing
-  // may change here.
+  // may change here. It also waits for a key that the server is saving.
   static void tick(api::Ctx* ctx, void* data) noexcept {
     auto* const runner = static_cast<JobRunner*>(data);
-    if (api::AvoidReplicaTraffic() != 0) {
-      api::CreateTimer(ctx, kPauseMs, tick, runner);
-    } else if (runner->step(ctx)) {
-      api::CreateTimer(ctx, 0, tick, runner);
-    } else {
-      Call call(ctx, {});
-      runner->job_->end(call);
-      api::UnblockClient(runner->client_, runner);
+    switch (api::AvoidReplicaTraffic() != 0 ? Next::pause : runner->step(ctx)) {
+      case Next::step:
+        api::CreateTimer(ctx, 0, tick, runner);
+        break;
+      case Next::pause:
+        api::CreateTimer(ctx, kPauseMs, tick, runner);
+        break;
+      case Next::end:
+        Call call(ctx, {});
+        runner->job_->end(call);
+        api::UnblockClient(runner->client_, runner);
+        break;
     }
   }
 
   // An exception of a step ends the job. Its client gets an error.
-  bool step(api::Ctx* ctx) noexcept {
+  Next step(api::Ctx* ctx) noexcept {
     try {
       if (const Result<void> allowed = may_write(ctx, job_->key()); !allowed) {
         failed_ = allowed.error().message() + " The steps done so far stay.";
-        return false;
+        return Next::end;
       }
       Call call(ctx, {});
       call.owes_nothing();
-      return job_->step(call);
+      return job_->step(call) ? Next::step : Next::end;
+    } catch (const KeyInUse&) {
+      return Next::pause;
     } catch (const std::bad_alloc&) {
       failed_ = "OOM no memory left";
     } catch (const std::exception& error) {
       failed_ = kInternal;
       api::Log(ctx, "warning", "a job: %s", error.what());
     }
-    return false;
+    return Next::end;
   }
 
   static int answer(api::Ctx* ctx, api::String** /*argv*/, int /*argc*/) noexcept {

@@ -6,6 +6,7 @@
 #include "module/host/api.h"
 #include "module/host/census.h"
 #include "module/host/command.h"
+#include "module/host/migration.h"
 #include "module/host/type.h"
 
 namespace semel::host {
@@ -28,13 +29,13 @@ bool field_is_set(api::Ctx* ctx, const char* section, std::initializer_list<cons
 
 void look(api::Ctx* ctx) {
   const bool replica = (api::GetContextFlags(ctx) & api::kFlagReplica) != 0;
-  listening = replica ||
+  listening = replica || exporting() ||
               field_is_set(ctx, "replication", {"connected_slaves", "repl_backlog_active"}) ||
               field_is_set(ctx, "persistence", {"aof_enabled", "loading"});
 }
 
 void begin(api::Ctx* /*ctx*/, api::Event /*event*/, std::uint64_t /*subevent*/, void* /*data*/) {
-  listening = true;
+  listen();
 }
 
 // A module has one function for an event. This one serves two purposes.
@@ -55,6 +56,8 @@ void tick(api::Ctx* ctx, api::Event /*event*/, std::uint64_t /*subevent*/, void*
 }  // namespace
 
 bool someone_listens() { return listening; }
+
+void listen() { listening = true; }
 
 bool watch_listeners(api::Ctx* ctx) {
   for (const std::uint64_t event : {api::kEventRole, api::kEventReplica, api::kEventForkChild}) {

@@ -10,7 +10,9 @@
 #include "module/host/api.h"
 #include "module/host/census.h"
 #include "module/host/listeners.h"
+#include "module/host/migration.h"
 #include "module/host/reserve.h"
+#include "module/host/staging.h"
 #include "module/host/type.h"
 #include "module/host/value_limit.h"
 
@@ -56,14 +58,30 @@ void tell_info(api::InfoCtx* ctx, int for_crash_report) noexcept {
   }
   if (api::InfoAddSection(ctx, "memory") != api::kOk) return;
   api::InfoAddFieldULongLong(ctx, "max_value_bytes", value_limit());
+  const Staged staged = host::staged();
+  api::InfoAddFieldULongLong(ctx, "staged_keys", staged.keys);
+  api::InfoAddFieldULongLong(ctx, "staged_bytes", staged.bytes);
+  api::InfoAddFieldULongLong(ctx, "unserved_bytes",
+                             for_crash_report == 0 ? census.unserved_bytes() : 0);
+}
+
+// We check every read of an RDB, tell watchers what did change, and keep apart what a server loads
+// beside the dataset that it serves. A server does not check the bits, and may know another meaning
+// of one that came later. So that one is set only where the server knows ours.
+int options(bool follows_slots) {
+  int all = api::kHandleIoErrors | api::kNoImplicitSignal | api::kHandleAsyncLoad;
+  if (follows_slots && api::is_valkey() && api::GetModuleOptionsAll != nullptr) {
+    all |= api::GetModuleOptionsAll() & api::kHandleSlotMigration;
+  }
+  return all;
 }
 
 Result<void> load_all(api::Ctx* ctx, std::span<const std::string_view> arguments,
                       const ModuleSpec& spec) {
-  // We check every read of an RDB, and tell watchers what did change.
-  api::SetModuleOptions(ctx, api::kHandleIoErrors | api::kNoImplicitSignal);
+  api::SetModuleOptions(ctx, options(watch_migrations(ctx)));
   SEMEL_TRY(load_settings(ctx, spec.settings, spec.aliases, arguments));
   SEMEL_TRY(load_types(ctx, spec.types));
+  SEMEL_TRY(load_staging(ctx));
   SEMEL_TRY(CommandTable::load(ctx, spec.families()));
   if (api::SetCommandACLCategories == nullptr) {
     api::Log(
@@ -72,7 +90,7 @@ Result<void> load_all(api::Ctx* ctx, std::span<const std::string_view> arguments
         "-@write does not cover them. Grant rights by keys, such as %%R~*, or by command");
   }
   if (!keep_reserve()) return Error{Errc::full, "there is no memory for the reserve"};
-  if (!watch_listeners(ctx) || !watch_memory(ctx) || !watch_removals(ctx)) {
+  if (!watch_listeners(ctx) || !watch_memory(ctx) || !watch_removals(ctx) || !watch_datasets(ctx)) {
     return Error{Errc::unsupported, "the server does not report its events"};
   }
   info_counters = spec.counters;

@@ -1,24 +1,28 @@
 #include "module/host/reserve.h"
 
+#include <atomic>
 #include <new>
-#include <utility>
 
 namespace semel::host {
 namespace {
 
-constinit void* reserve = nullptr;
+// A server that saves in a thread of its own may spend it there.
+constinit std::atomic<void*> reserve{nullptr};
 
 }  // namespace
 
 bool keep_reserve() {
   static_assert(kReserve > limits::kSmallBlock);  // or it would be spent on itself
-  if (reserve == nullptr) reserve = ::operator new(kReserve, std::nothrow);
-  return reserve != nullptr;
+  if (reserve.load(std::memory_order_relaxed) != nullptr) return true;
+  void* const block = ::operator new(kReserve, std::nothrow);
+  reserve.store(block, std::memory_order_release);
+  return block != nullptr;
 }
 
 bool spend_reserve() {
-  if (reserve == nullptr) return false;
-  ::operator delete(std::exchange(reserve, nullptr));
+  void* const block = reserve.exchange(nullptr, std::memory_order_acq_rel);
+  if (block == nullptr) return false;
+  ::operator delete(block);
   return true;
 }
 

@@ -2,10 +2,10 @@
 //
 // Contract  A command asks for blocks larger than limits::kSmallBlock (tables, links of filters)
 //           before it changes anything, because such a request may fail. Small requests happen
-//           everywhere. When one of them would fail, the reserve is given back to the server first,
-//           once (module/host/allocator.cc). A command that may take memory does not begin without
-//           the reserve.
-// Threads   The thread that runs commands.
+//           everywhere. Before one of them fails, the reserve is given back to the server, once
+//           (module/host/allocator.cc). A command that may take memory does not begin without the
+//           reserve.
+// Threads   keep_reserve(): the thread that runs commands. spend_reserve(): any.
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <exception>
 #include <new>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include "module/host/census.h"
 #include "module/host/meter.h"
+#include "module/host/migration.h"
 #include "module/host/relocation.h"
 #include "module/host/value_limit.h"
 #include "semel/core/assert.h"
@@ -23,9 +25,41 @@ constexpr std::size_t kMostTypes = Census::kTypes;
 
 constinit std::array<const TypeSpec*, kMostTypes> loaded_types{};
 constinit std::size_t loaded_count = 0;
+// True while the server loads a dataset beside the one that it serves. Only a replica does that,
+// and it refuses writes. So every value that is loaded meanwhile belongs to the new dataset.
+constinit bool loads_beside = false;
+
 // Room for the piece of an encoding that is under way. It is allocated when the module is loaded,
-// so that a server without memory can still save. The server saves one value at a time.
-constinit Bytes piece_room;
+// so that a server without memory can still save. Only a server that saves in a thread of its own
+// ever needs another one.
+class PieceRoom {
+ public:
+  static void reserve() { kept().resize(kPieceBytes); }
+
+  PieceRoom() : has_kept_(!taken().exchange(true, std::memory_order_acquire)) {
+    if (!has_kept_) own_.resize(kPieceBytes);
+  }
+  PieceRoom(const PieceRoom&) = delete;
+  PieceRoom& operator=(const PieceRoom&) = delete;
+  ~PieceRoom() {
+    if (has_kept_) taken().store(false, std::memory_order_release);
+  }
+
+  Bytes& bytes() { return has_kept_ ? kept() : own_; }
+
+ private:
+  static Bytes& kept() {
+    static constinit Bytes bytes;
+    return bytes;
+  }
+  static std::atomic<bool>& taken() {
+    static constinit std::atomic<bool> flag{false};
+    return flag;
+  }
+
+  bool has_kept_;
+  Bytes own_;
+};
 
 const Value& value_at(const void* value) { return *static_cast<const Value*>(value); }
 
@@ -47,23 +81,6 @@ class ServerBuffer {
 
 const Error kTooLarge{Errc::limit, "more memory than semel.max-value-bytes allows"};
 
-// Puts the pieces of an encoding together again.
-Result<Bytes> read_pieces(api::Io* io, std::uint64_t limit) {
-  Bytes all;
-  for (;;) {
-    const std::uint64_t size = api::LoadUnsigned(io);
-    if (api::IsIOError(io) != 0) return Error{Errc::truncated, "a piece without a length"};
-    if (size == 0) return all;
-    if (limit != 0 && (size > limit || all.size() > limit - size)) return kTooLarge;
-    const ServerBuffer piece(io);
-    if (api::IsIOError(io) != 0) return Error{Errc::truncated, "the input ends too early"};
-    const ByteView bytes = piece.bytes();
-    if (bytes.size() != size)
-      return Error{Errc::corrupt, "a piece with another length than announced"};
-    all.insert(all.end(), bytes.begin(), bytes.end());
-  }
-}
-
 Result<std::unique_ptr<Value>> read_value(api::Io* io, const TypeSpec& spec, int version,
                                           std::uint64_t limit) {
   if (version > spec.version)
@@ -73,18 +90,13 @@ Result<std::unique_ptr<Value>> read_value(api::Io* io, const TypeSpec& spec, int
   return decode(spec, *bytes, limit);
 }
 
-// Returns true if a value is made on behalf of a client, so that the limit of the configuration
-// holds for it. Returns false for a value from a file or a primary. `ctx` may be null.
-bool is_for_a_client(api::Ctx* ctx) {
-  return (api::GetContextFlags(ctx) & (api::kFlagLoading | api::kFlagReplica)) == 0;
-}
-
 void* load(api::Io* io, const TypeSpec& spec, int version) {
   try {
     Result<std::unique_ptr<Value>> value = read_value(
         io, spec, version, is_for_a_client(api::GetContextFromIO(io)) ? value_limit() : 0);
     if (value) {
-      census.admit(**value, spec.index);
+      census.admit(**value, spec.index,
+                   loads_beside ? Census::Dataset::loading : Census::Dataset::served);
       return value->release();
     }
     api::LogIOError(io, "warning", "semel: a value of type %s: %s", spec.name,
@@ -100,13 +112,14 @@ template <class Take>
 void encode_in_pieces(const Value& value, Take take) {
   class Taken final : public Pieces {
    public:
-    explicit Taken(Take take) : Pieces(piece_room), take_(take) {}
+    Taken(Bytes& room, Take take) : Pieces(room), take_(take) {}
 
    private:
     void take(ByteView piece) override { take_(piece); }
     Take take_;
   };
-  Taken pieces(take);
+  PieceRoom room;
+  Taken pieces(room.bytes(), take);
   value.encode(pieces);
   pieces.finish();
 }
@@ -116,10 +129,7 @@ const char* text(ByteView bytes) { return reinterpret_cast<const char*>(bytes.da
 // These functions are noexcept: a server that lacks the memory for a few kilobytes ends, as it does
 // elsewhere. Half an RDB file would be worse.
 void save(api::Io* io, void* value) noexcept {
-  encode_in_pieces(value_at(value), [&](ByteView piece) {
-    api::SaveUnsigned(io, piece.size());
-    api::SaveStringBuffer(io, text(piece), piece.size());
-  });
+  encode_in_pieces(value_at(value), [&](ByteView piece) { save_piece(io, piece); });
   api::SaveUnsigned(io, 0);
 }
 
@@ -257,6 +267,12 @@ int removed(api::Ctx* /*ctx*/, int why, const char* /*event*/, api::String* key)
   return api::kOk;
 }
 
+void dataset_changed(api::Ctx* /*ctx*/, api::Event /*event*/, std::uint64_t subevent,
+                     void* /*data*/) {
+  loads_beside = subevent == api::kAsyncLoadStarted;
+  if (subevent == api::kAsyncLoadCompleted) census.serve_loaded();
+}
+
 // The server tells us the type only by the function that it calls.
 template <std::size_t kIndex>
 api::TypeMethods methods() {
@@ -314,7 +330,7 @@ Result<std::unique_ptr<Value>> decode(const TypeSpec& spec, ByteView in, std::ui
 }
 
 Result<void> load_types(api::Ctx* ctx, std::span<const TypeSpec* const> types) {
-  piece_room.resize(kPieceBytes);
+  PieceRoom::reserve();
   for (const TypeSpec* const spec : types) {
     SEMEL_ASSERT(loaded_count < kMostTypes);
     loaded_types[loaded_count] = spec;
@@ -327,6 +343,36 @@ Result<void> load_types(api::Ctx* ctx, std::span<const TypeSpec* const> types) {
     ++loaded_count;
   }
   return {};
+}
+
+bool is_for_a_client(api::Ctx* ctx) {
+  constexpr int kOfTheServer = api::kFlagLoading | api::kFlagAsyncLoading | api::kFlagReplica;
+  return (api::GetContextFlags(ctx) & kOfTheServer) == 0 && !restores_slots();
+}
+
+void save_piece(api::Io* io, ByteView piece) {
+  api::SaveUnsigned(io, piece.size());
+  api::SaveStringBuffer(io, text(piece), piece.size());
+}
+
+Result<Bytes> read_pieces(api::Io* io, std::uint64_t limit) {
+  Bytes all;
+  for (;;) {
+    const std::uint64_t size = api::LoadUnsigned(io);
+    if (api::IsIOError(io) != 0) return Error{Errc::truncated, "a piece without a length"};
+    if (size == 0) return all;
+    if (limit != 0 && (size > limit || all.size() > limit - size)) return kTooLarge;
+    const ServerBuffer piece(io);
+    if (api::IsIOError(io) != 0) return Error{Errc::truncated, "the input ends too early"};
+    const ByteView bytes = piece.bytes();
+    if (bytes.size() != size)
+      return Error{Errc::corrupt, "a piece with another length than announced"};
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  }
+}
+
+bool watch_datasets(api::Ctx* ctx) {
+  return api::SubscribeToServerEvent(ctx, {api::kEventAsyncLoad}, dataset_changed) == api::kOk;
 }
 
 bool watch_removals(api::Ctx* ctx) {

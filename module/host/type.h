@@ -5,6 +5,9 @@
 // Memory    Saving takes one piece, which is allocated when the module is loaded, and what the
 //           encoder needs to sort parts (core/internal/ascending.h). Loading takes the whole
 //           encoding beside the value.
+// Threads   Any thread may save, rewrite and digest values while nobody changes them. The second of
+//           two threads allocates a piece of its own. Any thread may free values. The rest is for
+//           the thread that runs commands.
 // Format    docs/formats/module_values.md. An RDB entry is the encoding in strings of kPieceBytes,
 //           each after its length, and a length of 0 at the end. DUMP, RESTORE and MIGRATE carry
 //           the same. An AOF rewrite writes a SEMEL.LOAD for each piece.
@@ -56,10 +59,24 @@ bool watch_removals(api::Ctx* ctx);
 // comes later does not belong to that key.
 void forget_unlinked();
 
+// Follows a server that loads a dataset beside the one that it serves (repl-diskless-load swapdb).
+// Called when the module is loaded. Returns false if the server does not report its events.
+bool watch_datasets(api::Ctx* ctx);
+
 // Returns the type of this name, or null.
 const TypeSpec* type_named(std::string_view name);
 
 // Returns true if a type of the server is one of ours.
 bool is_ours(const api::Type* type);
+
+// Returns true if a value is made on behalf of a client, so that the limit of the configuration
+// holds for it: not for one from a file or another server. `ctx` may be null.
+bool is_for_a_client(api::Ctx* ctx);
+
+// Writes a piece to an RDB file, after its length. A length of 0 comes after the last one.
+void save_piece(api::Io* io, ByteView piece);
+// Puts such pieces together again. Returns Errc::limit if they have more than `limit` bytes (0: no
+// limit).
+Result<Bytes> read_pieces(api::Io* io, std::uint64_t limit);
 
 }  // namespace semel::host

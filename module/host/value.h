@@ -39,8 +39,8 @@ struct Account {
 
   Place place = Place::none;
   bool counted = false;
-  bool changed = false;  // since its error was compared
-  std::uint8_t type = 0;
+  bool changed = false;                // since its error was compared
+  std::uint8_t type = 0;               // and dataset
   std::uint16_t error = 0, share = 0;  // steps of Worst
   std::uint32_t claims_expired = 0, forgotten_early = 0;
   std::uint64_t bytes = 0, items = 0, capacity = 0, claims = 0;

@@ -201,8 +201,8 @@ TEST(Config, ComesWithLoadArguments) {
 std::string refusal(const Words& load, const Words& arguments = {}) {
   const TemporaryDirectory directory;
   Words words = {"env"};
-  const Words server = {"redis-server", "--port",   std::to_string(free_port()), "--save", "",
-                        "--bind",       "127.0.0.1"};
+  const Words server = {server_program(), "--port",   std::to_string(free_port()), "--save", "",
+                        "--bind",         "127.0.0.1"};
   for (const Words& part :
        {server_variables(directory.path()), server, with_module(arguments, load)}) {
     words.insert(words.end(), part.begin(), part.end());
@@ -443,7 +443,7 @@ TEST_F(Commands, HaveArityFlagsAndKeys) {
     SCOPED_TRACE(name);
     const Answer info = info_of(name);
     EXPECT_NE(info.parts[1].integer(), 0);
-    const bool internal = name == "semel.at" || name == "semel.load" || name == "semel.tick";
+    const bool internal = name == "semel.at" || name == "semel.tick";
     EXPECT_EQ(has_flag(info, "readonly"), reads.contains(name));
     EXPECT_EQ(has_flag(info, "write"), !reads.contains(name));
     EXPECT_EQ(has_flag(info, "denyoom"),

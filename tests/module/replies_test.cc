@@ -39,7 +39,7 @@ TEST_P(Replies, EffectsAreNotForClients) {
   run({
       {"SEMEL.AT 1 1 TALLY.INCRBY t a 1", "-ERR SEMEL.AT is for replication and AOF files"},
       {"SEMEL.AT", "-ERR wrong number of arguments for 'semel.at' command"},
-      {"SEMEL.LOAD t SMLtally- 0 1 x 0", "-ERR SEMEL.LOAD is for AOF files"},
+      {"SEMEL.LOAD t SMLtally- 0 1 x 0", "-ERR SEMEL.LOAD is for replication and AOF files"},
       {"SEMEL.TICK t", "-ERR SEMEL.TICK is for replication and AOF files"},
       {"DBSIZE", "0"},
   });

@@ -57,7 +57,7 @@ for rule in rules:
     assert {"summary", "description"} == set(rule["annotations"]), rule
 
 unseen = {"semel_max_value_bytes", "semel_jobs_started", "semel_tally_refused",
-          "semel_sift_refused"}
+          "semel_sift_refused", "semel_staged_keys", "semel_staged_bytes", "semel_unserved_bytes"}
 capacities = {name for name in metrics if name.endswith("_capacity")}
 assert set(metrics) - used <= unseen | capacities, set(metrics) - used
 print(len(used), "metrics in", len(panels), "panels and", len(rules), "rules")
