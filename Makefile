@@ -13,6 +13,7 @@ RUNS ?= 100
 RECORDS ?= 1000000
 UPDATES ?= 200
 JOBS ?= $(shell nproc)
+SERVERS ?=
 
 # Of `make run`; 6380 or the next that is free, if it is not given.
 PORT ?=
@@ -32,7 +33,7 @@ LINK_COMMAND = ln -sfn release/bin/semel build/semel && ln -sfn release/lib/seme
 
 help:
 	@echo 'make TARGET, where TARGET is'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' Makefile
 
 run: need-run build ## build, then start redis-server with the module, on a loopback PORT
 	@tools/run-server build/release/lib/semel.so build/run $(PORT)
@@ -110,6 +111,9 @@ test-tsan: need-build-test build/tsan/build.ninja ## the tests with ThreadSaniti
 
 clients: ## fetch clients to test the module with: build/clients, used by `make test` from then on
 	@tools/fetch-clients build/clients
+
+servers: ## fetch Redis and Valkey of several versions: build/servers; SERVERS='redis valkey-9' fetches some
+	@tools/fetch-servers build/servers $(SERVERS)
 
 coverage: need-build-test-coverage build/coverage/build.ninja ## which lines of the library, the command, the client and the module the tests reach
 	@$(BUILD) coverage
