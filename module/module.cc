@@ -1,4 +1,4 @@
-// The entry point of semel.so, which Redis and Valkey load.
+// The entry points of semel.so. Valkey looks for its own first, and takes that of Redis otherwise.
 #include "module/host/module.h"
 
 #include "module/commands/counts.h"
@@ -20,4 +20,9 @@ extern "C" __attribute__((visibility("default"))) int RedisModule_OnLoad(void* c
   spec.counters = semel::module::all_counters();
   spec.families = semel::module::families;
   return semel::host::load(ctx, argv, argc, spec);
+}
+
+extern "C" __attribute__((visibility("default"))) int ValkeyModule_OnLoad(void* ctx, void** argv,
+                                                                          int argc) {
+  return RedisModule_OnLoad(ctx, argv, argc);
 }
