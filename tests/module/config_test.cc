@@ -201,8 +201,8 @@ TEST(Config, ComesWithLoadArguments) {
 std::string refusal(const Words& load, const Words& arguments = {}) {
   const TemporaryDirectory directory;
   Words words = {"env"};
-  const Words server = {"redis-server", "--port",   std::to_string(free_port()), "--save", "",
-                        "--bind",       "127.0.0.1"};
+  const Words server = {server_program(), "--port",   std::to_string(free_port()), "--save", "",
+                        "--bind",         "127.0.0.1"};
   for (const Words& part :
        {server_variables(directory.path()), server, with_module(arguments, load)}) {
     words.insert(words.end(), part.begin(), part.end());

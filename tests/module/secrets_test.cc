@@ -20,6 +20,7 @@
 #include "semel/hash/internal/sealed.h"
 #include "semel/tally/internal/recogniser.h"
 #include "tests/module/module_server.h"
+#include "tests/module/replicas.h"
 #include "tests/module/samples.h"
 #include "tests/module/workload.h"
 #include "tests/support/rate.h"
@@ -163,7 +164,7 @@ struct Pair {
   void wait_for_replica() const {
     Talk talk(primary);
     talk("SET pebble 1");
-    ASSERT_EQ(talk("WAIT 1 60000"), "1") << replica.log();
+    expect_in_step(primary, replica);
   }
 };
 

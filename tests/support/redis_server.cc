@@ -118,7 +118,13 @@ std::uint16_t free_port() {
   }
 }
 
-RedisServer::RedisServer(std::vector<std::string> arguments) : arguments_(std::move(arguments)) {
+std::string server_program() {
+  const char* const program = std::getenv("SEMEL_SERVER");
+  return program != nullptr && *program != '\0' ? program : "redis-server";
+}
+
+RedisServer::RedisServer(std::vector<std::string> arguments, std::string program)
+    : program_(std::move(program)), arguments_(std::move(arguments)) {
   // Between free_port() and the server's bind somebody else may take the port.
   for (int i = 0; i < kPortsTried; ++i) {
     port_ = free_port();
@@ -128,7 +134,7 @@ RedisServer::RedisServer(std::vector<std::string> arguments) : arguments_(std::m
     if (log().find("ddress already in use") == std::string::npos) break;
     reap();
   }
-  give_up("redis-server does not start");
+  give_up("it does not start");
 }
 
 RedisServer::~RedisServer() {
@@ -145,7 +151,7 @@ RedisServer::~RedisServer() {
 void RedisServer::spawn() {
   SEMEL_ASSERT(!running());
   const std::string directory = directory_.path();
-  std::vector<std::string> words = {"redis-server", "--port", std::to_string(port_)};
+  std::vector<std::string> words = {program_, "--port", std::to_string(port_)};
   for (const char* const word : {"--bind", "127.0.0.1", "--save", "", "--daemonize", "no",
                                  "--enable-debug-command", "yes"}) {
     words.emplace_back(word);
@@ -173,7 +179,7 @@ std::string RedisServer::findings() const {
 
 // REQUIRES: the server has ended, and is waited for.
 void RedisServer::reap() {
-  if (!findings().empty()) give_up("redis-server has an error in the module");
+  if (!findings().empty()) give_up("it has an error in the module");
   if (guard_ > 0) {
     end(guard_, SIGKILL);
     ::close(guard_pipe_);
@@ -203,6 +209,16 @@ void RedisServer::start() {
 void RedisServer::start(std::vector<std::string> arguments) {
   arguments_ = std::move(arguments);
   start();
+}
+
+void RedisServer::start_as(std::string program) {
+  program_ = std::move(program);
+  start();
+}
+
+bool RedisServer::try_start_as(std::string program) {
+  program_ = std::move(program);
+  return try_start();
 }
 
 bool RedisServer::try_start() {
@@ -255,7 +271,7 @@ bool RedisServer::answers() const {
 void RedisServer::wait_until_ready() const {
   const auto deadline = steady_clock::now() + kPatience;
   while (!answers()) {
-    if (!running() || steady_clock::now() > deadline) give_up("redis-server does not answer");
+    if (!running() || steady_clock::now() > deadline) give_up("it does not answer");
     std::this_thread::sleep_for(kPoll);
   }
 }
@@ -273,7 +289,8 @@ client::Reply RedisServer::call(const client::Command& command) const {
 }
 
 void RedisServer::give_up(const char* what) const {
-  std::fprintf(stderr, "%s (port %d)\n%s\n%s", what, port_, log().c_str(), findings().c_str());
+  std::fprintf(stderr, "%s (%s, port %d)\n%s\n%s", what, program_.c_str(), port_, log().c_str(),
+               findings().c_str());
   std::abort();
 }
 

@@ -1,5 +1,5 @@
-// RedisServer: a redis-server process of a test, on a free loopback port, with a directory of its
-// own.
+// RedisServer: a server process of a test, on a free loopback port, with a directory of its own. It
+// is redis-server, or any Redis or Valkey that SEMEL_SERVER in the environment names.
 //
 // Contract  After the constructor it answers. It keeps nothing on disk unless its arguments say so,
 //           and its port and directory survive kill() and start(). The destructor ends it, and so
@@ -24,10 +24,14 @@
 
 namespace semel {
 
+// Returns SEMEL_SERVER of the environment, or else "redis-server".
+std::string server_program();
+
 class RedisServer {
  public:
   // Arguments as on the command line: {"--appendonly", "yes", "--loadmodule", path}.
-  explicit RedisServer(std::vector<std::string> arguments = {});
+  explicit RedisServer(std::vector<std::string> arguments = {},
+                       std::string program = server_program());
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
   ~RedisServer();
@@ -42,6 +46,9 @@ class RedisServer {
   void start(std::vector<std::string> arguments);
   // Starts it again. Returns true if it runs: it may refuse its data. REQUIRES: it does not run.
   [[nodiscard]] bool try_start();
+  // Starts another program, on the same port and directory, as an upgrade does.
+  void start_as(std::string program);
+  [[nodiscard]] bool try_start_as(std::string program);
   // Waits until it answers, past loading. REQUIRES: it runs.
   void wait_until_ready() const;
   // SIGSTOP and SIGCONT: a paused server is there, but silent. REQUIRES: it runs.
@@ -79,6 +86,7 @@ class RedisServer {
   std::string findings() const;  // of the sanitizers
   [[noreturn]] void give_up(const char* what) const;
 
+  std::string program_;
   std::vector<std::string> arguments_;
   TemporaryDirectory directory_;
   std::uint16_t port_ = 0;
