@@ -14,6 +14,7 @@ RECORDS ?= 1000000
 UPDATES ?= 200
 JOBS ?= $(shell nproc)
 SERVERS ?=
+PROGRAMS ?=
 
 # Of `make run`; 6380 or the next that is free, if it is not given.
 PORT ?=
@@ -114,6 +115,13 @@ clients: ## fetch clients to test the module with: build/clients, used by `make 
 
 servers: ## fetch Redis and Valkey of several versions: build/servers; SERVERS='redis valkey-9' fetches some
 	@tools/fetch-servers build/servers $(SERVERS)
+
+test-servers: need-build-test build/release/with-tests ## the tests that need a server in each of build/servers: build/servers/matrix.md; SERVERS='redis valkey-9' and PROGRAMS choose
+	@$(BUILD) release --target server_tests
+	@tools/test-servers build/servers build/release --jobs $(JOBS) --only '$(SERVERS)' --programs '$(PROGRAMS)' --document docs/module.md $(WRITE)
+
+servers-table: WRITE = --write
+servers-table: test-servers ## the same, and write the table of docs/module.md
 
 coverage: need-build-test-coverage build/coverage/build.ninja ## which lines of the library, the command, the client and the module the tests reach
 	@$(BUILD) coverage
