@@ -116,12 +116,13 @@ clients: ## fetch clients to test the module with: build/clients, used by `make 
 servers: ## fetch Redis and Valkey of several versions: build/servers; SERVERS='redis valkey-9' fetches some
 	@tools/fetch-servers build/servers $(SERVERS)
 
-test-servers: need-build-test build/release/with-tests ## the tests that need a server in each of build/servers: build/servers/matrix.md; SERVERS='redis valkey-9' and PROGRAMS choose
+TEST_SERVERS = tools/test-servers build/servers build/release --document docs/module.md
+test-servers: need-build-test build/release/with-tests ## run the tests that need a server in each of build/servers: build/servers/matrix.md; SERVERS and PROGRAMS choose
 	@$(BUILD) release --target server_tests
-	@tools/test-servers build/servers build/release --jobs $(JOBS) --only '$(SERVERS)' --programs '$(PROGRAMS)' --document docs/module.md $(WRITE)
+	@$(TEST_SERVERS) --jobs $(JOBS) --only '$(SERVERS)' --programs '$(PROGRAMS)'
 
-servers-table: WRITE = --write
-servers-table: test-servers ## the same, and write the table of docs/module.md
+servers-table: build/release/with-tests ## write the table of docs/module.md from the last `make test-servers`
+	@$(TEST_SERVERS) --write
 
 coverage: need-build-test-coverage build/coverage/build.ninja ## which lines of the library, the command, the client and the module the tests reach
 	@$(BUILD) coverage
