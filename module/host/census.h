@@ -64,7 +64,8 @@ class Census {
   }
 
   void settle();
-  // Settles, and then computes errors that are due, for about this long.
+  // Settles, and then computes errors that are due, for about this long, or until there is no
+  // memory for one.
   void catch_up(std::chrono::microseconds budget);
   Sums sums(std::size_t type) const;
   // The same as after settle() for a crash report: without a lock, so numbers may be torn.
