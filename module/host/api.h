@@ -38,7 +38,8 @@ inline constexpr int kFlagReplicated = 1 << 12, kFlagLoading = 1 << 13;
 inline constexpr int kFlagDenyBlocking = 1 << 21, kFlagResp3 = 1 << 22;
 // From CallReplyType.
 inline constexpr int kReplyError = 1, kReplyArray = 3;
-// For NotifyKeyspaceEvent.
+// For NotifyKeyspaceEvent and SubscribeToKeyspaceEvents.
+inline constexpr int kNotifyGeneric = 1 << 2;  // DEL, RENAME and others
 inline constexpr int kNotifyExpired = 1 << 8, kNotifyEvicted = 1 << 9, kNotifyModule = 1 << 13;
 // For SetModuleOptions.
 inline constexpr int kHandleIoErrors = 1 << 0, kNoImplicitSignal = 1 << 1;
