@@ -119,8 +119,8 @@ TEST_P(MemoryFaults, LeaveWhatHappenedEverywhere) {
   expect_equal(digests(talk), expected);
 }
 
-// The first fault spends the reserve, within a write. The second one then meets what the module does
-// for INFO, and what it does ten times a second.
+// The first fault spends the reserve, within a write. The second one then meets what the module
+// does for INFO, and what it does ten times a second.
 TEST_P(MemoryFaults, LeaveInfoAndTimeToGoOn) {
   const Load& load = loads()[GetParam()];
   const RedisServer server(faulty({}));

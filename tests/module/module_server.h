@@ -55,8 +55,8 @@ inline bool is_valkey(Talk& talk) {
   return talk.call({"INFO", "server"}).text.find("server_name:valkey") != std::string::npos;
 }
 
-// Makes the server rewrite its AOF file, and waits for it. A rewrite that the server has begun on its
-// own does not count.
+// Makes the server rewrite its AOF file, and waits for it. A rewrite that the server has begun on
+// its own does not count.
 inline void rewrite_aof(Talk& talk) {
   std::string answer;
   ASSERT_TRUE(eventually([&] {
