@@ -13,6 +13,8 @@ RUNS ?= 100
 RECORDS ?= 1000000
 UPDATES ?= 200
 JOBS ?= $(shell nproc)
+SERVERS ?=
+PROGRAMS ?=
 
 # The port of `make run`. If it is not given: 6380, or the next free one.
 PORT ?=
@@ -32,7 +34,7 @@ LINK_COMMAND = ln -sfn release/bin/semel build/semel && ln -sfn release/lib/seme
 
 help:
 	@echo 'make TARGET, where TARGET is'
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' Makefile
 
 run: need-run build ## build, then start redis-server with the module, on a loopback PORT
 	@tools/run-server build/release/lib/semel.so build/run $(PORT)
@@ -110,6 +112,17 @@ test-tsan: need-build-test build/tsan/build.ninja ## run the tests with ThreadSa
 
 clients: ## fetch clients to test the module with: build/clients, used by `make test` from then on
 	@tools/fetch-clients build/clients
+
+servers: ## fetch Redis and Valkey of several versions: build/servers; SERVERS='redis valkey-9' fetches some
+	@tools/fetch-servers build/servers $(SERVERS)
+
+TEST_SERVERS = tools/test-servers build/servers build/release --document docs/module.md
+test-servers: need-build-test build/release/with-tests ## run the tests that need a server in each of build/servers: build/servers/matrix.md; SERVERS and PROGRAMS choose
+	@$(BUILD) release --target server_tests
+	@$(TEST_SERVERS) --jobs $(JOBS) --only '$(SERVERS)' --programs '$(PROGRAMS)'
+
+servers-table: build/release/with-tests ## write the table of docs/module.md from the last `make test-servers`
+	@$(TEST_SERVERS) --write
 
 coverage: need-build-test-coverage build/coverage/build.ninja ## show which lines of the library, the command, the client and the module the tests reach
 	@$(BUILD) coverage

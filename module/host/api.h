@@ -40,7 +40,8 @@ inline constexpr int kFlagAsyncLoading = 1 << 23;  // instead of kFlagLoading
 inline constexpr int kFlagSlotImport = 1 << 25;    // Valkey 9; something else in Redis 8
 // From CallReplyType.
 inline constexpr int kReplyError = 1, kReplyArray = 3;
-// For NotifyKeyspaceEvent.
+// For NotifyKeyspaceEvent and SubscribeToKeyspaceEvents.
+inline constexpr int kNotifyGeneric = 1 << 2;  // DEL, RENAME and others
 inline constexpr int kNotifyExpired = 1 << 8, kNotifyEvicted = 1 << 9, kNotifyModule = 1 << 13;
 // For SetModuleOptions.
 inline constexpr int kHandleIoErrors = 1 << 0, kNoImplicitSignal = 1 << 1;

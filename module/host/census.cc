@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 #include <utility>
 
 #include "semel/core/assert.h"
@@ -153,7 +154,11 @@ void Census::catch_up(std::chrono::microseconds budget) {
   const auto end = std::chrono::steady_clock::now() + budget;
   while (late_.size > 0 && std::chrono::steady_clock::now() < end) {
     Value& value = *late_.first;
-    compare(value);
+    try {
+      compare(value);
+    } catch (const std::bad_alloc&) {
+      return;  // the value stays due, for a time when there is memory
+    }
     put(value, Place::none);
   }
 }

@@ -71,7 +71,8 @@ class Census {
   }
 
   void settle();
-  // Settles, and then computes errors that are due, for about this long.
+  // Settles, and then computes errors that are due, for about this long, or until there is no
+  // memory for one.
   void catch_up(std::chrono::microseconds budget);
   Sums sums(std::size_t type) const;
   // Returns the bytes of the dataset that is not served.

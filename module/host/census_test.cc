@@ -8,6 +8,7 @@
 #include <cmath>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -22,7 +23,10 @@ class FakeValue final : public Value {
   std::uint64_t bytes() const override { return bytes_held; }
   std::unique_ptr<Value> clone() const override { return nullptr; }
   Figures figures() const override { return all; }
-  ErrorRate error_rate() const override { return error; }
+  ErrorRate error_rate() const override {
+    if (no_memory) throw std::bad_alloc();
+    return error;
+  }
 
   void change(Random& random) {
     bytes_held = random.below(1'000'000);
@@ -37,6 +41,7 @@ class FakeValue final : public Value {
   std::uint64_t bytes_held = 0;
   Figures all;
   ErrorRate error;
+  bool no_memory = false;
 };
 
 using Values = std::vector<std::unique_ptr<FakeValue>>;
@@ -267,6 +272,16 @@ TEST(Worst, IsAtMostAThirtySecondAboveTheLargest) {
   EXPECT_EQ(Worst::step_of(-1), 0);
   EXPECT_EQ(Worst::step_of(std::nan("")), 0);
   EXPECT_GT(Worst::step_of(INFINITY), 0);
+}
+
+TEST(Census, ComparesAValueLaterIfThereIsNoMemory) {
+  Random random(6);
+  Counted counted(1);
+  for (int i = 0; i < 3; ++i) counted.add(random);
+  counted.values()[1]->no_memory = true;
+  counted.census().catch_up(std::chrono::seconds(60));
+  counted.values()[1]->no_memory = false;
+  counted.expect();
 }
 
 }  // namespace

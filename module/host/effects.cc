@@ -25,6 +25,13 @@ class EffectCommands {
       call.error("ERR SEMEL.AT is for replication and AOF files");
       return;
     }
+    // Not every server checks the arity of commands in an AOF file.
+    if (call.size() < 4) {
+      ++counters.effects_failed;
+      api::Log(call.ctx_, "warning", "an effect has no command");
+      call.wrong_arity();
+      return;
+    }
     const std::optional<std::int64_t> at_ms = parse_integer(call[1]);
     const std::optional<std::int64_t> witness = parse_integer(call[2]);
     const std::string_view name = call[3];

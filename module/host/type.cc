@@ -261,6 +261,10 @@ void unlinked(const api::String* key, std::size_t type) {
 }
 
 int removed(api::Ctx* /*ctx*/, int why, const char* /*event*/, api::String* key) {
+  if ((why & api::kNotifyGeneric) != 0) {  // a command took the key away
+    last_unlinked.reset();
+    return api::kOk;
+  }
   if (!last_unlinked || last_unlinked->name != name_of(key)) return api::kOk;
   const std::size_t type = std::exchange(last_unlinked, std::nullopt)->type;
   (why & api::kNotifyEvicted) != 0 ? census.evicted(type) : census.expired(type);
@@ -376,7 +380,8 @@ bool watch_datasets(api::Ctx* ctx) {
 }
 
 bool watch_removals(api::Ctx* ctx) {
-  return api::SubscribeToKeyspaceEvents(ctx, api::kNotifyExpired | api::kNotifyEvicted, removed) ==
+  return api::SubscribeToKeyspaceEvents(
+             ctx, api::kNotifyGeneric | api::kNotifyExpired | api::kNotifyEvicted, removed) ==
          api::kOk;
 }
 

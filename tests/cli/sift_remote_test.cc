@@ -362,7 +362,9 @@ TEST_F(SiftRemote, SiftsThroughATreeWithParentsAtAServer) {
           "--delivery", delivery};
       const Outcome outcome = sift_quietly(options, input);
       EXPECT_EQ(outcome.status, 0) << outcome.err;
-      EXPECT_TRUE(outcome.out == expected) << kind << delivery;
+      EXPECT_TRUE(outcome.out == expected) << kind << delivery << ": " << outcome.out.size()
+                                           << " of " << expected.size() << " bytes\n"
+                                           << outcome.err;
       // Another edge, whose leaves know nothing: the parents do.
       EXPECT_EQ(sift_quietly(options, input).out, "") << kind << delivery;
     }

@@ -146,13 +146,16 @@ constexpr std::array kTexts = {"a",  "b",  "c", "x y",   "",      "+",  "-",
 
 struct Dice {
   Random& random;
+  std::string only_key = {};  // if it is not empty
 
   bool wants() { return random.below(2) == 0; }
   std::uint64_t times() { return 1 + random.below(4); }
   std::uint64_t below(std::uint64_t bound) { return random.below(bound); }
 
   std::string value(const std::string& type, const std::string& name) {
-    if (type == "key") return "key" + std::to_string(random.below(6));
+    if (type == "key") {
+      return only_key.empty() ? "key" + std::to_string(random.below(6)) : only_key;
+    }
     if (random.below(16) == 0) return bytes();
     if (random.below(16) == 0) return any_value(random);
     if (type == "integer") return random.below(2) == 0 ? kIntegers[0] : any(kIntegers);
@@ -238,6 +241,11 @@ Words CommandLines::random(Random& random) const {
   Words words = joined(command_, groups);
   for (std::uint64_t n = random.below(3); n > 0 && words.size() > 1; --n) damage(words, random);
   return words;
+}
+
+Words CommandLines::about(const std::string& key, Random& random) const {
+  Dice dice{random, key};
+  return joined(command_, Walk(dice).groups(arguments_));
 }
 
 std::vector<Words> CommandLines::all() const {

@@ -23,6 +23,8 @@ class CommandLines {
   // Returns a line with random arguments: good, almost good or any bytes. Half of the lines are
   // damaged.
   Words random(Random& random) const;
+  // Returns a line with random arguments in their places, and this key for every key.
+  Words about(const std::string& key, Random& random) const;
   // Returns the number of arguments. More arguments can go wrong in more ways.
   std::size_t arguments() const { return arguments_.parts.size(); }
 

@@ -235,6 +235,14 @@ TEST(Config, RefusesBadLoadArguments) {
   }
 }
 
+// Valkey finds its own entry point.
+TEST(Config, IsNoLegacyModule) {
+  const RedisServer server(with_module());
+  const std::string log = server.log();
+  EXPECT_NE(log.find("Module 'semel' loaded"), std::string::npos) << log;
+  EXPECT_EQ(log.find("Legacy"), std::string::npos) << log;
+}
+
 TEST(Config, IsLoadedOnce) {
   const RedisServer server(with_module({"--enable-module-command", "yes"}));
   Talk talk(server);

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "semel/core/internal/random.h"
@@ -98,7 +100,8 @@ TEST_P(MemoryFaults, LeaveWhatHappenedEverywhere) {
     ASSERT_FALSE(batch.lost()) << primary.log();
     for (int i = 0; i < 20; ++i) {
       talk("FAULT.ALLOCATION 0 " + least);
-      ASSERT_NE(talk(filled_with(load.one, name + "one" + std::to_string(i))), "lost");
+      ASSERT_NE(talk(filled_with(load.one, name + "one" + std::to_string(i))), "lost")
+          << primary.log();
       failed += talk.call({"FAULT.ALLOCATION"}).integer();
     }
     expect_in_step(primary, replica);
@@ -114,6 +117,29 @@ TEST_P(MemoryFaults, LeaveWhatHappenedEverywhere) {
   EXPECT_EQ(info(there, "semel", "semel_effects_failed"), 0) << replica.log();
   ASSERT_EQ(talk("DEBUG LOADAOF"), "+OK");
   expect_equal(digests(talk), expected);
+}
+
+// The first fault spends the reserve, within a write. The second one then meets what the module
+// does for INFO, and what it does ten times a second.
+TEST_P(MemoryFaults, LeaveInfoAndTimeToGoOn) {
+  const Load& load = loads()[GetParam()];
+  const RedisServer server(faulty({}));
+  Talk talk(server);
+  ASSERT_EQ(talk(load.make), "+OK");
+  for (int i = 0; i < 10; ++i) {
+    talk("FAULT.ALLOCATION 0 1");
+    ASSERT_NE(talk(filled_with(load.one, std::to_string(i))), "lost") << server.log();
+    talk("FAULT.ALLOCATION 0 1");
+    if (i % 2 == 0) {
+      ASSERT_NE(talk("INFO semel"), "lost") << server.log();
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    }
+    ASSERT_NE(talk("FAULT.ALLOCATION"), "lost") << server.log();
+  }
+  talk(filled_with(load.one, "last"));
+  const std::string all = talk.call({"INFO", "semel"}).text;
+  EXPECT_NE(all.find("_keys:1"), std::string::npos) << all;
 }
 
 // A primary that writes an AOF file of commands, and its replica with another configuration.

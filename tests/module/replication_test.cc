@@ -19,17 +19,6 @@ Words serving(Words arguments = {}) {
   return with_module(std::move(arguments));
 }
 
-void run(Talk& talk, Workload& workload, int commands) {
-  for (int i = 0; i < commands; ++i) ASSERT_FALSE(talk.call(workload.next()).lost());
-}
-
-// Waits until keys with a short time to live have expired at both servers.
-void let_expire(Talk& talk) {
-  talk("DEBUG SLEEP 0.05");
-  for (const Answer& key : talk.call({"KEYS", "*"}).parts) talk.call({"EXISTS", key.text});
-  talk("SET pebble 1");  // a new offset, after all expiries
-}
-
 void expect_no_failed_effect(const RedisServer& server) {
   Talk talk(server);
   EXPECT_EQ(info(talk, "semel", "semel_effects_failed"), 0) << server.log();

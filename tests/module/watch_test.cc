@@ -310,6 +310,15 @@ TEST(WatchInfo, CountsExpiredKeysOfEachType) {
   EXPECT_EQ(talk.read().shown(), "1");
   EXPECT_EQ(talk.read().shown(), "nil");
   EXPECT_EQ(told(talk)["bf_expired_keys"], 2);
+  // One with the name of ours, likewise. The server does nothing else while it sleeps.
+  talk("BF.ADD ours a");
+  for (const char* const line : {"DEL ours", "SET ours x PX 1", "DEBUG SLEEP 0.01", "GET ours"}) {
+    talk.send(words_of(line));
+  }
+  for (const char* const answer : {"1", "+OK", "+OK", "nil"}) {
+    EXPECT_EQ(talk.read().shown(), answer);
+  }
+  EXPECT_EQ(told(talk)["bf_expired_keys"], 2);
 }
 
 TEST(WatchInfo, CountsEvictedKeysOfEachType) {

@@ -4,6 +4,8 @@
 // expiry, merges, copies and renames.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <string>
 
@@ -33,5 +35,18 @@ class Workload {
 
   Random random_;
 };
+
+// Runs random commands. The server answers each of them.
+inline void run(Talk& talk, Workload& workload, int commands) {
+  for (int i = 0; i < commands; ++i) ASSERT_FALSE(talk.call(workload.next()).lost());
+}
+
+// Waits until keys with a short time to live have expired at the primary. Its replicas have heard
+// of that when they are in step.
+inline void let_expire(Talk& talk) {
+  talk("DEBUG SLEEP 0.05");
+  for (const Answer& key : talk.call({"KEYS", "*"}).parts) talk.call({"EXISTS", key.text});
+  talk("SET pebble 1");  // a new offset, after all expiries
+}
 
 }  // namespace semel

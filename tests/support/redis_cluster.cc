@@ -68,6 +68,7 @@ std::vector<std::vector<std::string>> lines_of(const std::string& nodes) {
 
 constexpr std::size_t kId = 0;
 constexpr std::size_t kFlags = 2;
+constexpr std::size_t kEpoch = 6;
 constexpr std::size_t kFirstSlots = 8;
 
 // Returns true if the node of this line has the slot, as "77" or in "0-5460". A slot on its way
@@ -226,17 +227,21 @@ void RedisCluster::end_move(std::uint32_t slot, std::size_t to) {
     if (primary != to) require(nodes_[primary], {"CLUSTER", "SETSLOT", number, "NODE", name});
   }
   // Replicas learn of the move from the other nodes. A replica that took its primary's place before
-  // that would not know that the slot is its own.
+  // that would not know that the slot is its own. Nor would a primary that gets the slot back know
+  // that it needs a later epoch.
+  const auto epoch_at = [&](const RedisServer& node) -> std::string {
+    const auto nodes = ask(node, {"CLUSTER", "NODES"});
+    for (const auto& line : lines_of(nodes.value_or(""))) {
+      if (line[kId] == name && has_slot(line, slot)) return line[kEpoch];
+    }
+    return "";  // it has another view
+  };
   wait_for("one view of a slot", [&] {
-    return std::all_of(nodes_.begin(), nodes_.end(), [&](const RedisServer& node) {
-      if (!node.running()) return true;
-      const auto nodes = ask(node, {"CLUSTER", "NODES"});
-      if (!nodes) return false;
-      const auto lines = lines_of(*nodes);
-      return std::any_of(lines.begin(), lines.end(), [&](const auto& line) {
-        return line[kId] == name && has_slot(line, slot);
-      });
-    });
+    const std::string epoch = epoch_at(nodes_[to]);
+    return !epoch.empty() &&
+           std::all_of(nodes_.begin(), nodes_.end(), [&](const RedisServer& node) {
+             return !node.running() || epoch_at(node) == epoch;
+           });
   });
 }
 
