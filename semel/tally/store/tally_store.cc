@@ -278,7 +278,9 @@ Result<void> TallyStore::Body::arrive(ArrivedEntries arrived) {
   ledger_.receive(arrived.operations, writer_.batch());
   for (const auto& [site, view] : arrived.views) {
     (void)ledger_.receive_view(site, view, writer_.batch());
-    if (site != log.site()) writer_.batch().put(view_key(site), encoded(*log.view_of(site)));
+    if (site != log.site()) {
+      writer_.batch().put(view_key(site), bytes_of(entry_of(site, *log.view_of(site))));
+    }
   }
   if (log.superseded() != superseded) writer_.put_state();
   return writer_.commit();
