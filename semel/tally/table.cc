@@ -149,14 +149,16 @@ void Table::publish(const VisitEntry& visit) {
   });
 }
 
-// Nothing changes, not even the time, before the entry is known to be sound.
+// Nothing changes, not even the time, before the entry is known to be sound and of this table.
 Result<bool> Table::receive(std::string_view key, ByteView value, TimeMs now_ms) {
   const SharedEntry entry = SEMEL_TRY(decode_entry(key, value));
-  body_->ledger.advance(now_ms);
   if (const auto* const said = std::get_if<ViewOfSite>(&entry)) {
+    SEMEL_TRY(log().check_group(said->view));
+    body_->ledger.advance(now_ms);
     SEMEL_TRY(body_->ledger.receive_view(said->site, said->view, body_->base));
     return true;
   }
+  body_->ledger.advance(now_ms);
   return body_->ledger.receive({&std::get<Operation>(entry), 1}, body_->base);
 }
 

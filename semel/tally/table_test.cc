@@ -488,6 +488,16 @@ TEST_F(EveryEntry, UnderAnotherKeyIsRefusedAndChangesNothing) {
   expect_that_true_entries_are_taken();
 }
 
+TEST_F(TwoSites, AViewOfAnotherTableChangesNothing) {
+  Table apart = table_of(Recognition::Kind::clients, 3);
+  ASSERT_TRUE(apart.admit(4));
+  const Bytes before = encoded(b);
+  apart.publish([&](std::string_view key, ByteView bytes) {
+    EXPECT_EQ(b.receive(key, bytes, kNow + 500).error().code, Errc::mismatch);
+  });
+  EXPECT_EQ(encoded(b), before);
+}
+
 TEST_F(TwoSites, ACopyOfAMemberBecomesANewSite) {
   added(a, "x", 1, id(1));
   exchange();

@@ -270,10 +270,11 @@ Result<void> TallyStore::Body::arrive(ArrivedEntries arrived) {
   }
   const Changing changing(*this);
   SEMEL_TRY(ready_to_write());
-  ledger_.advance(settings_.clock->now_ms());
-  SEMEL_TRY(writer_.forget_old_ids());
+  // Entries of another table change nothing, not even the time.
   const OperationLog& log = ledger_.log();
   for (const auto& [site, view] : arrived.views) SEMEL_TRY(log.check_group(view));
+  ledger_.advance(settings_.clock->now_ms());
+  SEMEL_TRY(writer_.forget_old_ids());
   const bool superseded = log.superseded();
   ledger_.receive(arrived.operations, writer_.batch());
   for (const auto& [site, view] : arrived.views) {

@@ -316,6 +316,18 @@ TEST_F(EveryStoredEntry, DamagedInTheStoreOfOneSiteDoesNotReachAnother) {
   expect_that_true_entries_are_taken();
 }
 
+TEST_F(ThreeSites, AViewOfAnotherTableChangesNothing) {
+  CrashingStore apart(&TallyStore::merger());
+  const auto other = opened(apart, settings_of(5));
+  ASSERT_TRUE(other->admit(6));
+  const auto before = EveryStoredEntry::content_of(stores[1]);
+  const TallyStore::Info info = b->info();
+  test_clock().set(kNow + 500);
+  EXPECT_EQ(hand_on(*other, *b).error().code, Errc::mismatch);
+  EXPECT_EQ(EveryStoredEntry::content_of(stores[1]), before);
+  EXPECT_EQ(b->info().promise, info.promise);
+}
+
 // The power fails when others have seen the publication of `a`, but its own disk has not. Then `a`
 // folds its operation on their word, while c has not yet said that it holds the operations of b.
 struct FoldedHalf : ThreeSites {
