@@ -367,7 +367,10 @@ bool ExactWindow::unite(const Generation& other) {
 }
 
 Result<void> ExactWindow::merge(const ExactWindow& other) {
-  if (goal_ != other.goal_) return Error{Errc::mismatch, "exact windows of different goals"};
+  Goal goal = other.goal_;
+  goal.max_bytes = goal_.max_bytes;
+  goal.on_full = goal_.on_full;
+  if (goal != goal_) return Error{Errc::mismatch, "exact windows of different goals"};
   if (now() != other.now()) return Error{Errc::mismatch, "exact windows at different times"};
   ExactWindow both = *this;
   both.time_.keep_from(other.time_.kept_from());
