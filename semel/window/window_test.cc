@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <map>
 #include <string>
 #include <vector>
@@ -366,6 +367,29 @@ TEST(Window, AMergeOfOverrunWindowsIsTheUnionOrChangesNothing) {
   }
   EXPECT_GT(merged, 100);
   EXPECT_GT(refused, 100);
+}
+
+// A merge takes about as long as the inserts of the ids, whatever the sizes of the two. If ids came
+// in their order to a table that is too small for them, it would take a hundred times as long.
+TEST(Window, MergesExactWindowsOfManyIds) {
+  using Clock = std::chrono::steady_clock;
+  for (const TimeMs window_ms : {kWindowMs, kForever}) {
+    constexpr std::uint64_t kMany = 200'000;
+    Window one = *Window::make(goal_of(Structure::exact, window_ms), kNow), other = one;
+    const Clock::time_point begin = Clock::now();
+    for (std::uint64_t n = 0; n < kMany; ++n) one.insert(key(n));
+    for (std::uint64_t n = kMany / 2; n < 3 * kMany; ++n) other.insert(key(n));
+    Window empty = *Window::make(one.goal(), kNow);
+    const Clock::time_point inserted = Clock::now();
+    ASSERT_TRUE(one.merge(other));
+    EXPECT_EQ(one.ids(), 3 * kMany);
+    ASSERT_TRUE(empty.merge(one));
+    EXPECT_EQ(empty, one);
+    const std::uint64_t bytes = one.bytes();
+    ASSERT_TRUE(one.merge(other));  // nothing is new
+    EXPECT_EQ(one.bytes(), bytes);
+    EXPECT_LT(Clock::now() - inserted, 10 * (inserted - begin));
+  }
 }
 
 template <Structure kStructure, TimeMs kFor, bool kPunctual>

@@ -157,6 +157,7 @@ class ExactWindow {
   std::optional<std::uint64_t> room_that_fits(std::uint64_t now, std::uint64_t wanted) const;
   void forget_oldest();
   std::vector<Generation>::iterator at_or_after(std::int64_t number);
+  void add_ascending(Generation& into, std::span<const Digest> ids, const Generation& other) const;
   bool unite(const Generation& other);
   Result<void> read_generation(Reader& r);
 
