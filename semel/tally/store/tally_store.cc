@@ -187,8 +187,8 @@ class TallyStore::Body {
     Result<void> result = {};
   };
 
-  // Holds the lock while the table changes. If an exception ends the change, the ledger may be ahead
-  // of the store for good.
+  // Holds the lock while the table changes. If an exception ends the change, the ledger may be
+  // ahead of the store for good.
   class Changing {
    public:
     explicit Changing(Body& body) : body_(body), lock_(body.mutex_) {}
