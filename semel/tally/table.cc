@@ -141,31 +141,25 @@ Result<void> Table::become(SiteId site, TimeMs now_ms) {
 void Table::publish(const VisitEntry& visit) {
   if (log().superseded()) return;
   body_->ledger.record_published(log().view(), body_->base);
-  Bytes value;
   log().operations([&](const Operation& operation) {
-    value.clear();
-    operation.encode(value);
-    visit(operation_key(operation.dot), value);
+    visit(operation_key(operation.dot), bytes_of(entry_of(operation)));
   });
   log().views([&](SiteId site, const SiteView& view) {
-    value.clear();
-    view.encode(value);
-    visit(view_key(site), value);
+    visit(view_key(site), bytes_of(entry_of(site, view)));
   });
 }
 
+// Nothing changes, not even the time, before the entry is known to be sound and of this table.
 Result<bool> Table::receive(std::string_view key, ByteView value, TimeMs now_ms) {
-  body_->ledger.advance(now_ms);
-  if (const std::optional<Dot> dot = dot_of_key(key)) {
-    const Operation operation = SEMEL_TRY(Operation::decode(*dot, value));
-    return body_->ledger.receive({&operation, 1}, body_->base);
-  }
-  if (const std::optional<SiteId> site = site_of_key(key)) {
-    const SiteView view = SEMEL_TRY(SiteView::decode(value));
-    SEMEL_TRY(body_->ledger.receive_view(*site, view, body_->base));
+  const SharedEntry entry = SEMEL_TRY(decode_entry(key, value));
+  if (const auto* const said = std::get_if<ViewOfSite>(&entry)) {
+    SEMEL_TRY(log().check_group(said->view));
+    body_->ledger.advance(now_ms);
+    SEMEL_TRY(body_->ledger.receive_view(said->site, said->view, body_->base));
     return true;
   }
-  return Error{Errc::corrupt, "this is not an entry of a table"};
+  body_->ledger.advance(now_ms);
+  return body_->ledger.receive({&std::get<Operation>(entry), 1}, body_->base);
 }
 
 void Table::advance(TimeMs now_ms) {

@@ -9,7 +9,9 @@
 #include <string>
 #include <utility>
 
+#include "semel/core/internal/random.h"
 #include "semel/core/limits.h"
+#include "semel/tally/internal/entries.h"
 #include "semel/tally/internal/ledger.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
@@ -394,18 +396,106 @@ TEST_F(TwoSites, AFullTailRefusesNewOnesAndKnowsRetries) {
   EXPECT_EQ(added(small, "x", 1, id(3)), (Answer{Outcome::applied, 3}));
 }
 
-TEST_F(TwoSites, DamagedEntriesChangeNothing) {
-  added(a, "x", 5, id(1));
-  a.publish([&](std::string_view key, ByteView bytes) {
-    Bytes damaged(bytes.begin(), bytes.end());
-    damaged.pop_back();
-    EXPECT_FALSE(b.receive(key, damaged, kNow));
-    damaged.insert(damaged.end(), {1, 2, 3});
-    EXPECT_FALSE(b.receive(key, damaged, kNow));
+// Operations of every kind, with ids of every kind, and views of both sites.
+struct EveryEntry : TwoSites {
+  EveryEntry() {
+    EXPECT_TRUE(a.admit(3));
+    EXPECT_TRUE(a.retire(3));
+    added(b, "x", 1, id(1));
+    exchange();
+    added(b, "x", 2, id(2));
+    send(b, a);
+    added(a, "x", 5, id(3));
+    added(a, "y", -7, numbered(1, 300));
+    added(a, "z", 9, {});
+    EXPECT_TRUE(a.reset("y", {}, kNow).has_value());
+    EXPECT_TRUE(a.remove("z", id(4), kNow).has_value());
+    a.publish([this](std::string_view key, ByteView bytes) {
+      entries.emplace_back(key, Bytes(bytes.begin(), bytes.end()));
+      (dot_of_key(key) ? operations : views) += 1;
+    });
+    EXPECT_GE(operations, 5);
+    EXPECT_EQ(views, 2);
+  }
+  // The time is later, because an error must not advance it.
+  void expect_refused(std::string_view key, ByteView damaged, const char* what) {
+    const Bytes before = encoded(b);
+    const Result<bool> taken = b.receive(key, damaged, kNow + 500);
+    ASSERT_FALSE(taken) << what << " in an entry of kind " << key.front();
+    EXPECT_EQ(taken.error().code, Errc::corrupt);
+    ASSERT_EQ(encoded(b), before);
+  }
+  void expect_that_true_entries_are_taken() {
+    exchange();
+    for (const Table* table : {&a, &b}) {
+      EXPECT_EQ(value(*table, "x"), 8);
+      EXPECT_EQ(value(*table, "y"), 0);
+      EXPECT_EQ(value(*table, "z"), std::nullopt);
+      EXPECT_FALSE(table->info().superseded);
+      EXPECT_TRUE(table->info().forked.empty());
+    }
+    EXPECT_EQ(added(b, "x", 1, id(5)), (Answer{Outcome::applied, 9}));
+  }
+  std::vector<std::pair<std::string, Bytes>> entries;
+  int operations = 0, views = 0;
+};
+
+TEST_F(EveryEntry, WithAFlippedBitIsRefusedAndChangesNothing) {
+  for (const auto& [key, bytes] : entries) {
+    for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+      Bytes damaged = bytes;
+      damaged[bit / 8] ^= static_cast<std::uint8_t>(1 << bit % 8);
+      expect_refused(key, damaged, "a flipped bit");
+    }
+  }
+  expect_that_true_entries_are_taken();
+}
+
+TEST_F(EveryEntry, WithOtherBytesOrAnotherSizeIsRefusedAndChangesNothing) {
+  Random random(1);
+  for (const auto& [key, bytes] : entries) {
+    for (int i = 0; i < 1000; ++i) {
+      Bytes damaged = bytes;
+      for (std::uint64_t n = random.below(8); n < 8; ++n) {
+        damaged[random.below(damaged.size())] ^= static_cast<std::uint8_t>(1 + random.below(255));
+      }
+      if (damaged != bytes) expect_refused(key, damaged, "other bytes");
+    }
+    for (std::size_t size = 0; size < bytes.size(); ++size) {
+      expect_refused(key, ByteView(bytes).first(size), "a lost end");
+    }
+    Bytes longer = bytes;
+    longer.insert(longer.end(), {1, 2, 3});
+    expect_refused(key, longer, "more bytes");
+  }
+  expect_that_true_entries_are_taken();
+}
+
+TEST_F(EveryEntry, UnderAnotherKeyIsRefusedAndChangesNothing) {
+  for (const auto& [key, bytes] : entries) {
+    for (const auto& [other, its_bytes] : entries) {
+      if (key != other) expect_refused(other, bytes, "the value of another key");
+    }
+    for (std::size_t bit = 0; bit < 8 * key.size(); ++bit) {
+      std::string damaged = key;
+      damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
+      expect_refused(damaged, bytes, "a flipped bit of the key");
+    }
+    expect_refused("c", bytes, "the key of a counter");
+    expect_refused({&key.front(), 1}, bytes, "the end of the key");
+  }
+  EXPECT_EQ(b.receive("", {}, kNow).error().code, Errc::corrupt);
+  expect_that_true_entries_are_taken();
+}
+
+TEST_F(TwoSites, AViewOfAnotherTableChangesNothing) {
+  Table apart = table_of(Recognition::Kind::clients, 3);
+  ASSERT_TRUE(apart.admit(4));
+  const Bytes before = encoded(b);
+  apart.publish([&](std::string_view key, ByteView bytes) {
+    EXPECT_EQ(b.receive(key, bytes, kNow + 500).error().code, Errc::mismatch);
   });
-  EXPECT_FALSE(b.receive("c", {}, kNow));
-  EXPECT_FALSE(b.receive("", {}, kNow));
-  EXPECT_EQ(value(b, "x"), std::nullopt);
+  EXPECT_EQ(encoded(b), before);
 }
 
 TEST_F(TwoSites, ACopyOfAMemberBecomesANewSite) {

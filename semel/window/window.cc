@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -309,6 +310,51 @@ void Window::test_and_insert(std::span<const Digest> ids, std::span<const TimeMs
 void Window::touch(Digest id) const {
   body_->visit([&](const auto& w) {
     if constexpr (requires { w.touch(id); }) w.touch(id);
+  });
+}
+
+namespace {
+
+// Makes `into` the union of both. REQUIRES: their goals merge.
+template <class W>
+Result<void> unite(W& into, const W& from) {
+  if (into.now() == from.now()) return into.merge(from);
+  if (into.now() > from.now()) {
+    W later = from;
+    later.advance(into.now());
+    return into.merge(later);
+  }
+  W later = into;  // so that a failure does not leave it advanced
+  later.advance(from.now());
+  SEMEL_TRY(later.merge(from));
+  into = std::move(later);
+  return {};
+}
+
+Result<void> unite(window_internal::EndlessSet& into, const window_internal::EndlessSet& from) {
+  return into.merge(from);
+}
+
+// Two filters would be one with the keys of both in the room of one, and err more than they may.
+Result<void> unite(window_internal::EndlessFilter& /*into*/,
+                   const window_internal::EndlessFilter& /*from*/) {
+  return Error{Errc::unsupported,
+               "forgetful windows without an end do not merge: the union would err too often"};
+}
+
+}  // namespace
+
+Result<void> Window::merge(const Window& other) {
+  Goal goal = other.goal();
+  goal.max_bytes = body_->goal.max_bytes;
+  goal.on_full = body_->goal.on_full;
+  if (goal != body_->goal) {
+    return Error{Errc::mismatch,
+                 "windows of different goals: only max_bytes and on_full may differ"};
+  }
+  return body_->visit([&](auto& into) {
+    using W = std::remove_cvref_t<decltype(into)>;
+    return unite(into, std::get<W>(other.body_->any));
   });
 }
 

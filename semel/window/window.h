@@ -21,6 +21,18 @@
 //           then. A time after now() counts as now(). An id that was not seen, and whose time is
 //           already outside of the window, is `stale`.
 // Duplicates do not renew an id: test_and_insert() leaves a known id as it was. insert() renews it.
+// Merge     The union of two windows: an id is recognised as long as one of the two would do so.
+//           Commutative, associative, idempotent. The window that lags is first advanced to the
+//           time of the other, as advance() does it. A filter may err more than `fpr` after a
+//           merge, as false_positive_rate() says; sites that merge choose `ids` for all of them.
+//             exact      merges with any window of its goal. Errc::full if both do not fit into
+//                        max_bytes.
+//             timers     merges while both have the same filters inside: as long as neither has
+//                        been given many more than `ids`.
+//             forgetful  merges while both have the same lanes inside: once both are older than
+//                        two windows, and as long as neither has been given more than `ids`.
+//                        Without an end it does not merge: GrowBloomSeries (crdt/series.h) has a
+//                        chain of filters for each site, and does.
 // Memory    Bytes per id, for a million ids that come evenly in a window:
 //
 //             error       1e-3   1e-6
@@ -141,6 +153,12 @@ class SEMEL_API Window {
 
   // Prefetches what the calls above will read.
   void touch(Digest id) const;
+
+  // Makes this the union of both; counts() stays. The goals may differ in max_bytes and on_full:
+  // each site decides about its own memory, and keeps its own. Errors change nothing:
+  // Errc::mismatch for another goal, or for other filters or lanes inside; Errc::full beyond
+  // max_bytes; Errc::unsupported for a forgetful window without an end.
+  Result<void> merge(const Window& other);
 
   void advance(TimeMs now_ms);
   TimeMs now() const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <variant>
 
 #include "semel/core/codec.h"
 #include "semel/tally/internal/entries.h"
@@ -143,14 +144,34 @@ Result<void> become_blindly(OrderedStore& store, SiteId site) {
   return store.write({&write, 1});
 }
 
+namespace {
+
+tally::internal::SiteView view_of(std::string_view key, std::string_view value) {
+  return std::get<tally::internal::ViewOfSite>(*tally::internal::decode_entry(key, bytes_of(value)))
+      .view;
+}
+
+// Changes what a view says of one log: that only `own` operations of it are held.
+void understate(tally::internal::SiteView& view, SiteId site, std::uint64_t own) {
+  VersionVector held;
+  for (const VersionVector::Site& log : view.held.sites()) {
+    const std::uint64_t number = log.site == site ? own : log.counter;
+    if (number > 0) held.advance({log.site, number});
+  }
+  view.held = held;
+  view.heads.set(site, 0);  // unknown
+}
+
+}  // namespace
+
 Entries believed(const Entries& entries, const tally::internal::OperationLog::State& state) {
   Entries believed;
   VersionVector next = state.held;
   tally::internal::LogHeads heads = state.heads;
   for (const auto& [key, value] : entries) {
     if (const std::optional<Dot> dot = tally::internal::dot_of_key(key)) {
-      tally::internal::Operation operation =
-          *tally::internal::Operation::decode(*dot, bytes_of(value));
+      tally::internal::Operation operation = std::get<tally::internal::Operation>(
+          *tally::internal::decode_entry(key, bytes_of(value)));
       if (dot->site == state.site || dot->counter != next.at(dot->site) + 1) continue;
       operation.previous = heads.at(dot->site);
       for (const auto& member : state.members.all()) {
@@ -158,37 +179,29 @@ Entries believed(const Entries& entries, const tally::internal::OperationLog::St
       }
       next.advance(*dot);
       heads.set(dot->site, operation.head());
-      believed.emplace_back(key, encoded(operation));
+      believed.emplace_back(key, tally::internal::entry_of(operation));
     } else if (const std::optional<SiteId> site = tally::internal::site_of_key(key)) {
       if (*site == state.site) continue;
-      tally::internal::SiteView view = *tally::internal::SiteView::decode(bytes_of(understated(
-          value, state.site,
-          std::min(tally::internal::SiteView::decode(bytes_of(value))->held.at(state.site),
-                   state.held.at(state.site)))));
+      tally::internal::SiteView view = view_of(key, value);
+      understate(view, state.site, std::min(view.held.at(state.site), state.held.at(state.site)));
       view.heads = {};
       view.group = state.group;
-      believed.emplace_back(key, encoded(view));
+      believed.emplace_back(key, tally::internal::entry_of(*site, view));
     }
   }
   return believed;
 }
 
 std::string understated(std::string_view view, SiteId site, std::uint64_t own) {
-  tally::internal::SiteView said = *tally::internal::SiteView::decode(bytes_of(view));
-  VersionVector held;
-  for (const VersionVector::Site& log : said.held.sites()) {
-    const std::uint64_t number = log.site == site ? own : log.counter;
-    if (number > 0) held.advance({log.site, number});
-  }
-  said.held = held;
-  said.heads.set(site, 0);  // unknown
-  return encoded(said);
+  tally::internal::SiteView said = view_of(tally::internal::view_key(site), view);
+  understate(said, site, own);
+  return tally::internal::entry_of(site, said);
 }
 
-std::string overstated(std::string_view view, const VersionVector& more) {
-  tally::internal::SiteView said = *tally::internal::SiteView::decode(bytes_of(view));
+std::string overstated(std::string_view view, SiteId site, const VersionVector& more) {
+  tally::internal::SiteView said = view_of(tally::internal::view_key(site), view);
   said.held.merge(more);
-  return encoded(said);
+  return tally::internal::entry_of(site, said);
 }
 
 Result<void> drop_journal(OrderedStore& store, TimeMs before_ms) {

@@ -94,11 +94,12 @@ Result<void> become_blindly(OrderedStore& store, SiteId site);
 using Entries = std::vector<std::pair<std::string, std::string>>;
 Entries believed(const Entries& entries, const tally::internal::OperationLog::State& state);
 
-// Returns a view in which `site` has got only to `own` in its own log. REQUIRES: a sound view.
+// Returns a view in which `site`, whose view it is, has got only to `own` in its own log. REQUIRES:
+// a sound view.
 std::string understated(std::string_view view, SiteId site, std::uint64_t own);
 
-// Returns a view in which its site also holds `more`. REQUIRES: a sound view.
-std::string overstated(std::string_view view, const VersionVector& more);
+// Returns a view in which `site`, whose view it is, also holds `more`. REQUIRES: a sound view.
+std::string overstated(std::string_view view, SiteId site, const VersionVector& more);
 
 // Removes the records of a table's journal that are older than this.
 Result<void> drop_journal(OrderedStore& store, TimeMs before_ms);

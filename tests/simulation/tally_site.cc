@@ -157,7 +157,7 @@ Entries TallySite::entries(bool honest) {
     }
     if (fault_ == TallyFault::acknowledged_while_full && !honest &&
         tally::internal::site_of_key(cursor->key()) == id_) {
-      value = overstated(value, refused_);
+      value = overstated(value, id_, refused_);
     }
     entries.emplace_back(cursor->key(), std::move(value));
   }

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "semel/core/codec.h"
-#include "semel/tally/internal/logged_operation.h"
-#include "semel/tally/internal/site_view.h"
+#include "semel/hash/internal/sealed.h"
 
 namespace semel::tally::internal {
 namespace {
@@ -36,9 +35,12 @@ std::optional<std::string_view> after(char prefix, std::size_t size, std::string
 // Flips the sign, so that negative times come first.
 constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
 
-std::string encoded(const SiteView& view) {
+constexpr std::size_t kChecksumBytes = 8;
+
+std::string sealed_entry(const std::string& key, const auto& value) {
   Bytes out;
-  view.encode(out);
+  value.encode(out);
+  Writer(out).u64(entry_checksum(key, out));
   return std::string(text_of(out));
 }
 
@@ -104,20 +106,45 @@ std::optional<JournalKey> journal_of_key(std::string_view key) {
   return JournalKey{at_ms, take_ordered<std::uint64_t>(*rest)};
 }
 
-std::string join_entries(std::string_view key, std::string_view a, std::string_view b) {
-  if (site_of_key(key)) {
-    Result<SiteView> left = SiteView::decode(bytes_of(a));
-    const Result<SiteView> right = SiteView::decode(bytes_of(b));
-    if (left && right) {
-      left->merge(*right);
-      return encoded(*left);
-    }
-    if (left || right) return std::string(left ? a : b);
+std::uint64_t entry_checksum(std::string_view key, ByteView value) {
+  Bytes both;
+  both.reserve(key.size() + value.size());
+  const ByteView first = bytes_of(key);
+  both.insert(both.end(), first.begin(), first.end());
+  both.insert(both.end(), value.begin(), value.end());
+  return checksum(both);
+}
+
+std::string entry_of(const Operation& operation) {
+  return sealed_entry(operation_key(operation.dot), operation);
+}
+
+std::string entry_of(SiteId site, const SiteView& view) {
+  return sealed_entry(view_key(site), view);
+}
+
+Result<SharedEntry> decode_entry(std::string_view key, ByteView value) {
+  const std::optional<Dot> dot = dot_of_key(key);
+  const std::optional<SiteId> site = site_of_key(key);
+  if (!dot && !site) return Error{Errc::corrupt, "this is not an entry of a table"};
+  if (value.size() < kChecksumBytes) return Error{Errc::corrupt, "entry: size"};
+  const ByteView body = value.first(value.size() - kChecksumBytes);
+  if (load_u64(value.data() + body.size()) != entry_checksum(key, body)) {
+    return Error{Errc::corrupt, "entry: checksum"};
   }
-  if (const std::optional<Dot> dot = dot_of_key(key)) {
-    const bool left = Operation::decode(*dot, bytes_of(a)).has_value();
-    const bool right = Operation::decode(*dot, bytes_of(b)).has_value();
-    if (left != right) return std::string(left ? a : b);
+  if (dot) return SharedEntry(SEMEL_TRY(decoded_part(Operation::decode(*dot, body))));
+  return SharedEntry(ViewOfSite{*site, SEMEL_TRY(decoded_part(SiteView::decode(body)))});
+}
+
+std::string join_entries(std::string_view key, std::string_view a, std::string_view b) {
+  Result<SharedEntry> left = decode_entry(key, bytes_of(a));
+  const Result<SharedEntry> right = decode_entry(key, bytes_of(b));
+  if (left.has_value() != right.has_value()) return std::string(left ? a : b);
+  if (left) {
+    if (auto* const said = std::get_if<ViewOfSite>(&*left)) {
+      said->view.merge(std::get<ViewOfSite>(*right).view);
+      return entry_of(said->site, said->view);
+    }
   }
   return std::string(std::max(a, b));
 }

@@ -11,6 +11,9 @@
 // Sites count as one table if they share the shared records by any means, in any order, any number
 // of times. A sync with the rule join and join_entries() does it. After a site has folded a record
 // it no longer has it, and ignores it when it comes again.
+//
+// Nothing is known of what carries shared records, so each of them ends with a checksum of its key
+// and its value. The store guards the local ones.
 // Format    docs/formats/tally_entries_v1.md.
 #pragma once
 
@@ -18,11 +21,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "semel/core/clock.h"
+#include "semel/core/codec.h"
 #include "semel/core/result.h"
 #include "semel/crdt/dot.h"
 #include "semel/hash/digest.h"
+#include "semel/tally/internal/logged_operation.h"
+#include "semel/tally/internal/site_view.h"
 
 namespace semel::tally::internal {
 
@@ -52,6 +59,22 @@ struct JournalKey {
   std::uint64_t number;
 };
 std::optional<JournalKey> journal_of_key(std::string_view key);
+
+struct ViewOfSite {
+  SiteId site;
+  SiteView view;
+  bool operator==(const ViewOfSite&) const = default;
+};
+using SharedEntry = std::variant<Operation, ViewOfSite>;
+
+// These return the value of a shared entry, with its checksum.
+std::string entry_of(const Operation& operation);
+std::string entry_of(SiteId site, const SiteView& view);
+// Errc::corrupt for a damaged value, for the value of another key, and for a key that is not
+// shared.
+Result<SharedEntry> decode_entry(std::string_view key, ByteView value);
+// Returns the checksum of an entry with this value before it.
+std::uint64_t entry_checksum(std::string_view key, ByteView value);
 
 // Returns the join of two values of one shared entry: two views of a site become one, and two
 // copies of an operation are equal. A damaged value gives way to a sound one.

@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "semel/tally/internal/logged_operation.h"
-#include "semel/tally/internal/site_view.h"
 #include "semel/tally/operation.h"
+#include "tests/golden/golden.h"
 #include "tests/support/encoded.h"
 #include "tests/support/keys.h"
 
@@ -79,8 +78,6 @@ TEST(Entries, NoKeyIsTakenForOneOfAnotherKind) {
   EXPECT_FALSE(dot_of_key(operation_key({1, 0})));  // operations are counted from 1
 }
 
-std::string text(const auto& entry) { return std::string(text_of(encoded(entry))); }
-
 // Checks the laws for all values that can meet under a key: sound ones, and damaged ones of every
 // sort.
 void expect_join_laws(const std::string& key, const std::vector<std::string>& values) {
@@ -106,15 +103,17 @@ TEST(Entries, ViewsJoinByTheLawsAndDamageGivesWay) {
     if (site == 2) view.members.retire(1);
     view.members.admit(1);
     view.members.admit(site);
-    values.push_back(text(view));
+    values.push_back(entry_of(1, view));
   }
   expect_join_laws(view_key(1), values);
   const std::string joined = join_entries(view_key(1), values[3], values[4]);
-  const Result<SiteView> view = SiteView::decode(bytes_of(joined));
-  ASSERT_TRUE(view);
-  EXPECT_EQ(view->held.at(1), 1U);
-  EXPECT_EQ(view->held.at(2), 9U);
-  EXPECT_TRUE(view->members.retired(1));
+  const Result<SharedEntry> entry = decode_entry(view_key(1), bytes_of(joined));
+  ASSERT_TRUE(entry);
+  const auto& [site, view] = std::get<ViewOfSite>(*entry);
+  EXPECT_EQ(site, 1);
+  EXPECT_EQ(view.held.at(1), 1U);
+  EXPECT_EQ(view.held.at(2), 9U);
+  EXPECT_TRUE(view.members.retired(1));
   EXPECT_EQ(join_entries(view_key(1), "\xff damaged too", values[3]), values[3]);
 }
 
@@ -124,13 +123,78 @@ TEST(Entries, OperationsJoinByTheLawsAndDamageGivesWay) {
   for (const std::int64_t delta : {1, -1, 1000}) {
     const Operation operation{dot, Operation::Kind::add, OperationId::opaque(key(1)), "x", delta,
                               {}};
-    values.push_back(text(operation));
+    values.push_back(entry_of(operation));
   }
   expect_join_laws(operation_key(dot), values);
   EXPECT_EQ(join_entries(operation_key(dot), values[3], "\xff damaged too"), values[3]);
 }
 
+// The examples of docs/formats/tally_entries_v1.md.
+Operation documented_operation() {
+  Operation added{
+      {3, 7}, Operation::Kind::add, OperationId::numbered({1, 2}, 300), "x", -5, {}, 5, {}, 6};
+  added.known.advance({3, 2});
+  return added;
+}
+ViewOfSite documented_view() {
+  ViewOfSite said{1, {}};
+  said.view.held.advance({1, 300});
+  said.view.members.admit(1);
+  said.view.members.retire(2);
+  said.view.heads.set(1, 9);
+  said.view.group = 7;
+  return said;
+}
+
+TEST(Entries, EndWithTheChecksumOfTheirDocument) {
+  const auto checksum_in = [](const std::string& entry) {
+    return load_u64(bytes_of(entry).data() + entry.size() - 8);
+  };
+  EXPECT_EQ(checksum_in(entry_of(documented_operation())), 0x7923e8e760a94508U);
+  const auto [site, view] = documented_view();
+  EXPECT_EQ(checksum_in(entry_of(site, view)), 0x0b6edd538a2daac2U);
+}
+
+TEST(Entries, OfTheLeastSizeAndBelowAreRefused) {
+  for (const std::string& key : {operation_key({1, 2}), view_key(1)}) {
+    for (std::size_t size = 0; size < 8; ++size) {
+      EXPECT_EQ(decode_entry(key, Bytes(size)).error().code, Errc::corrupt);
+    }
+    Bytes nothing;  // a sound checksum of no value
+    Writer(nothing).u64(entry_checksum(key, {}));
+    EXPECT_EQ(decode_entry(key, nothing).error().code, Errc::corrupt);
+  }
+}
+
 TEST(Entries, WhatIsNoEntryJoinsByTheLawsToo) { expect_join_laws("x", {"", "a", "b", "ab"}); }
+
+struct OperationCase {
+  struct Type : Operation {
+    void encode(Sink out) const { out.append(bytes_of(entry_of(*this))); }
+    static Result<Type> decode(ByteView in) {
+      return Type{std::get<Operation>(SEMEL_TRY(decode_entry(operation_key({3, 7}), in)))};
+    }
+  };
+  static constexpr char kFile[] = "tally_entry_v1_operation.bin";
+  static Type make() { return {documented_operation()}; }
+};
+struct ViewCase {
+  struct Type : ViewOfSite {
+    void encode(Sink out) const { out.append(bytes_of(entry_of(site, view))); }
+    static Result<Type> decode(ByteView in) {
+      return Type{std::get<ViewOfSite>(SEMEL_TRY(decode_entry(view_key(1), in)))};
+    }
+  };
+  static constexpr char kFile[] = "tally_entry_v1_view.bin";
+  static Type make() { return {documented_view()}; }
+};
+using GoldenCases = ::testing::Types<OperationCase, ViewCase>;
 
 }  // namespace
 }  // namespace semel::tally::internal
+
+namespace semel {
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Entries, Golden, tally::internal::GoldenCases);
+
+}  // namespace semel

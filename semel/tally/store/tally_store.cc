@@ -187,8 +187,8 @@ class TallyStore::Body {
     Result<void> result = {};
   };
 
-  // Holds the lock while the table changes. If an exception ends the change, the ledger may be ahead
-  // of the store for good.
+  // Holds the lock while the table changes. If an exception ends the change, the ledger may be
+  // ahead of the store for good.
   class Changing {
    public:
     explicit Changing(Body& body) : body_(body), lock_(body.mutex_) {}
@@ -270,15 +270,18 @@ Result<void> TallyStore::Body::arrive(ArrivedEntries arrived) {
   }
   const Changing changing(*this);
   SEMEL_TRY(ready_to_write());
-  ledger_.advance(settings_.clock->now_ms());
-  SEMEL_TRY(writer_.forget_old_ids());
+  // Entries of another table change nothing, not even the time.
   const OperationLog& log = ledger_.log();
   for (const auto& [site, view] : arrived.views) SEMEL_TRY(log.check_group(view));
+  ledger_.advance(settings_.clock->now_ms());
+  SEMEL_TRY(writer_.forget_old_ids());
   const bool superseded = log.superseded();
   ledger_.receive(arrived.operations, writer_.batch());
   for (const auto& [site, view] : arrived.views) {
     (void)ledger_.receive_view(site, view, writer_.batch());
-    if (site != log.site()) writer_.batch().put(view_key(site), encoded(*log.view_of(site)));
+    if (site != log.site()) {
+      writer_.batch().put(view_key(site), bytes_of(entry_of(site, *log.view_of(site))));
+    }
   }
   if (log.superseded() != superseded) writer_.put_state();
   return writer_.commit();

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "semel/core/internal/random.h"
 #include "semel/tally/internal/entries.h"
 #include "semel/tally/store/tally_store.h"
 #include "tests/support/crashing_store.h"
@@ -201,6 +203,129 @@ Wanted without_log_of(SiteId site) {
     const std::optional<Dot> dot = dot_of_key(key);
     return !dot || dot->site != site;
   };
+}
+
+// Operations of every kind and views, as a store has them that another site reads.
+struct EveryStoredEntry : ThreeSites {
+  EveryStoredEntry() {
+    added(*a, "x", 1, id(1));
+    added(*a, "y", 2, numbered(1, 300));
+    EXPECT_TRUE(a->reset("y", {}, kNow).has_value());
+    EXPECT_TRUE(a->remove("z", id(2), kNow).has_value());
+    EXPECT_TRUE(a->publish());
+    const auto cursor = *a->entries().cursor();
+    for (cursor->seek(kSharedFirst); cursor->valid() && cursor->key() < kSharedEnd;
+         cursor->next()) {
+      entries.emplace_back(cursor->key(), cursor->value());
+    }
+    EXPECT_GE(entries.size(), 7U);
+    before = content_of(stores[1]);
+  }
+  static std::map<std::string, std::string> content_of(const OrderedStore& store) {
+    std::map<std::string, std::string> content;
+    const auto cursor = *store.cursor();
+    for (cursor->seek({}); cursor->valid(); cursor->next()) {
+      content.emplace(cursor->key(), cursor->value());
+    }
+    return content;
+  }
+  static void expect_corrupt(const Result<void>& written, std::string_view key) {
+    ASSERT_FALSE(written) << "damage in an entry of kind " << key.front();
+    EXPECT_EQ(written.error().code, Errc::corrupt);
+  }
+  // Hands an entry to b, by itself and after sound ones, as any transport and as a sync do.
+  void expect_refused(const std::string& key, const std::string& damaged) {
+    test_clock().set(kNow + 500);
+    const Write alone{key, damaged};
+    expect_corrupt(b->entries().write({&alone, 1}), key);
+    std::vector<Write> many;
+    for (const auto& [sound_key, value] : entries) many.push_back({sound_key, value});
+    many.push_back(alone);
+    expect_corrupt(b->entries().write(many), key);
+    const std::string_view keys[] = {key};
+    const auto join = [&](std::size_t, std::optional<std::string_view> now) {
+      return std::optional(now ? join_entries(key, *now, damaged) : damaged);
+    };
+    // What is there is sound and stays.
+    const Result<void> joined = b->entries().update(keys, join);
+    if (before.contains(key)) {
+      ASSERT_TRUE(joined);
+    } else {
+      expect_corrupt(joined, key);
+    }
+    test_clock().set(kNow);
+  }
+  void expect_that_true_entries_are_taken() {
+    EXPECT_EQ(content_of(stores[1]), before);
+    b.reset();
+    b = opened(stores[1], settings_of(2));
+    sync_all();
+    for (TallyStore* site : {a.get(), b.get(), c.get()}) {
+      EXPECT_EQ(value(*site, "x"), 1);
+      EXPECT_EQ(value(*site, "y"), 0);
+      EXPECT_FALSE(site->info().superseded);
+      EXPECT_TRUE(site->info().forked.empty());
+      EXPECT_EQ(site->info().unfolded, 0U);
+    }
+  }
+  std::vector<std::pair<std::string, std::string>> entries;
+  std::map<std::string, std::string> before;
+};
+
+TEST_F(EveryStoredEntry, WithAFlippedBitIsRefusedAndChangesNothing) {
+  for (const auto& [key, value] : entries) {
+    for (std::size_t bit = 0; bit < 8 * value.size(); ++bit) {
+      std::string damaged = value;
+      damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
+      expect_refused(key, damaged);
+    }
+  }
+  expect_that_true_entries_are_taken();
+}
+
+TEST_F(EveryStoredEntry, WithOtherBytesOrUnderAnotherKeyIsRefusedAndChangesNothing) {
+  Random random(1);
+  for (const auto& [key, value] : entries) {
+    for (int i = 0; i < 200; ++i) {
+      std::string damaged = value;
+      for (std::uint64_t n = random.below(8); n < 8; ++n) {
+        char& byte = damaged[random.below(damaged.size())];
+        byte = static_cast<char>(byte ^ static_cast<char>(1 + random.below(255)));
+      }
+      if (damaged != value) expect_refused(key, damaged);
+    }
+    for (const auto& [other, its_value] : entries) {
+      if (key != other) expect_refused(other, value);
+    }
+  }
+  expect_that_true_entries_are_taken();
+}
+
+// The disk of a gave back another bit than was written, so a sync reads a damaged entry.
+TEST_F(EveryStoredEntry, DamagedInTheStoreOfOneSiteDoesNotReachAnother) {
+  for (const auto& [key, value] : entries) {
+    if (before.contains(key)) continue;
+    std::string damaged = value;
+    damaged.front() = static_cast<char>(damaged.front() ^ 1);
+    const Write write{key, damaged};
+    ASSERT_TRUE(stores[0].write({&write, 1}));
+    expect_corrupt(hand_on(*a, *b), key);
+    const Write repair{key, value};
+    ASSERT_TRUE(stores[0].write({&repair, 1}));
+  }
+  expect_that_true_entries_are_taken();
+}
+
+TEST_F(ThreeSites, AViewOfAnotherTableChangesNothing) {
+  CrashingStore apart(&TallyStore::merger());
+  const auto other = opened(apart, settings_of(5));
+  ASSERT_TRUE(other->admit(6));
+  const auto before = EveryStoredEntry::content_of(stores[1]);
+  const TallyStore::Info info = b->info();
+  test_clock().set(kNow + 500);
+  EXPECT_EQ(hand_on(*other, *b).error().code, Errc::mismatch);
+  EXPECT_EQ(EveryStoredEntry::content_of(stores[1]), before);
+  EXPECT_EQ(b->info().promise, info.promise);
 }
 
 // The power fails when others have seen the publication of `a`, but its own disk has not. Then `a`

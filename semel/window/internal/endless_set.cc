@@ -18,13 +18,17 @@ EndlessSet::EndlessSet(HashId hash, TimeMs now_ms)
 }
 
 // Homes ascend with the digests, so the new table is written from its beginning to its end.
+DigestTable EndlessSet::larger(const DigestTable& table, std::uint64_t room) {
+  DigestTable made(room);
+  if (table.holds_zero()) made.add({0, 0});
+  table.for_each([&](Digest held) { made.insert(held); });
+  return made;
+}
+
 Verdict EndlessSet::test_and_insert(Digest id) {
   if (table_.full()) {
     if (table_.contains(id)) return Verdict::duplicate;
-    DigestTable larger(2 * table_.room());
-    if (table_.holds_zero()) larger.add({0, 0});
-    table_.for_each([&](Digest held) { larger.insert(held); });
-    table_ = std::move(larger);
+    table_ = larger(table_, 2 * table_.room());
   }
   return table_.add(id) ? Verdict::fresh : Verdict::duplicate;
 }
@@ -38,6 +42,26 @@ void EndlessSet::test_and_insert(std::span<const Digest> ids, std::span<Verdict>
   judge_ahead(
       ids, verdicts, [&](Digest id) { table_.touch_for_write(id); },
       [&](Digest id) { return test_and_insert(id); });
+}
+
+// The table gets its size before it is filled. Digests come in ascending order, and would crowd at
+// the beginning of a table that is too small for them.
+Result<void> EndlessSet::merge(const EndlessSet& other) {
+  if (hash_ != other.hash_) return Error{Errc::mismatch, "endless sets of different hashes"};
+  const bool zero = other.table_.holds_zero() && !table_.holds_zero();
+  std::uint64_t size = table_.size() + (zero ? 1 : 0);
+  other.table_.for_each([&](Digest id) { size += table_.contains(id) ? 0 : 1; });
+  if (size != table_.size()) {
+    std::uint64_t room = table_.room();
+    while (room < size) room *= 2;
+    if (room != table_.room()) table_ = larger(table_, room);
+    if (zero) table_.add({0, 0});
+    other.table_.for_each([&](Digest id) {
+      if (!table_.contains(id)) table_.insert(id);
+    });
+  }
+  if (other.now() > now()) advance(other.now());
+  return {};
 }
 
 void EndlessSet::encode(Sink out) const {

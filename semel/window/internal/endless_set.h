@@ -4,6 +4,7 @@
 //           stale or full, and nothing is renewed, so insert() does what test_and_insert() does.
 //           Two ids are taken for one only if all 128 bits of their digests agree. Among n ids that
 //           nobody chose to collide, n^2 / 2^129 such pairs are expected: 1.5e-25 for ten million.
+// Merge     The union of two sets with the same hash. Commutative, associative, idempotent.
 // Cost      One cache miss on average; the batch forms load ahead. Growing passes over all ids.
 // Memory    16 bytes a slot, of which 3/8 to 3/4 are taken: 21 to 43 bytes an id.
 // Threads   const members may run at once; any other call needs the object to itself.
@@ -57,6 +58,9 @@ class EndlessSet {
   HashId hash() const { return hash_; }
   std::uint64_t ids() const { return table_.size(); }
 
+  // Errc::mismatch, and no change, for another hash. The time becomes the later of both.
+  Result<void> merge(const EndlessSet& other);
+
   // Appends the encoding. Equal sets give equal bytes.
   void encode(Sink out) const;
   static Result<EndlessSet> decode(ByteView in);
@@ -65,6 +69,8 @@ class EndlessSet {
   bool operator==(const EndlessSet& other) const;
 
  private:
+  static DigestTable larger(const DigestTable& table, std::uint64_t room);
+
   HashId hash_;
   WindowTime time_;
   DigestTable table_;  // the next table has twice its room

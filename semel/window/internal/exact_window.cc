@@ -343,7 +343,29 @@ void ExactWindow::test_and_insert(std::span<const Digest> ids, std::span<Verdict
       ids, verdicts, [&](Digest id) { touch(id); }, [&](Digest id) { return test_and_insert(id); });
 }
 
-// Returns false beyond the cap.
+// Moves the ids of a generation into one table, together with ids of another. REQUIRES: the ids
+// ascend, the other generation holds them, and this one does not.
+void ExactWindow::add_ascending(Generation& into, std::span<const Digest> ids,
+                                const Generation& other) const {
+  const std::uint64_t size = into.size + ids.size();
+  DigestTable table(room_for(size), goal_.punctual);
+  DigestTable::End end;
+  const auto append = [&](Digest id, const Generation& holder) {
+    table.append(end, id, goal_.punctual ? *holder.time_of(id) : 0);
+  };
+  auto next = ids.begin();
+  into.for_each_ascending([&](Digest held) {
+    for (; next != ids.end() && *next < held; ++next) append(*next, other);
+    append(held, into);
+  });
+  for (; next != ids.end(); ++next) append(*next, other);
+  into.tables.clear();
+  into.tables.push_back(std::move(table));
+  into.size = size;
+}
+
+// Returns false beyond the cap. The missing ids ascend. Inserted into a table that is too small for
+// all of them they would crowd at its beginning, so they get a table with room for all.
 bool ExactWindow::unite(const Generation& other) {
   auto at = at_or_after(other.number);
   if (at == generations_.end() || at->number != other.number) {
@@ -360,14 +382,15 @@ bool ExactWindow::unite(const Generation& other) {
   bytes_ += bytes_of(room) - bytes_of(at->room);
   if (bytes_ > goal_.max_bytes) return false;
   at->room = room;
-  for (const Digest& id : missing) {
-    at->insert(id, goal_.punctual ? *other.time_of(id) : 0, goal_.punctual);
-  }
+  if (!missing.empty()) add_ascending(*at, missing, other);
   return true;
 }
 
 Result<void> ExactWindow::merge(const ExactWindow& other) {
-  if (goal_ != other.goal_) return Error{Errc::mismatch, "exact windows of different goals"};
+  Goal goal = other.goal_;
+  goal.max_bytes = goal_.max_bytes;
+  goal.on_full = goal_.on_full;
+  if (goal != goal_) return Error{Errc::mismatch, "exact windows of different goals"};
   if (now() != other.now()) return Error{Errc::mismatch, "exact windows at different times"};
   ExactWindow both = *this;
   both.time_.keep_from(other.time_.kept_from());

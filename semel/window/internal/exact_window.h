@@ -9,8 +9,9 @@
 // Full      The oldest generation is forgotten early, as a whole. Its ids are counted, even those
 //           that were renewed or have left the window since. If a single generation fills the
 //           memory, all ids are forgotten at once.
-// Merge     The union of two windows with the same goal and the same time. merge() never forgets:
-//           beyond the cap it fails with Errc::full. A merge that fails changes nothing.
+// Merge     The union of two windows with the same time and the same goal, except max_bytes and
+//           on_full. merge() never forgets: beyond its own cap it fails with Errc::full. A merge
+//           that fails changes nothing.
 // Layout    A generation is one table of the size that the last generation needed, and further
 //           tables when it is full. So nothing is ever moved, and making a table is cheap.
 //
@@ -101,7 +102,7 @@ class ExactWindow {
   std::uint64_t ids() const { return ids(now()); }
   std::uint64_t ids(TimeMs now_ms) const;
 
-  // Errors: Errc::mismatch if goal or now differ; Errc::full beyond the cap.
+  // Errors: Errc::mismatch if goals do not merge, or if now() differs; Errc::full beyond the cap.
   Result<void> merge(const ExactWindow& other);
 
   void encode(Sink out) const;
@@ -156,6 +157,7 @@ class ExactWindow {
   std::optional<std::uint64_t> room_that_fits(std::uint64_t now, std::uint64_t wanted) const;
   void forget_oldest();
   std::vector<Generation>::iterator at_or_after(std::int64_t number);
+  void add_ascending(Generation& into, std::span<const Digest> ids, const Generation& other) const;
   bool unite(const Generation& other);
   Result<void> read_generation(Reader& r);
 

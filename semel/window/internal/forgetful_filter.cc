@@ -394,7 +394,10 @@ std::uint64_t ForgetfulFilter::bytes() const {
 }
 
 Result<void> ForgetfulFilter::merge(const ForgetfulFilter& other) {
-  if (goal_ != other.goal_) return Error{Errc::mismatch, "forgetful filters of different goals"};
+  Goal goal = other.goal_;
+  goal.max_bytes = goal_.max_bytes;
+  goal.on_full = goal_.on_full;
+  if (goal != goal_) return Error{Errc::mismatch, "forgetful filters of different goals"};
   if (now() != other.now() || tables_.size() != other.tables_.size()) {
     return Error{Errc::mismatch, "forgetful filters of different times"};
   }

@@ -29,8 +29,9 @@
 //             blocked3        23.5   26.5   35.0   58.5
 //             blocked2        26.8   34.6   59.3    175
 //
-// Merge     The union of two filters with the same goal, time, tables and lane times. Sites whose
-//           lanes rotate by time alone have these in common. Commutative, associative, idempotent
+// Merge     The union of two filters with the same goal (max_bytes and on_full may differ), time,
+//           tables and lane times. Sites whose lanes rotate by time alone have these in common.
+//           Commutative, associative, idempotent
 //           (tests/laws).
 // Threads   const members may run at once; any other call needs the object to itself.
 // Format    docs/formats/forgetful_v1.md. counts() belong to this object alone: they are not part

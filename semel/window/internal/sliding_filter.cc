@@ -492,7 +492,10 @@ void SlidingFilter::for_each_cell(const Filter& filter, Visit visit) const {
 }
 
 Result<void> SlidingFilter::merge(const SlidingFilter& other) {
-  if (shape_ != other.shape_) return Error{Errc::mismatch, "sliding filters of different shapes"};
+  SlidingShape shape = other.shape_;
+  shape.max_bytes = shape_.max_bytes;
+  shape.on_full = shape_.on_full;
+  if (shape != shape_) return Error{Errc::mismatch, "sliding filters of different shapes"};
   if (now() != other.now()) return Error{Errc::mismatch, "sliding filters of different times"};
   if (!std::equal(filters_.begin(), filters_.end(), other.filters_.begin(), other.filters_.end(),
                   [](const Filter& a, const Filter& b) { return a.count() == b.count(); })) {

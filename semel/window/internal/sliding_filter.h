@@ -26,9 +26,9 @@
 //           early. Then counts() has an estimate of the ids lost, and promise() the time up to
 //           which they were accepted.
 // Merge     Each cell gets the later of its two expiries. Commutative, associative, idempotent
-//           (tests/laws). Shapes, times and sizes of the filters must be equal. The error of the
-//           union may exceed the goal. Then no filter takes ids until it is below again, or the
-//           oldest is dropped.
+//           (tests/laws). Times and sizes of the filters must be equal, and the shapes except
+//           max_bytes and on_full. The error of the union may exceed the goal. Then no filter takes
+//           ids until it is below again, or the oldest is dropped.
 // Cost      test: up to k cache misses a filter, about two for a new id. insert: k lines to write.
 //           With a million ids at 1e-3 and 8 bits, batched, a new id takes 0.12 us to test and 0.5
 //           us to test and insert. advance: one counter for each filter and passed tick. No insert,
@@ -66,7 +66,8 @@
 
 namespace semel::window_internal {
 
-// Two filters can merge if they agree on the shape and the time.
+// Two filters can merge if they agree on the time, and on the shape except for the last two fields
+// of memory.
 struct SlidingShape {
   struct Goal {
     TimeMs window_ms;

@@ -26,12 +26,12 @@ Result<ArrivedEntries> ArrivedEntries::decode(std::span<const Write> writes) {
     if (write.merge || !shared_range().contains(write.key)) {
       return Error{Errc::outside, "not an entry that sites share"};
     }
-    if (const std::optional<Dot> dot = dot_of_key(write.key)) {
-      arrived.operations.push_back(SEMEL_TRY(Operation::decode(*dot, bytes_of(*write.value))));
-    } else if (const std::optional<SiteId> site = site_of_key(write.key)) {
-      arrived.views.insert_or_assign(*site, SEMEL_TRY(SiteView::decode(bytes_of(*write.value))));
+    SharedEntry entry = SEMEL_TRY(decode_entry(write.key, bytes_of(*write.value)));
+    if (auto* const operation = std::get_if<Operation>(&entry)) {
+      arrived.operations.push_back(std::move(*operation));
     } else {
-      return Error{Errc::corrupt, "this is not an entry of a table"};
+      ViewOfSite& said = std::get<ViewOfSite>(entry);
+      arrived.views.insert_or_assign(said.site, std::move(said.view));
     }
   }
   return arrived;

@@ -43,12 +43,12 @@ void StoreBatch::clear(std::string_view counter) {
 }
 
 void StoreBatch::hold(const Operation& operation) {
-  value_.clear();
-  operation.encode(value_);
   if (operation.dot.site != site_) {
-    put(operation_key(operation.dot), value_);
+    put(operation_key(operation.dot), bytes_of(entry_of(operation)));
     return;
   }
+  value_.clear();
+  operation.encode(value_);
   ++operations_;
   Writer journal(journal_operations_);
   journal.u64(operation.dot.packed());
@@ -59,9 +59,7 @@ void StoreBatch::hold(const Operation& operation) {
 // an entry. All members hold it, so they may see it.
 void StoreBatch::keep(const Operation& operation) {
   if (operation.dot.site != site_) return;
-  value_.clear();
-  operation.encode(value_);
-  put(operation_key(operation.dot), value_);
+  put(operation_key(operation.dot), bytes_of(entry_of(operation)));
 }
 
 void StoreBatch::drop(Dot dot) { remove(operation_key(dot)); }

@@ -113,7 +113,7 @@ TEST_F(StoreBatchTest, HoldsOperationsOfOthersAsEntriesAndItsOwnInTheJournal) {
   write();
   const auto written = records();
   EXPECT_EQ(written.size(), 2U);
-  EXPECT_EQ(*Operation::decode(other.dot, bytes_of(written.at(operation_key(other.dot)))), other);
+  EXPECT_EQ(written.at(operation_key(other.dot)), entry_of(other));
   const auto journal = JournalRecord::decode(bytes_of(written.at(kJournal)), false);
   ASSERT_TRUE(journal) << journal.error().what;
   EXPECT_EQ(journal->operations, std::vector{own});

@@ -31,12 +31,12 @@ Result<SharedRecords> read_shared(const OrderedStore& store) {
   SharedRecords entries;
   Cursor& at = *cursor;
   for (at.seek(kSharedFirst); at.valid() && at.key() < kSharedEnd; at.next()) {
-    if (const std::optional<Dot> dot = dot_of_key(at.key())) {
-      entries.operations.push_back(SEMEL_TRY(Operation::decode(*dot, bytes_of(at.value()))));
-    } else if (const std::optional<SiteId> site = site_of_key(at.key())) {
-      entries.views.emplace(*site, SEMEL_TRY(SiteView::decode(bytes_of(at.value()))));
+    SharedEntry entry = SEMEL_TRY(decode_entry(at.key(), bytes_of(at.value())));
+    if (auto* const operation = std::get_if<Operation>(&entry)) {
+      entries.operations.push_back(std::move(*operation));
     } else {
-      return Error{Errc::corrupt, "this is not an entry of a table"};
+      ViewOfSite& said = std::get<ViewOfSite>(entry);
+      entries.views.emplace(said.site, std::move(said.view));
     }
   }
   SEMEL_TRY(at.status());

@@ -117,7 +117,7 @@ Result<void> StoreWriter::forget_old_ids() {
 // Makes entries of the operations of a site that are only in the journal.
 void StoreWriter::share_operations(SiteId site) {
   ledger_.log().operations_of(site, start_.shared + 1, [this](const Operation& operation) {
-    batch_.put(operation_key(operation.dot), encoded(operation));
+    batch_.put(operation_key(operation.dot), bytes_of(entry_of(operation)));
   });
   start_.unshared_since_ms.reset();
 }
@@ -132,7 +132,7 @@ Result<void> StoreWriter::publish() {
   if (published != nullptr && *published == view) return {};
   share_operations(log.site());
   start_.shared = log.held().at(log.site());
-  batch_.put(view_key(log.site()), encoded(view));
+  batch_.put(view_key(log.site()), bytes_of(entry_of(log.site(), view)));
   ledger_.record_published(view, batch_);
   return commit();
 }
