@@ -15,6 +15,10 @@ bool EntryStore::spilled_contains(const CuckooSpot& spot) const {
   return spilled_.contains(shape_.pair_of(spot), spot.fingerprint);
 }
 
+bool EntryStore::spilled_contains(Digest key) const {
+  return spilled_contains(shape_.spot_of(key));
+}
+
 bool EntryStore::contains(const CuckooSpot& spot) const {
   if (table_ && table_->find(spot, [](std::uint64_t) { return true; })) return true;
   return spilled_contains(spot);
@@ -34,7 +38,7 @@ void EntryStore::contains(std::span<const Digest> keys, std::span<bool> found) c
         const CuckooSpot spot = shape_.spot_of(keys[i]);
         spilled_.prefetch(shape_.pair_of(spot), spot.fingerprint);
       },
-      [&](std::size_t i) { found[i] = found[i] || spilled_contains(shape_.spot_of(keys[i])); });
+      [&](std::size_t i) { found[i] = found[i] || spilled_contains(keys[i]); });
 }
 
 bool EntryStore::holds(const CuckooSpot& spot, std::uint64_t payload) const {

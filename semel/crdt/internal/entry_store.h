@@ -75,7 +75,7 @@ class EntryStore {
   // Returns true if some entry may belong to this key.
   bool contains(Digest key) const {
     if (table_ && table_->contains(key)) return true;
-    return spilled_.size() != 0 && spilled_contains(shape_.spot_of(key));
+    return spilled_.size() != 0 && spilled_contains(key);
   }
   void contains(std::span<const Digest> keys, std::span<bool> found) const;
   bool contains(const CuckooSpot& spot) const;
@@ -174,6 +174,8 @@ class EntryStore {
 
   bool few(std::uint64_t entries) const { return entries <= shape_.slots() / 8; }
   bool spilled_contains(const CuckooSpot& spot) const;
+  // Not in line: contains() then needs no stack, and its misses overlap more.
+  [[gnu::noinline]] bool spilled_contains(Digest key) const;
   bool full_of_copies(const CuckooSpot& spot) const;
   void spill(const CuckooSpot& spot, std::uint64_t payload);
   template <class Doomed>

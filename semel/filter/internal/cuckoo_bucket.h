@@ -126,9 +126,10 @@ inline auto of_size(const Shape& shape, Fn fn) {
   return shape.bucket_size == 8 ? fn(Kind<kWidth, 8>()) : fn(Kind<kWidth, 4>());
 }
 
-// Calls fn(Kind<width, size>()) for the kind of the shape.
+// Calls fn(Kind<width, size>()) for the kind of the shape. In line: if it were a call, what fn has
+// captured would go through memory.
 template <class Shape, class Fn>
-inline auto visit(const Shape& shape, Fn fn) {
+[[gnu::always_inline]] inline auto visit(const Shape& shape, Fn fn) {
   switch (shape.fingerprint_bits) {
     case 8:
       return of_size<8>(shape, fn);

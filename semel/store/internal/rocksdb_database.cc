@@ -44,7 +44,11 @@ bool RocksDatabase::has_blob_files() const {
 
 std::string RocksDatabase::checkpoint_path() const {
   const std::uint32_t id = family->GetID();
-  return directory + "/SEMEL-INDEX" + (id == 0 ? std::string() : "." + std::to_string(id));
+  std::string path = directory + "/SEMEL-INDEX";
+  if (id != 0) {
+    path.append(".").append(std::to_string(id));
+  }
+  return path;
 }
 
 void RocksDatabase::listen() {
