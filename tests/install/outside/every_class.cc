@@ -1,5 +1,6 @@
 // Whatever an outside program may do with the public classes links, also with the shared library:
-// copies, moves, comparisons, and every function that a header defines itself (-fkeep-inline-functions).
+// copies, moves, comparisons, and every function that a header defines itself
+// (-fkeep-inline-functions).
 #include <compare>
 #include <concepts>
 #include <cstdio>
