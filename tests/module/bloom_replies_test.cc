@@ -1,4 +1,5 @@
 // The replies of BF.*: those of RedisBloom, or those of docs/commands.md where they differ.
+#include "tests/module/payload.h"
 #include "tests/module/script.h"
 
 namespace semel {
@@ -101,6 +102,25 @@ TEST_P(BloomReplies, AFullFilterEndsTheArray) {
       {"BF.MADD b 0 new newer 0", "[0, -ERR non scaling filter is full]",
        "[#f, -ERR non scaling filter is full]"},
   });
+}
+
+// Returns a call that adds the items first, first + 1, ... to the key b.
+Words adding(int first, int items) {
+  Words words = {"BF.MADD", "b"};
+  for (int i = first; i < first + items; ++i) words.push_back(std::to_string(i));
+  return words;
+}
+
+// No part of a filter can have more than 2^46 bits.
+TEST_P(BloomReplies, AFilterEndsWhereNoPartCanFollow) {
+  Talk talk(server(), GetParam());
+  talk("FLUSHALL");
+  ASSERT_EQ(talk("BF.RESERVE b 1e-9 2000 EXPANSION 4294967295"), "+OK");
+  const Answer added = talk.call(adding(0, 2002));
+  ASSERT_EQ(added.parts.size(), 2001u);
+  EXPECT_EQ(added.parts[2000].shown(), "-ERR problem inserting into filter");
+  EXPECT_EQ(talk("BF.ADD b new"), "-ERR problem inserting into filter");
+  EXPECT_EQ(talk("BF.CARD b"), "2000");
 }
 
 TEST_P(BloomReplies, AKeyOfAnotherType) {
@@ -316,6 +336,36 @@ TEST_P(BloomReplies, DumpAndLoadErrors) {
       {"BF.SCANDUMP b 9223372036854775807", "[0, \"\"]"},
       {"BF.SCANDUMP b -1", "[0, \"\"]"},
   });
+}
+
+// A piece that was made for no such link, or for a larger one, is refused as by RedisBloom.
+TEST_P(BloomReplies, PiecesThatFitNowhere) {
+  constexpr std::size_t kLink = 16, kFirst = 28;  // docs/formats/module_bloom_v1.md
+  Talk talk(server(), GetParam());
+  talk("FLUSHALL");
+  talk("BF.ADD b a");
+  const std::string header = talk.call({"BF.SCANDUMP", "b", "0"}).parts[1].text;
+  const std::string piece = talk.call({"BF.SCANDUMP", "b", "1"}).parts[1].text;
+  ASSERT_EQ(talk.call({"BF.LOADCHUNK", "copy", "1", header}).shown(), "+OK");
+  const Digests before = digests(talk);
+  const auto load = [&](const std::string& chunk) {
+    return talk.call({"BF.LOADCHUNK", "copy", "2", chunk}).shown();
+  };
+  EXPECT_EQ(load(with_number(piece, kLink, 4, 0)), "-ERR invalid offset - no link found");
+  EXPECT_EQ(load(with_number(piece, kLink, 4, 256)), "-ERR invalid offset - no link found");
+  // A filter of 1.5^253 items is impossible.
+  EXPECT_EQ(load(with_number(piece, kLink, 4, 255)), "-ERR invalid offset - no link found");
+  EXPECT_EQ(load(with_number(piece, kFirst, 8, 1)),
+            "-ERR invalid chunk - Too big for current filter");
+  EXPECT_EQ(load(with_number(piece, kFirst, 8, ~0ull)),
+            "-ERR invalid chunk - Too big for current filter");
+  constexpr std::size_t kCapacity = 40;
+  EXPECT_EQ(
+      talk.call({"BF.LOADCHUNK", "new", "1", with_number(header, kCapacity, 8, ~0ull)}).shown(),
+      "-ERR received bad data");
+  expect_equal(digests(talk), before);
+  EXPECT_EQ(load(piece), "+OK");
+  EXPECT_EQ(talk("BF.CARD copy"), "1");
 }
 
 TEST_P(BloomReplies, Merge) {

@@ -1,4 +1,5 @@
 // The replies of CF.*: those of RedisBloom, or those of docs/commands.md where they differ.
+#include "tests/module/payload.h"
 #include "tests/module/script.h"
 
 namespace semel {
@@ -123,6 +124,49 @@ TEST_P(CuckooReplies, AFullFilterRefuses) {
   });
 }
 
+// At the limit for a key, CF.INSERT answers as for a filter that is full, and CF.ADD with an error
+// that names the limit.
+TEST_P(CuckooReplies, AtTheMemoryLimit) {
+  std::string many = "CF.INSERT c ITEMS", many_new = "CF.INSERTNX c ITEMS";
+  for (int i = 0; i < 3000; ++i) many += ' ' + std::to_string(i);
+  for (int i = 3000; i < 3005; ++i) many_new += ' ' + std::to_string(i);
+  const std::string limit =
+      "-ERR the filter would take more memory than semel.max-value-bytes allows, 20000 bytes";
+  run({
+      {"CONFIG SET semel.cf-error 1e-9", "+OK"},  // no false positive among the items
+      {"CONFIG SET semel.max-value-bytes 20000", "+OK"},
+      {"CF.RESERVE c 500", "+OK"},
+      {"CONFIG SET semel.cf-error 0.001", "+OK"},
+      {many, "[1, [...], -1, -1]", "[#t, [...], #f, #f]"},
+      {"CF.INFO c", "[[...]+Number of filters, 1, [...]]", "{[...]+Number of filters: 1, [...]}"},
+      {"CF.COUNT c 0", "1"},
+      {"CF.COUNT c 2999", "0"},
+      {many_new, "[-1, -1, -1, -1, -1]"},
+      {"CF.INSERTNX c ITEMS 0 new", "[0, -1]"},
+      {"CF.ADD c new", limit},
+      {"CF.ADDNX c new", limit},
+      {"CF.ADDNX c 0", "0", "#f"},
+      {"CONFIG SET semel.max-value-bytes auto", "+OK"},
+      {"CF.INSERTNX c ITEMS 0 new", "[0, 1]"},
+  });
+}
+
+// No part of a filter can have more than 2^46 bits. Copies of one item open a part for every few of
+// them.
+TEST_P(CuckooReplies, AFilterEndsWhereNoPartCanFollow) {
+  std::string copies = "CF.INSERT c ITEMS";
+  for (int i = 0; i < 2000; ++i) copies += " x";
+  run({
+      {"CONFIG SET semel.max-value-bytes 0", "+OK"},
+      {"CF.RESERVE c 4", "+OK"},
+      {copies, "[1, [...], -1, -1]", "[#t, [...], #f, #f]"},
+      {"CF.ADD c x", "-Maximum expansions reached"},
+      {"CF.ADDNX c x", "0", "#f"},
+      {"CF.ADD c y", "1", "#t"},
+      {"CONFIG SET semel.max-value-bytes auto", "+OK"},
+  });
+}
+
 TEST_P(CuckooReplies, AKeyOfAnotherType) {
   constexpr std::string_view kWrongType =
       "-WRONGTYPE Operation against a key holding the wrong kind of value";
@@ -211,6 +255,23 @@ TEST_P(CuckooReplies, DumpAndLoadErrors) {
       {"CF.LOADCHUNK c 2 y", "-Couldn't load chunk!: another module made these bytes[...]"},
       {"CF.SCANDUMP c 9223372036854775807", "[0, nil]", "[0, null]"},
   });
+}
+
+TEST_P(CuckooReplies, HeadersOfImpossibleFilters) {
+  constexpr std::size_t kCapacity = 40, kBucketSize = 48;  // docs/formats/module_cuckoo_v1.md
+  Talk talk(server(), GetParam());
+  talk("FLUSHALL");
+  talk("CF.ADD c a");
+  const std::string header = talk.call({"CF.SCANDUMP", "c", "0"}).parts[1].text;
+  const auto load = [&](const std::string& chunk) {
+    return talk.call({"CF.LOADCHUNK", "new", "1", chunk}).shown();
+  };
+  EXPECT_EQ(load(with_number(header, kCapacity, 8, ~0ull)), "-Couldn't create filter!");
+  EXPECT_EQ(load(with_number(header, kCapacity, 8, 0)), "-Couldn't create filter!");
+  EXPECT_EQ(load(with_number(header, kBucketSize, 2, 0)), "-Couldn't create filter!");
+  EXPECT_EQ(load(with_number(header, kBucketSize, 2, 256)), "-Couldn't create filter!");
+  EXPECT_EQ(talk("EXISTS new"), "0");
+  EXPECT_EQ(load(header), "+OK");
 }
 
 TEST_P(CuckooReplies, Merge) {

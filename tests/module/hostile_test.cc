@@ -17,12 +17,12 @@
 
 #include "semel/core/codec.h"
 #include "semel/core/internal/random.h"
-#include "semel/hash/digest.h"
 #include "semel/hash/internal/checksum.h"
 #include "semel/hash/internal/sealed.h"
 #include "tests/cli/process.h"
 #include "tests/module/command_lines.h"
 #include "tests/module/module_server.h"
+#include "tests/module/payload.h"
 #include "tests/module/samples.h"
 #include "tests/support/setting.h"
 
@@ -167,46 +167,10 @@ TEST_F(HostileLines, TheFuzzerOfValkeyLeavesAServerThatAnswers) {
   }
 }
 
-// CRC-64 of the server's dumps: polynomial 0xad93d23594c935a9, reflected, from zero.
-std::uint64_t crc64(std::string_view bytes) {
-  std::uint64_t crc = 0;
-  for (const char c : bytes) {
-    crc ^= static_cast<unsigned char>(c);
-    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0x95ac9329ac4bc9b5 : 0);
-  }
-  return crc;
-}
-
-void append_u64(std::string& out, std::uint64_t value) {
-  for (int i = 0; i < 8; ++i) out += static_cast<char>(value >> (8 * i));
-}
-
 // A dump is: 7 and the id of the type; for each piece of our encoding 2 and its length, 5, its
 // length and its bytes; 2 and a length of 0; 0; the version of the RDB format and a CRC, the
 // footer. Ids and lengths are numbers as RDB files have them. Encodings end with a checksum.
-constexpr std::size_t kFooter = 10;
 const std::string kEndOfPieces = {'\x02', '\0', '\0'};
-
-// Returns the payload with the right footer.
-std::string sealed(std::string payload, const std::string& version) {
-  payload += version;
-  append_u64(payload, crc64(payload));
-  return payload;
-}
-
-// Returns the encoding with the length and the checksum of its envelope made right.
-std::string mended(std::string encoding) {
-  if (encoding.size() < 8) return encoding;
-  const bool has_length = encoding.size() >= kSealedHeader + kSealedTrailer && encoding[3] == 1;
-  if (has_length) {
-    std::string length;
-    append_u64(length, encoding.size() - kSealedHeader - kSealedTrailer);
-    encoding.replace(4, 8, length);
-  }
-  encoding.resize(encoding.size() - 8);
-  append_u64(encoding, checksum(bytes_of(encoding)));
-  return encoding;
-}
 
 // Returns where the encoding within an encoding begins. It ends with a checksum of its own, just
 // before the outer one. Returns the size of the whole if there is none.
@@ -315,7 +279,7 @@ TEST_P(Restored, DamagedPayloadsAreRefused) {
   const std::string dump = talk_.call({"DUMP", "k"}).text;
   const std::string version = dump.substr(dump.size() - kFooter, 2);
   const std::string payload = dump.substr(0, dump.size() - kFooter);
-  ASSERT_EQ(sealed(payload, version), dump);
+  ASSERT_EQ(sealed_payload(payload, version), dump);
   std::vector<CommandLines> commands;
   for (const std::string family : kFamilies) {
     for (CommandLines& command : commands_of(family)) commands.push_back(std::move(command));
@@ -349,7 +313,7 @@ TEST_P(Restored, DamagedPayloadsAreRefused) {
     }
   };
   for (int i = 0; i < 300 && !HasFatalFailure(); ++i)
-    restore(sealed(damaged(payload, random), version));
+    restore(sealed_payload(damaged(payload, random), version));
   expect_alive();
 
   // Damage the inside, with all lengths and checksums right.
@@ -363,7 +327,7 @@ TEST_P(Restored, DamagedPayloadsAreRefused) {
   const std::string encoding = payload.substr(at, payload.size() - at - kEndOfPieces.size());
   const auto rebuilt = [&](const std::string& inner) {
     const std::string length = rdb_length(inner.size());
-    return sealed(id + '\x02' + length + '\x05' + length + inner + kEndOfPieces, version);
+    return sealed_payload(id + '\x02' + length + '\x05' + length + inner + kEndOfPieces, version);
   };
   const std::size_t inside = inside_of(encoding);
   ASSERT_LT(inside, encoding.size());
