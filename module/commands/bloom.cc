@@ -357,7 +357,10 @@ std::span<const host::Command> bloom_commands() {
           .kind = CommandKind::writes,
           .summary =
               "Makes a Bloom filter for this number of items at this error rate; if more items "
-              "come, it grows and keeps the error",
+              "come, it grows by further parts and keeps the error. A new part is EXPANSION times "
+              "as large as the last one, until all parts have room for 131,072 items. Then, and "
+              "always with EXPANSION 1, it is half as large as all others together, and at least "
+              "as large as the first",
           .reply = "OK",
       }),
       command<add>({

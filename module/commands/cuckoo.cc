@@ -376,7 +376,8 @@ std::span<const host::Command> cuckoo_commands() {
           .kind = CommandKind::writes,
           .summary =
               "Makes a cuckoo filter for this number of items; if more items come, it grows and "
-              "keeps its error, unless its expansion is 0",
+              "keeps its error, unless its expansion is 0. New parts are as large as those of "
+              "BF.RESERVE; EXPANSION 1 counts as 2",
           .reply = "OK",
       }),
       command<add>({

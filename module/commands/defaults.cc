@@ -132,7 +132,8 @@ std::vector<Setting> make_settings() {
       count("bf-initial-size", 1, kMostIds, kIds, d.bf_initial_size,
             "items that a new Bloom filter has room for"),
       count("bf-expansion-factor", 0, 32768, "0 (does not scale) to 32768", d.bf_expansion,
-            "the factor by which a Bloom filter grows; 0: it does not grow"),
+            "how many times as large as the last one a new part of a Bloom filter is: see "
+            "BF.RESERVE; 0: a filter does not grow"),
       count("cf-initial-size", 2, kMostIds, "2 to 274877906944", d.cf_initial_size,
             "items that a new cuckoo filter has room for"),
       count("cf-bucket-size", 1, 255, "1 to 255", d.cf_bucket_size,
@@ -140,7 +141,7 @@ std::vector<Setting> make_settings() {
       count("cf-max-iterations", 1, 65535, "1 to 65535", d.cf_max_iterations,
             "shown by CF.INFO, without effect"),
       count("cf-expansion-factor", 0, 32768, "0 (does not scale) to 32768", d.cf_expansion,
-            "the factor by which a cuckoo filter grows; 0: it does not grow"),
+            "the same for cuckoo filters: see CF.RESERVE; 0: a filter does not grow"),
       error_rate("cf-error", "0.001", d.cf_error, "the error rate of a cuckoo filter"),
       max_value_bytes(),
       max_arguments(),

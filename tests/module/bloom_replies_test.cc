@@ -111,6 +111,77 @@ Words adding(int first, int items) {
   return words;
 }
 
+// Returns the capacities of the parts of b.
+std::vector<std::int64_t> capacities(Talk& talk) {
+  std::vector<std::int64_t> all;
+  for (const Answer& line : talk.call({"BF.DEBUG", "b"}).parts) {
+    constexpr std::string_view kWord = "capacity:";
+    const std::size_t at = line.text.find(kWord);
+    if (at != std::string::npos) all.push_back(std::stoll(line.text.substr(at + kWord.size())));
+  }
+  return all;
+}
+
+// A part is EXPANSION times as large as the last one, until all have room for 131,072 items.
+TEST_P(BloomReplies, AFilterGrowsByItsExpansionAndThenByHalf) {
+  Talk talk(server(), GetParam());
+  talk("FLUSHALL");
+  ASSERT_EQ(talk("BF.RESERVE b 0.01 1000 EXPANSION 4"), "+OK");
+  talk.call(adding(0, 6000));
+  EXPECT_EQ(capacities(talk), (std::vector<std::int64_t>{1000, 4000, 16000}));
+  talk("FLUSHALL");
+  ASSERT_EQ(talk("BF.RESERVE b 0.01 131071 EXPANSION 2"), "+OK");
+  for (int i = 0; i < 7; ++i) talk.call(adding(60'000 * i, 60'000));
+  EXPECT_EQ(capacities(talk), (std::vector<std::int64_t>{131'071, 262'142, 196'606}));
+  talk("FLUSHALL");
+  ASSERT_EQ(talk("BF.RESERVE b 0.01 131072 EXPANSION 2"), "+OK");
+  for (int i = 0; i < 3; ++i) talk.call(adding(60'000 * i, 60'000));
+  EXPECT_EQ(capacities(talk), (std::vector<std::int64_t>{131'072, 131'072}));
+}
+
+// EXPANSION 1 is for those who know how many items will come. The filter grows all the same, by few
+// parts, until it reaches the limit for a key.
+TEST_P(BloomReplies, AFilterOfExpansionOneGrowsToTheLimit) {
+  Talk talk(server(), GetParam());
+  talk("FLUSHALL");
+  ASSERT_EQ(talk("CONFIG SET semel.max-value-bytes 200000"), "+OK");
+  ASSERT_EQ(talk("BF.RESERVE b 0.01 100 EXPANSION 1"), "+OK");
+  const std::string yes = GetParam() == 3 ? "#t" : "1";
+  int items = 0;
+  for (Answer added; items < 1'000'000; items += 1000) {
+    added = talk.call(adding(items, 1000));
+    ASSERT_FALSE(added.parts.empty());
+    if (!added.parts.back().is_error()) continue;
+    EXPECT_TRUE(added.parts.back().text.starts_with("ERR the filter would take more memory than"))
+        << added.parts.back().shown();
+    items += static_cast<int>(added.parts.size()) - 1;
+    break;
+  }
+  EXPECT_GT(items, 50'000);
+  EXPECT_LT(items, 150'000);
+  std::vector<std::int64_t> parts = capacities(talk);
+  EXPECT_LT(parts.size(), 25u);
+  parts.resize(6);
+  EXPECT_EQ(parts, (std::vector<std::int64_t>{100, 100, 100, 150, 225, 337}));
+  Words ask = adding(0, items);
+  ask[0] = "BF.MEXISTS";
+  for (const Answer& found : talk.call(ask).parts) ASSERT_EQ(found.shown(), yes);
+  talk("CONFIG SET semel.max-value-bytes auto");
+}
+
+// A filter without growth takes exactly the items that it was made for.
+TEST_P(BloomReplies, AFilterWithoutGrowthEndsAtItsCapacity) {
+  Talk talk(server(), GetParam());
+  talk("FLUSHALL");
+  ASSERT_EQ(talk("BF.RESERVE b 1e-9 1000 NONSCALING"), "+OK");
+  const Answer added = talk.call(adding(0, 1001));
+  ASSERT_EQ(added.parts.size(), 1001u);
+  EXPECT_EQ(added.parts[999].shown(), GetParam() == 3 ? "#t" : "1");
+  EXPECT_EQ(added.parts[1000].shown(), "-ERR non scaling filter is full");
+  EXPECT_EQ(talk("BF.CARD b"), "1000");
+  EXPECT_EQ(capacities(talk), (std::vector<std::int64_t>{1000}));
+}
+
 // No part of a filter can have more than 2^46 bits.
 TEST_P(BloomReplies, AFilterEndsWhereNoPartCanFollow) {
   Talk talk(server(), GetParam());

@@ -167,6 +167,20 @@ TEST_P(CuckooReplies, AFilterEndsWhereNoPartCanFollow) {
   });
 }
 
+// A part is EXPANSION times as large as the last one. 1 counts as 2.
+TEST(CuckooGrowth, IsByTheExpansion) {
+  const RedisServer server(with_module());
+  Talk talk(server);
+  for (const auto& [expansion, capacity] : std::map<int, int>{{1, 3000}, {2, 3000}, {3, 4000}}) {
+    talk("FLUSHALL");
+    talk("CF.RESERVE c 1000 EXPANSION " + std::to_string(expansion));
+    Words add = {"CF.INSERT", "c", "ITEMS"};
+    for (int i = 0; i < 2000; ++i) add.push_back(std::to_string(i));
+    talk.call(add);
+    EXPECT_EQ(info(talk, "semel", "semel_cf_capacity"), capacity) << expansion;
+  }
+}
+
 TEST_P(CuckooReplies, AKeyOfAnotherType) {
   constexpr std::string_view kWrongType =
       "-WRONGTYPE Operation against a key holding the wrong kind of value";
