@@ -34,6 +34,7 @@ TEST_P(BloomReplies, ReserveErrors) {
       {"BF.RESERVE b 0.01 -1", "-ERR (capacity should be larger than 0)"},
       {"BF.RESERVE b 0.01 100 EXPANSION", "-ERR no expansion"},
       {"BF.RESERVE b 0.01 100 EXPANSION x", "-ERR bad expansion"},
+      {"BF.RESERVE b 0.01 100 EXPANSION 4294967296", "-ERR bad expansion"},
       {"BF.RESERVE b 0.01 100 EXPANSION 0", "-ERR expansion should be greater or equal to 1"},
       {"BF.RESERVE b 0.01 100 NONSCALING EXPANSION 2", "-Nonscaling filters cannot expand"},
       {"BF.RESERVE b 0.01 9223372036854775807", "-ERR could not create filter"},
@@ -61,6 +62,7 @@ TEST_P(BloomReplies, AddAndExist) {
       {"BF.INSERT i CAPACITY 10 ERROR 0.1 EXPANSION 3 ITEMS a b", "[1, 1]", "[#t, #t]"},
       {"BF.INSERT j nonscaling items a", "[1]", "[#t]"},
       {"BF.INSERT i NOCREATE ITEMS a", "[0]", "[#f]"},
+      {"BF.INSERT i CAPACITY 9 ERROR 0.5 NOCREATE ITEMS a", "[0]", "[#f]"},
   });
 }
 
@@ -75,6 +77,7 @@ TEST_P(BloomReplies, AddErrors) {
       {"BF.INSERT", "-ERR wrong number of arguments for 'bf.insert' command"},
       {"BF.INSERT b NOCREATE ITEMS", "-ERR wrong number of arguments for 'bf.insert' command"},
       {"BF.INSERT b NOCREATE ITEMS a", "-ERR not found"},
+      {"BF.INSERT b CAPACITY 9 ERROR 0.1 NOCREATE ITEMS a", "-ERR not found"},
       {"BF.INSERT b COLOUR red ITEMS a", "-Unknown argument received"},
       {"BF.INSERT b ERROR x ITEMS a", "-Bad error rate"},
       {"BF.INSERT b ERROR 2 ITEMS a", "-Bad argument received"},

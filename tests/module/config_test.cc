@@ -447,10 +447,13 @@ TEST_F(Commands, HaveArityFlagsAndKeys) {
       "tally.get",   "tally.info",  "tally.mget", "tally.range", "tally.sum"};
   const std::set<std::string> free_memory = {"cf.del", "sift.mrelease", "sift.release",
                                              "tally.del"};
+  const std::set<std::string> slow = {"bf.scandump",  "bf.loadchunk", "bf.merge",    "cf.scandump",
+                                      "cf.loadchunk", "cf.merge",     "tally.range", "semel.load"};
   for (const std::string& name : names()) {
     SCOPED_TRACE(name);
     const Answer info = info_of(name);
     EXPECT_NE(info.parts[1].integer(), 0);
+    EXPECT_EQ(has_flag(info, "fast"), !slow.contains(name));
     const bool internal = name == "semel.at" || name == "semel.tick";
     EXPECT_EQ(has_flag(info, "readonly"), reads.contains(name));
     EXPECT_EQ(has_flag(info, "write"), !reads.contains(name));

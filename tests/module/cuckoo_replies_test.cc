@@ -45,6 +45,8 @@ TEST_P(CuckooReplies, ReserveErrors) {
       {"CF.RESERVE c 1000 TAG 1", "-ERR unknown option 'TAG'"},
       {"CF.RESERVE c 1000 ERROR 0.1", "-ERR unknown option 'ERROR'"},
       {"CF.RESERVE c 1000 EXPANSION 2 EXPANSION 2", "-ERR EXPANSION is given twice"},
+      {"CF.RESERVE c 1000 EXPANSION", "-ERR EXPANSION needs a value"},
+      {"CF.RESERVE c 1000 BUCKETSIZE", "-ERR BUCKETSIZE needs a value"},
       {"DBSIZE", "0"},
   });
 }
@@ -70,6 +72,7 @@ TEST_P(CuckooReplies, AddCountAndDelete) {
       {"CF.INSERT d CAPACITY 64 items x", "[1]", "[#t]"},
       {"CF.INSERTNX e capacity 64 ITEMS x", "[1]"},
       {"CF.INSERT d NOCREATE ITEMS x", "[1]", "[#t]"},
+      {"CF.INSERT d CAPACITY 9 NOCREATE ITEMS x", "[1]", "[#t]"},
   });
 }
 
@@ -85,6 +88,8 @@ TEST_P(CuckooReplies, AddErrors) {
       {"CF.INSERT c", "-ERR wrong number of arguments for 'cf.insert' command"},
       {"CF.INSERT c NOCREATE ITEMS", "-ERR wrong number of arguments for 'cf.insert' command"},
       {"CF.INSERT c NOCREATE ITEMS a", "-ERR not found"},
+      {"CF.INSERT c CAPACITY 64 NOCREATE ITEMS a", "-ERR not found"},
+      {"CF.INSERTNX c NOCREATE CAPACITY 64 ITEMS a", "-ERR not found"},
       {"CF.INSERT c NOCREATE NOCREATE ITEMS", "-ERR NOCREATE is given twice"},
       {"CF.INSERTNX c CAPACITY 9 CAPACITY 9 ITEMS a", "-ERR CAPACITY is given twice"},
       {"CF.INSERTNX c NOCREATE ITEMS a", "-ERR not found"},
@@ -221,6 +226,7 @@ TEST_P(CuckooReplies, Info) {
       "+Chains: 1";
   run({
       {"CF.INFO", "-ERR wrong number of arguments for 'cf.info' command"},
+      {"CF.INFO c ALL ALL", "-ERR wrong number of arguments for 'cf.info' command"},
       {"CF.INFO c SIZE", "-ERR wrong number of arguments for 'cf.info' command"},
       {"CF.RESERVE empty 100", "+OK"},
       {"CF.INFO empty ALL", "[[...]+Error rate now, \"0\", +Chains, 1]",
