@@ -254,12 +254,6 @@ std::string damaged(std::string bytes, Random& random) {
   return bytes;
 }
 
-std::string rdb_length(std::uint64_t length) {
-  std::string out = "\x81";  // 64 bits, the highest byte first
-  for (int i = 7; i >= 0; --i) out += static_cast<char>(length >> (8 * i));
-  return out;
-}
-
 // Returns how many bytes a number takes, from its first byte.
 std::size_t rdb_width(char first) {
   const auto byte = static_cast<unsigned char>(first);

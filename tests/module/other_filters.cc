@@ -3,6 +3,9 @@
 //
 //   BF.ADD key item       Returns 1 if the item is new, 0 if not.
 //   BF.EXISTS key item    Returns 1 or 0.
+//   BF.DROP key           Removes the filter, as DEL would do with a key.
+//   CF.ADDNX key item     Returns 1 if the item is new, 0 if not.
+//   CF.DEL key item       Returns 1 or 0, or an error if there is no such filter.
 //
 // In Redis 8 it has the setting bf-error-rate, without a prefix.
 #include <map>
@@ -31,8 +34,22 @@ int add(api::Ctx* ctx, api::String** argv, int argc) {
 
 int exists(api::Ctx* ctx, api::String** argv, int argc) {
   if (argc != 3) return api::WrongArity(ctx);
-  return api::ReplyWithLongLong(
-      ctx, static_cast<long long>(filters[text_of(argv[1])].count(text_of(argv[2]))));
+  const auto filter = filters.find(text_of(argv[1]));
+  const bool there = filter != filters.end() && filter->second.contains(text_of(argv[2]));
+  return api::ReplyWithLongLong(ctx, there ? 1 : 0);
+}
+
+int remove_item(api::Ctx* ctx, api::String** argv, int argc) {
+  if (argc != 3) return api::WrongArity(ctx);
+  const auto filter = filters.find(text_of(argv[1]));
+  if (filter == filters.end()) return api::ReplyWithError(ctx, "Not found");
+  return api::ReplyWithLongLong(ctx,
+                                static_cast<long long>(filter->second.erase(text_of(argv[2]))));
+}
+
+int drop(api::Ctx* ctx, api::String** argv, int argc) {
+  if (argc != 2) return api::WrongArity(ctx);
+  return api::ReplyWithLongLong(ctx, static_cast<long long>(filters.erase(text_of(argv[1]))));
 }
 
 }  // namespace
@@ -44,9 +61,14 @@ extern "C" __attribute__((visibility("default"))) int RedisModule_OnLoad(void* s
   api::SetModuleAttribs(ctx, "filters", 1, api::kApiVersion);
   for (int i = 0; i < argc; ++i) {
     const std::string family = text_of(static_cast<api::String*>(argv[i]));
-    if (api::CreateCommand(ctx, (family + ".add").c_str(), add, "write", 1, 1, 1) != api::kOk ||
-        api::CreateCommand(ctx, (family + ".exists").c_str(), exists, "readonly", 1, 1, 1) !=
-            api::kOk) {
+    const auto has = [&](const char* verb, auto* function, const char* flags) {
+      return api::CreateCommand(ctx, (family + verb).c_str(), function, flags, 1, 1, 1) == api::kOk;
+    };
+    if (!has(".add", add, "write") || !has(".exists", exists, "readonly") ||
+        !has(".drop", drop, "write")) {
+      return api::kErr;
+    }
+    if (family == "CF" && !(has(".addnx", add, "write") && has(".del", remove_item, "write"))) {
       return api::kErr;
     }
   }

@@ -25,6 +25,13 @@ inline std::uint64_t crc64(std::string_view bytes) {
   return crc;
 }
 
+// Returns a number as payloads and RDB files have it, in nine bytes.
+inline std::string rdb_length(std::uint64_t length) {
+  std::string out = "\x81";  // 64 bits, the highest byte first
+  for (int i = 7; i >= 0; --i) out += static_cast<char>(length >> (8 * i));
+  return out;
+}
+
 // A payload ends with the version of the RDB format and a CRC.
 inline constexpr std::size_t kFooter = 10;
 

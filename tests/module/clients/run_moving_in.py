@@ -72,7 +72,7 @@ second = run([before(), before(), moving()], first)
 third = run([moving(), moving()], first + second)
 # Items from before no longer matter: clients leave the old filter.
 fourth = run([moving(), after()], third)
-connect().delete("old")
+assert connect().execute_command("BF.DROP", "old") == 1
 fifth = run([after(), after()], third + fourth)
 
 everything = first + second + third + fourth + fifth
