@@ -339,6 +339,18 @@ TEST(Config, LeavesOutFamiliesThatTheServerHasAlready) {
   }
 }
 
+// The module that comes later finds the names taken. Only ours leaves out its commands then.
+TEST(Config, MustComeAfterAModuleWithTheSameCommands) {
+  const std::string why = refusal(with_other_filters({"BF"}));
+  EXPECT_NE(why.find("Can't load module from " SEMEL_OTHER_FILTERS), std::string::npos) << why;
+
+  const RedisServer server(with_module({"--enable-module-command", "yes"}));
+  Talk talk(server);
+  EXPECT_EQ(talk("BF.ADD ours a"), "1");
+  EXPECT_TRUE(talk("MODULE LOAD " SEMEL_OTHER_FILTERS " BF").starts_with("-ERR"));
+  EXPECT_EQ(talk("BF.ADD ours a"), "0");
+}
+
 TEST(Config, LoadsAFamilyUnderAnotherNameBesideTheServersOwn) {
   const RedisServer server(with_module(with_other_filters({"BF", "CF"}), {"bf-prefix", "SBF"}));
   Talk talk(server);
