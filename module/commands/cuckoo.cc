@@ -337,7 +337,8 @@ void info(Call& call) {
                                    {"Expansion rate", std::uint64_t{goal.expansion}},
                                    {"Max iterations", std::uint64_t{goal.max_iterations}}};
   if (all) {
-    fields.insert(fields.end(), {{"Error rate", goal.error},
+    fields.insert(fields.end(), {{"Capacity", value->figures().capacity},
+                                 {"Error rate", goal.error},
                                  {"Error bound", value->error_bound()},
                                  {"Error rate now", value->error_now()},
                                  {"Chains", value->chains().size()}});
@@ -434,7 +435,7 @@ std::span<const host::Command> cuckoo_commands() {
           .kind = CommandKind::reads,
           .summary =
               "Returns what a filter was made for, its size and its number of items; with ALL also "
-              "its error rate, the bound of the error, and the error now",
+              "its capacity, its error rate, the bound of the error, and the error now",
           .reply = "map",
       }),
       command<debug>({

@@ -95,7 +95,7 @@ TEST(Config, IsWhatNewKeysAreMadeWith) {
          "+Capacity, 8, [...]]");
   expect("BF.INFO b ALL", "[+Capacity, 7, [...]+Expansion rate, 3, +Error rate, \"0.5\", [...]]");
   expect("CF.INFO c ALL",
-         "[[...]+Bucket size, 4, +Expansion rate, 5, +Max iterations, 6, "
+         "[[...]+Bucket size, 4, +Expansion rate, 5, +Max iterations, 6, +Capacity, 64, "
          "+Error rate, \"0.0625\", [...]]");
 }
 

@@ -1,4 +1,9 @@
 // The replies of CF.*: those of RedisBloom, or those of docs/commands.md where they differ.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
 #include "tests/module/payload.h"
 #include "tests/module/script.h"
 
@@ -173,16 +178,19 @@ TEST_P(CuckooReplies, AFilterEndsWhereNoPartCanFollow) {
 }
 
 // A part is EXPANSION times as large as the last one. 1 counts as 2.
-TEST(CuckooGrowth, IsByTheExpansion) {
-  const RedisServer server(with_module());
-  Talk talk(server);
+TEST_P(CuckooReplies, AFilterGrowsByItsExpansion) {
+  Talk talk(server(), GetParam());
   for (const auto& [expansion, capacity] : std::map<int, int>{{1, 3000}, {2, 3000}, {3, 4000}}) {
     talk("FLUSHALL");
     talk("CF.RESERVE c 1000 EXPANSION " + std::to_string(expansion));
     Words add = {"CF.INSERT", "c", "ITEMS"};
     for (int i = 0; i < 2000; ++i) add.push_back(std::to_string(i));
     talk.call(add);
-    EXPECT_EQ(info(talk, "semel", "semel_cf_capacity"), capacity) << expansion;
+    const std::vector<Answer> fields = talk.call({"CF.INFO", "c", "ALL"}).parts;
+    const auto name = std::find_if(fields.begin(), fields.end(),
+                                   [](const Answer& field) { return field.text == "Capacity"; });
+    ASSERT_NE(name, fields.end());
+    EXPECT_EQ((name + 1)->integer(), capacity) << expansion;
   }
 }
 
@@ -219,10 +227,10 @@ TEST_P(CuckooReplies, Info) {
       "+Number of items inserted: 2, +Number of items deleted: 1, +Bucket size: 2, "
       "+Expansion rate: 1, +Max iterations: 20";
   const std::string own2 =
-      "+Error rate, \"0.001\", +Error bound, [...], +Error rate now, [...], "
+      "+Capacity, 1024, +Error rate, \"0.001\", +Error bound, [...], +Error rate now, [...], "
       "+Chains, 1";
   const std::string own3 =
-      "+Error rate: ,0.001, +Error bound: ,[...], +Error rate now: ,[...], "
+      "+Capacity: 1024, +Error rate: ,0.001, +Error bound: ,[...], +Error rate now: ,[...], "
       "+Chains: 1";
   run({
       {"CF.INFO", "-ERR wrong number of arguments for 'cf.info' command"},
@@ -335,9 +343,11 @@ TEST_P(CuckooReplies, Like) {
       {"CONFIG SET semel.cf-error 0.001", "+OK"},
       {"CF.EXISTS c a", "0", "#f"},
       {"CF.INFO c ALL",
-       "[[...]+Bucket size, 4, +Expansion rate, 3, +Max iterations, 7, +Error rate, "
+       "[[...]+Bucket size, 4, +Expansion rate, 3, +Max iterations, 7, +Capacity, 100, +Error "
+       "rate, "
        "\"0.001\", [...]]",
-       "{[...]+Bucket size: 4, +Expansion rate: 3, +Max iterations: 7, +Error rate: "
+       "{[...]+Bucket size: 4, +Expansion rate: 3, +Max iterations: 7, +Capacity: 100, +Error "
+       "rate: "
        ",0.001, [...]}"},
       {"CF.ADD c b", "1", "#t"},
       {"CF.MERGE c x", "+OK"},

@@ -51,7 +51,7 @@ std::map<std::string, double> scanned(Talk& talk) {
       {"SMLcuckoo",
        "cf",
        {"CF.INFO", "", "ALL"},
-       {{"bytes", "Size"}, {"items", "Number of items inserted"}}},
+       {{"bytes", "Size"}, {"items", "Number of items inserted"}, {"capacity", "Capacity"}}},
       {"SMLsift--",
        "sift",
        {"SIFT.INFO", ""},
