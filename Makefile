@@ -110,7 +110,7 @@ test-tsan: need-build-test build/tsan/build.ninja ## run the tests with ThreadSa
 	@$(BUILD) tsan
 	@$(TEST) tsan
 
-clients: ## fetch clients to test the module with: build/clients, used by `make test` from then on
+clients: ## fetch clients, promtool and redis_exporter to test the module with: build/clients, used by `make test` from then on
 	@tools/fetch-clients build/clients
 
 servers: ## fetch Redis and Valkey of several versions: build/servers; SERVERS='redis valkey-9' fetches some
