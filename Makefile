@@ -30,7 +30,7 @@ NOT_IN_TESTS = -clang-analyzer-*,-bugprone-implicit-widening-*,-bugprone-redunda
 LINK_COMMAND = ln -sfn release/bin/semel build/semel && ln -sfn release/lib/semel.so build/semel.so
 
 .NOTPARALLEL: # ninja and ctest are parallel themselves, and apt serves one caller at a time
-.PHONY: help run test build install bench bench-sift figures fuzz clients crash cluster damage pipes hostile simulate sync-hundred test-asan test-tsan coverage docs format check check-quick clean
+.PHONY: help run test build install bench bench-sift figures fuzz clients servers test-servers servers-table crash cluster damage pipes hostile simulate sync-hundred test-asan test-tsan coverage docs format check check-quick clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
