@@ -30,7 +30,7 @@ NOT_IN_TESTS = -clang-analyzer-*,-bugprone-implicit-widening-*,-bugprone-redunda
 LINK_COMMAND = ln -sfn release/bin/semel build/semel && ln -sfn release/lib/semel.so build/semel.so
 
 .NOTPARALLEL: # ninja and ctest are parallel themselves, and apt serves one caller at a time
-.PHONY: help run test build install bench bench-sift figures fuzz clients crash cluster damage pipes hostile simulate sync-hundred test-asan test-tsan coverage docs format check check-quick clean
+.PHONY: help run test build install bench bench-sift figures fuzz clients servers test-servers servers-table crash cluster damage pipes hostile simulate sync-hundred test-asan test-tsan coverage docs format check check-quick clean
 
 help:
 	@echo 'make TARGET, where TARGET is'
@@ -110,7 +110,7 @@ test-tsan: need-build-test build/tsan/build.ninja ## run the tests with ThreadSa
 	@$(BUILD) tsan
 	@$(TEST) tsan
 
-clients: ## fetch clients to test the module with: build/clients, used by `make test` from then on
+clients: ## fetch clients, promtool and redis_exporter to test the module with: build/clients, used by `make test` from then on
 	@tools/fetch-clients build/clients
 
 servers: ## fetch Redis and Valkey of several versions: build/servers; SERVERS='redis valkey-9' fetches some

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -354,10 +355,48 @@ TEST(WatchInfo, HasEveryMetricThatDocsWatchUses) {
   const RedisServer server(with_module());
   Talk talk(server);
   talk("BF.ADD b a");
-  const Outcome outcome =
-      run({.command = {"/usr/bin/python3", "tests/module/clients/check_watch.py",
-                       std::to_string(server.port()), "docs/watch"}});
+  const Outcome outcome = run({.command = {"/usr/bin/python3", "tests/module/watch/check_watch.py",
+                                           std::to_string(server.port()), "docs/watch"}});
   EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+}
+
+// `make clients` gets it.
+std::string fetched(const char* program) {
+  return std::filesystem::absolute("build/clients/bin") / program;
+}
+
+TEST(WatchAlerts, FireWhenTheyShouldAndOnlyThen) {
+  const std::string promtool = fetched("promtool");
+  if (!std::filesystem::exists(promtool)) GTEST_SKIP() << "`make clients` gets promtool";
+  for (const Words& words : {Words{"check", "rules", "docs/watch/alerts.yml"},
+                             Words{"test", "rules", "tests/module/watch/alerts_test.yml"}}) {
+    Words command = {promtool};
+    command.insert(command.end(), words.begin(), words.end());
+    const Outcome outcome = run({.command = command});
+    EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  }
+}
+
+// Prometheus evaluates the dashboard and the alerts with what redis_exporter tells of a server.
+TEST(WatchInfo, ReachesPrometheusThroughRedisExporter) {
+  const std::string exporter = fetched("prometheus-redis-exporter"), promtool = fetched("promtool");
+  if (!std::filesystem::exists(exporter) || !std::filesystem::exists(promtool)) {
+    GTEST_SKIP() << "`make clients` gets redis_exporter and promtool";
+  }
+  if (run({.command = {"/usr/bin/python3", "-c", "import redis"}}).status != 0) {
+    GTEST_SKIP() << "no python3-redis (tools/packages/test)";
+  }
+  const RedisServer server(with_module());
+  Talk talk(server);
+  for (const char* const line :
+       {"BF.ADD b a", "CF.ADD c a", "SIFT.ADD s a", "TALLY.INCRBY t a 1"}) {
+    ASSERT_FALSE(talk(line).starts_with('-'));
+  }
+  const Outcome outcome =
+      run({.command = {"/usr/bin/python3", "tests/module/watch/check_exporter.py",
+                       std::to_string(server.port()), "docs/watch", exporter, promtool}});
+  EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  RecordProperty("client", outcome.out.substr(0, outcome.out.find(':')));  // for tools/test-servers
 }
 
 std::size_t warnings(const RedisServer& server) {

@@ -12,4 +12,5 @@ assert len(answers) == len(script), done.stdout
 for (words, expected), line in zip(script, answers):
     answer = {"error": json.loads(line[6:])} if line.startswith("error:") else json.loads(line)
     assert answer == expected, (words, answer, expected)
-print(len(script), "commands")
+version = subprocess.run(["redis-cli", "--version"], text=True, capture_output=True, check=True)
+print(version.stdout.split()[0], version.stdout.split()[1] + ":", len(script), "commands")

@@ -91,5 +91,5 @@ func main() {
 		check(redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + os.Args[1], Protocol: protocol}),
 			os.Args[2] == "true")
 	}
-	fmt.Println(commands, "commands")
+	fmt.Printf("go-redis %s: %d commands\n", redis.Version(), commands)
 }

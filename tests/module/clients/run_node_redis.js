@@ -21,7 +21,8 @@ async function main() {
 
   await check(client);
   await check(await connect(3));
-  console.log(script.length, 'commands');
+  const { version } = require('redis/package.json');
+  console.log(`node-redis ${version}: ${script.length} commands`);
 }
 
 async function check(client) {

@@ -118,4 +118,4 @@ while True:
         break
     assert binary.loadchunk("copied", iterator, chunk)
 assert cuckoo.count("copied", "a") == 1
-print(len(script), "commands")
+print(f"{library.__name__}-py {library.__version__}: {len(script)} commands")

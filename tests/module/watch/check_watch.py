@@ -49,7 +49,9 @@ for variable in dashboard["templating"]["list"]:
 groups = yaml.safe_load((folder / "alerts.yml").read_text())["groups"]
 rules = [rule for group in groups for rule in group["rules"]]
 assert len({rule["alert"] for rule in rules}) == len(rules) > 5
+tested = pathlib.Path(__file__).with_name("alerts_test.yml").read_text()
 for rule in rules:
+    assert f'"{rule["alert"]}"' in tested, rule
     check(rule["alert"], rule["expr"])
     assert set(rule) <= {"alert", "expr", "for", "labels", "annotations"}, rule
     assert re.fullmatch(r"\d+[smhd]", rule.get("for", "1m")), rule
