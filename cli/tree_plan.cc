@@ -52,7 +52,7 @@ Result<void> parse_level(const std::vector<std::string_view>& words, const Recor
     } else if (words[i] == "at") {
       const auto url = client::parse_url(value);
       // Not repeated: there may be a password in it.
-      if (!url) return fault(std::string("at cannot be read; allowed: ") + url.error().what);
+      if (!url) return fault("at cannot be read; allowed: " + url.error().message());
       level.at = value;
     } else {
       return fault("unknown word " + quoted(words[i]) +

@@ -76,7 +76,7 @@ std::size_t fed_until_refused(const ReplyLimits& limits, std::string_view begin,
   for (;;) {
     const auto reply = reader.next();
     if (!reply) {
-      EXPECT_EQ(reply.error().code, Errc::limit) << reply.error().what;
+      EXPECT_EQ(reply.error().code, Errc::limit) << reply.error().message();
       return fed;
     }
     EXPECT_FALSE(*reply);

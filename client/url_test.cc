@@ -88,7 +88,7 @@ TEST(Url, RefusesWhatIsNone) {
     const auto url = parse_url(text);
     ASSERT_FALSE(url) << text;
     EXPECT_EQ(url.error().code, Errc::invalid) << text;
-    EXPECT_NE(std::string(url.error().what).find("redis://"), std::string::npos);
+    EXPECT_NE(url.error().message().find("redis://"), std::string::npos);
   }
 }
 
@@ -96,7 +96,7 @@ TEST(Url, RefusesTlsAndSaysWhatToDo) {
   const auto url = parse_url("rediss://h");
   ASSERT_FALSE(url);
   EXPECT_EQ(url.error().code, Errc::unsupported);
-  EXPECT_NE(std::string(url.error().what).find("TLS"), std::string::npos);
+  EXPECT_NE(url.error().message().find("TLS"), std::string::npos);
 }
 
 TEST(Address, ReadsWhatServersSay) {

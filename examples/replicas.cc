@@ -22,7 +22,7 @@ std::uint64_t new_life() {
 int main() {
   const semel::Hasher hash = semel::Hasher::fast(42);
   const auto blocked = ObservedCuckooSeries::make({.fpr = 0.001, .sites = 3, .hash = hash.id()});
-  if (!blocked) return std::puts(blocked.error().what), 1;
+  if (!blocked) return std::puts(blocked.error().message().c_str()), 1;
 
   ObservedCuckooSeries paris = *blocked, tokyo = *blocked;
   const semel::SiteLife in_paris{/*site=*/1, new_life()}, in_tokyo{/*site=*/2, new_life()};
@@ -30,7 +30,7 @@ int main() {
 
   ObservedCuckooSeries::Delta delta(paris.goal());
   const auto place = paris.add(hash("10.0.0.1"), in_paris, &delta);
-  if (!place) return std::puts(place.error().what), 1;
+  if (!place) return std::puts(place.error().message().c_str()), 1;
   log.record(delta);
   if (!log.send(/*peer=*/2, paris, tokyo)) return 1;  // over any network: log.interval_for(2)
   std::printf("tokyo blocks it: %d\n", tokyo.contains(hash("10.0.0.1")));
@@ -51,7 +51,7 @@ int main() {
   if (!merged && merged.error().code == semel::Errc::forked) {
     const auto site = static_cast<semel::SiteId>(merged.error().site);
     const auto branch = tokyo.renamed(/*trunk=*/paris, site, /*to=*/3);
-    if (!branch) return std::puts(branch.error().what), 1;
+    if (!branch) return std::puts(branch.error().message().c_str()), 1;
     tokyo = paris;
     merged = tokyo.merge(*branch);
   }

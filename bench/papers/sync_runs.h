@@ -68,7 +68,7 @@ inline std::optional<std::uint64_t> records_of_arguments(const char* program, in
 }
 
 [[noreturn]] inline void give_up(const char* what, const Error& error) {
-  std::fprintf(stderr, "%s: %s\n", what, error.what);
+  std::fprintf(stderr, "%s: %s\n", what, error.message().c_str());
   std::exit(2);
 }
 inline void check(const Result<void>& result, const char* what) {

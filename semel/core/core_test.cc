@@ -22,7 +22,7 @@ TEST(Result, HoldsAValueOrTheReasonThereIsNone) {
   const Result<int> bad = Error{Errc::limit, "too large"};
   ASSERT_FALSE(bad);
   EXPECT_EQ(bad.error().code, Errc::limit);
-  EXPECT_STREQ(bad.error().what, "too large");
+  EXPECT_EQ(bad.error().message(), "too large");
   EXPECT_TRUE(Result<void>());
   EXPECT_FALSE(Result<void>(Error{Errc::io, "gone"}));
 }
@@ -51,6 +51,12 @@ TEST(Error, HasWordsOfItsOwn) {
   EXPECT_EQ(about.site, 7u);
 }
 
+TEST(Error, KeepsItsDetailFromThoseWhoShouldNotSeeIt) {
+  EXPECT_EQ(Error(Errc::io, "cannot open", std::string("a/b")).without_detail(), "cannot open");
+  EXPECT_EQ(Error(Errc::io, "cannot open").without_detail(), "cannot open");
+  EXPECT_EQ(Error(Errc::io, std::string("no such file")).without_detail(), "no such file");
+}
+
 Result<int> half_of(int number) {
   if (number % 2 != 0) return Error{Errc::invalid, "odd"};
   return number / 2;
@@ -71,8 +77,8 @@ TEST(Try, GivesTheValueOrPassesTheErrorOn) {
   const auto quarter = quarter_of(12);
   ASSERT_TRUE(quarter);
   EXPECT_EQ(**quarter, 3);
-  EXPECT_STREQ(quarter_of(7).error().what, "odd");
-  EXPECT_STREQ(quarter_of(6).error().what, "odd");
+  EXPECT_EQ(quarter_of(7).error().message(), "odd");
+  EXPECT_EQ(quarter_of(6).error().message(), "odd");
 }
 
 RC_GTEST_PROP(Codec, ReadsBackWhatItWrote,

@@ -42,26 +42,31 @@ enum class Errc : std::uint8_t {
 //   return opened.error().about(path);                        // 'PATH: ' and the words so far
 struct Error {
   Errc code = Errc::invalid;
-  const char* what = "";   // a string literal
   std::uint64_t site = 0;  // Errc::forked: the site
 
   constexpr Error() = default;
-  constexpr Error(Errc why, const char* words, std::uint64_t of_site = 0)
-      : code(why), what(words), site(of_site) {}
-  Error(Errc why, const char* words, std::string more)
-      : code(why), what(words), detail_(std::make_shared<const std::string>(std::move(more))) {}
+  constexpr Error(Errc why, const char* literal, std::uint64_t of_site = 0)
+      : code(why), site(of_site), literal_(literal) {}
+  Error(Errc why, const char* literal, std::string more)
+      : code(why),
+        literal_(literal),
+        detail_(std::make_shared<const std::string>(std::move(more))) {}
   Error(Errc why, std::string words) : Error(why, "", std::move(words)) {}
 
-  // Returns what this case adds to `what`, for example a path. Often empty.
-  std::string_view detail() const { return detail_ ? std::string_view(*detail_) : ""; }
-
-  // Returns all the words: `what: detail`.
+  // Returns all the words.
   std::string message() const {
     const std::string_view more = detail();
-    std::string words = what;
+    std::string words = literal_;
     if (!words.empty() && !more.empty()) words += ": ";
     return words.append(more);
   }
+
+  // Returns what this case adds to the fixed words, for example a path. Often empty.
+  std::string_view detail() const { return detail_ ? std::string_view(*detail_) : ""; }
+
+  // Returns the fixed words, for somebody who should not see the detail, such as a peer. An error
+  // without fixed words gives its detail.
+  std::string_view without_detail() const { return *literal_ == 0 ? detail() : literal_; }
 
   // Returns the same error with `subject: ` before its words.
   Error about(std::string_view subject) const {
@@ -71,6 +76,7 @@ struct Error {
   }
 
  private:
+  const char* literal_ = "";
   std::shared_ptr<const std::string> detail_;
 };
 

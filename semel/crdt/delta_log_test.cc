@@ -258,7 +258,7 @@ class Network {
     } else {
       const typename Type::Delta delta = *Type::Delta::decode(message.content);
       const Result<bool> changed = site.state.merge(delta);
-      ASSERT_TRUE(changed) << changed.error().what;  // there is never a gap
+      ASSERT_TRUE(changed) << changed.error().message();  // there is never a gap
       if (*changed) site.log.record(delta, message.from);
     }
     post({message.to, message.from, message.upto, {}, true, false}, faults);

@@ -189,7 +189,7 @@ TEST(ObservedCuckoo, ANumberThatIsUsedUpIsAnErrorAndDoesNotWrap) {
   w.u64(0);
   w.u64(0);
   Result<ObservedCuckoo> filter = ObservedCuckoo::decode(resealed(bytes));
-  ASSERT_TRUE(filter) << filter.error().what;
+  ASSERT_TRUE(filter) << filter.error().message();
   EXPECT_EQ(*filter->add(key(1), at(9)), (Dot{9, Dot::kLastCounter}));
   const ObservedCuckoo before = *filter;
   ObservedDelta delta(kSmall);

@@ -363,7 +363,7 @@ TYPED_TEST(AnySeries, MergesDeltasAsStates) {
       ASSERT_EQ(*after.merge(delta), !delta.empty());
       ASSERT_EQ(after, sites[site]);
       const Result<typename TypeParam::Delta> sent = TypeParam::Delta::decode(encoded(delta));
-      ASSERT_TRUE(sent) << sent.error().what;
+      ASSERT_TRUE(sent) << sent.error().message();
       ASSERT_TRUE(join.merge(*sent));
       ASSERT_TRUE(by_each.merge(*sent));
     }

@@ -142,7 +142,7 @@ std::unique_ptr<IndexedStore> opened(OrderedStore& store,
                                      const IndexedStore::Settings& settings = kSettings,
                                      std::uint8_t secret = 1) {
   auto index = IndexedStore::open(store, numbered_secret(secret), settings);
-  EXPECT_TRUE(index) << index.error().what;
+  EXPECT_TRUE(index) << index.error().message();
   return *std::move(index);
 }
 

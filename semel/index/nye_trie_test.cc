@@ -102,7 +102,7 @@ Aggregate sum_of(const Map& map, const KeyRange& range, RecordMeasure measure = 
 void refresh(NyeTrie& trie, const Map& map) {
   MapCursor cursor(map);
   const Result<void> done = trie.refresh(cursor);
-  ASSERT_TRUE(done) << done.error().what;
+  ASSERT_TRUE(done) << done.error().message();
   ASSERT_FALSE(trie.marked());
 }
 
@@ -726,7 +726,7 @@ TEST(NyeTrie, MarksTravel) {
       for (int n = 0; n < 50; ++n) change(map, trie, random);
     }
     Result<NyeTrie> copy = NyeTrie::decode(encoded(trie), kDigest);
-    ASSERT_TRUE(copy) << copy.error().what;
+    ASSERT_TRUE(copy) << copy.error().message();
     EXPECT_TRUE(copy->marked());
     refresh(*copy, map);
     EXPECT_EQ(*copy, trie_of(map));

@@ -38,7 +38,7 @@ Sifter::Goal goal_of(Window::Structure structure, std::uint64_t ids = 200) {
 
 Sifter sifter_of(const Sifter::Goal& goal, TimeMs now_ms = kNow) {
   Result<Sifter> sifter = Sifter::make(goal, now_ms);
-  EXPECT_TRUE(sifter) << sifter.error().what;
+  EXPECT_TRUE(sifter) << sifter.error().message();
   return *std::move(sifter);
 }
 

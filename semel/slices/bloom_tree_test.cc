@@ -148,15 +148,15 @@ const std::vector<std::size_t> kSeven = {kNone, 0, 0, 1, 1, 2, 2};
 TEST(TreeShape, RefusesWhatIsNoTree) {
   const auto refusal = [](std::vector<std::size_t> parents) {
     const Result<TreeShape> shape = TreeShape::make(parents);
-    return shape ? "none" : shape.error().what;
+    return shape ? "none" : shape.error().message();
   };
-  EXPECT_STREQ(refusal({}), "a tree without a root");
-  EXPECT_STREQ(refusal({1, 0}), "a tree without a root");
-  EXPECT_STREQ(refusal({kNone, kNone}), "a tree of two roots");
-  EXPECT_STREQ(refusal({kNone, 2}), "a tree with a parent that is not in it");
-  EXPECT_STREQ(refusal({kNone, 1}), "a tree with a cycle");
-  EXPECT_STREQ(refusal({kNone, 0, 3, 4, 2}), "a tree with a cycle");
-  EXPECT_STREQ(refusal({2, 0, kNone}), "none");
+  EXPECT_EQ(refusal({}), "a tree without a root");
+  EXPECT_EQ(refusal({1, 0}), "a tree without a root");
+  EXPECT_EQ(refusal({kNone, kNone}), "a tree of two roots");
+  EXPECT_EQ(refusal({kNone, 2}), "a tree with a parent that is not in it");
+  EXPECT_EQ(refusal({kNone, 1}), "a tree with a cycle");
+  EXPECT_EQ(refusal({kNone, 0, 3, 4, 2}), "a tree with a cycle");
+  EXPECT_EQ(refusal({2, 0, kNone}), "none");
 }
 
 TEST(TreeShape, KnowsLevelsAndGrows) {

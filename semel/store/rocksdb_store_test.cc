@@ -106,7 +106,7 @@ class RocksStoreTest : public ::testing::Test {
     Told told;
     const auto store = open(settings);
     const Result<void> changes = store->changes_since(position, told);
-    EXPECT_TRUE(changes) << changes.error().what;
+    EXPECT_TRUE(changes) << changes.error().message();
     Model now = read(*store);
     for (const auto& [one, value] : before) {
       if (now.contains(one) && now[one] == value) {

@@ -202,7 +202,7 @@ TEST(Replica, CopiesARangeAndOverwritesNothing) {
   ASSERT_TRUE(destination.store().write(own));
   LocalPeer peer(destination->responder());
   const Result<SyncReport> copied = source->copy_set(peer, kUpper);
-  ASSERT_TRUE(copied) << copied.error().what;
+  ASSERT_TRUE(copied) << copied.error().message();
   auto expected = source.within(kUpper);
   expected["n0001"] = "own";
   expected["n9999"] = "only here";
@@ -223,7 +223,7 @@ TEST(Replica, SyncMakesBothEndsAgreeOnTheRangeAlone) {
   const auto lower_b = b.within(kLower);
   LocalPeer peer(b->responder());
   const Result<SyncReport> synced = a->sync_set(peer, kUpper, joined());
-  ASSERT_TRUE(synced) << synced.error().what;
+  ASSERT_TRUE(synced) << synced.error().message();
   EXPECT_TRUE(synced->proved);
   EXPECT_EQ(a.within(kUpper), b.within(kUpper));
   EXPECT_EQ(a.within(kUpper).size(), 150U);
@@ -254,7 +254,7 @@ TEST(Migration, MovesARange) {
   const auto lower = source.within(kLower);
   LocalPeer peer(destination->responder());
   const Result<void> migrated = migrate(*source, *destination, peer, kUpper, joined());
-  ASSERT_TRUE(migrated) << migrated.error().what;
+  ASSERT_TRUE(migrated) << migrated.error().message();
   EXPECT_EQ(source.all(), lower);
   EXPECT_EQ(destination.all(), upper);
   EXPECT_EQ(destination->responsibility(), RangeSet(kUpper));
@@ -300,7 +300,7 @@ TEST(Migration, LosesNoWriteThatComesBetweenTwoFrames) {
       for (std::uint64_t i = random.below(4); i > 0; --i) write();
     });
     const Result<void> migrated = migrate(*source, *destination, peer, kUpper, joined());
-    ASSERT_TRUE(migrated) << migrated.error().what;
+    ASSERT_TRUE(migrated) << migrated.error().message();
     EXPECT_EQ(source.within(kUpper).size(), 0U);
     expect_holds(destination, writes);
   }
@@ -326,7 +326,7 @@ TEST(Migration, EndsHoweverFastTheDestinationIsWrittenTo) {
     }
   });
   const Result<void> migrated = migrate(*source, *destination, peer, kUpper, joined());
-  ASSERT_TRUE(migrated) << migrated.error().what;
+  ASSERT_TRUE(migrated) << migrated.error().message();
   EXPECT_EQ(source.all().size(), 0U);
   expect_holds(destination, writes);
 }
@@ -379,7 +379,7 @@ TEST(Migration, SendsWhatCannotBeProved) {
   EXPECT_EQ(source->hand_over(peer, kUpper, joined()).error().code, Errc::invalid);
   source->give_up(kUpper);
   const Result<void> handed = source->hand_over(peer, kUpper, joined());
-  ASSERT_TRUE(handed) << handed.error().what;
+  ASSERT_TRUE(handed) << handed.error().message();
   expect_holds(destination, writes);
 }
 
@@ -405,7 +405,7 @@ TEST(Migration, GoesOnAfterTheLineWasDownAtAnyQuestion) {
     write(1);
     LocalPeer peer(destination->responder());
     const Result<void> again = migrate(*source, *destination, peer, kUpper, joined());
-    ASSERT_TRUE(again) << again.error().what;
+    ASSERT_TRUE(again) << again.error().message();
     EXPECT_EQ(source.all().size(), 0U);
     expect_holds(destination, writes);
     if (first) break;
@@ -464,7 +464,7 @@ TEST(Migration, LosesNoWriteOfOtherThreads) {
     source = round % 2;
     MeddlingPeer peer(*to, wait_for_a_write);
     const Result<void> migrated = migrate(*from, *to, peer, kUpper, joined());
-    EXPECT_TRUE(migrated) << migrated.error().what;
+    EXPECT_TRUE(migrated) << migrated.error().message();
     EXPECT_EQ(from.within(kUpper).size(), 0U);
   }
   stop = true;
@@ -494,14 +494,14 @@ TEST(Replication, BothAnswerAndASyncBringsThemTogether) {
     (void)write(destination);
   });
   const Result<SyncReport> replicated = replicate(*source, *destination, peer, kUpper, joined());
-  ASSERT_TRUE(replicated) << replicated.error().what;
+  ASSERT_TRUE(replicated) << replicated.error().message();
   EXPECT_TRUE(source->responsibility().contains("n"));
   EXPECT_EQ(destination->responsibility(), RangeSet(kUpper));
   EXPECT_TRUE(write(source));
   EXPECT_TRUE(write(destination));
   LocalPeer quiet(destination->responder());
   const Result<SyncReport> synced = source->sync_set(quiet, kUpper, joined());
-  ASSERT_TRUE(synced) << synced.error().what;
+  ASSERT_TRUE(synced) << synced.error().message();
   EXPECT_TRUE(synced->proved);
   EXPECT_EQ(source.all(), destination.all());
   expect_holds(source, writes);
@@ -523,7 +523,7 @@ TEST(ScaleDown, TheStayingReplicaHasEveryWriteOfTheLeavingOne) {
     writes.emplace("n0001", mark);
   });
   const Result<void> down = scale_down(*leaving, *staying, peer, kUpper, joined());
-  ASSERT_TRUE(down) << down.error().what;
+  ASSERT_TRUE(down) << down.error().message();
   expect_holds(staying, writes);
   EXPECT_TRUE(leaving->remove_set(kUpper));
   EXPECT_EQ(leaving.all().size(), 0U);

@@ -100,7 +100,7 @@ TEST(Members, KnowWhetherAllThatOthersRetiredAreRetired) {
 TEST(SiteView, DecodesWhatItEncoded) {
   for (int i = 0; i < kStates; ++i) {
     const Result<SiteView> decoded = SiteView::decode(encoded(view(i)));
-    ASSERT_TRUE(decoded) << decoded.error().what;
+    ASSERT_TRUE(decoded) << decoded.error().message();
     EXPECT_EQ(*decoded, view(i));
   }
 }

@@ -47,7 +47,7 @@ std::vector<Operation> operations() {
 TEST(Operation, DecodesWhatItEncoded) {
   for (const Operation& operation : operations()) {
     const Result<Operation> decoded = Operation::decode(kDot, encoded(operation));
-    ASSERT_TRUE(decoded) << decoded.error().what;
+    ASSERT_TRUE(decoded) << decoded.error().message();
     EXPECT_EQ(*decoded, operation);
   }
 }

@@ -146,7 +146,7 @@ TEST_P(EveryKind, DecodedItGoesOnAsItWas) {
   }
   const Bytes bytes = encoded(table);
   Result<Table> copy = Table::decode(bytes);
-  ASSERT_TRUE(copy) << copy.error().what;
+  ASSERT_TRUE(copy) << copy.error().message();
   EXPECT_EQ(*copy, table);
   for (std::uint64_t i = 90; i < 110; ++i) {
     const OperationId named = i % 2 == 0 ? id(i) : numbered(i % 5, i);
@@ -315,7 +315,7 @@ TEST_P(EveryKind, ABatchTakesLittleMemoryAndLeavesNone) {
 void send(Table& from, Table& to) {
   from.publish([&](std::string_view key, ByteView bytes) {
     const Result<bool> taken = to.receive(key, bytes, kNow);
-    ASSERT_TRUE(taken) << taken.error().what;
+    ASSERT_TRUE(taken) << taken.error().message();
   });
 }
 

@@ -259,7 +259,7 @@ TEST_F(Damage, OfATableWhoseProcessWasKilledIsTold) {
   tally::TallyStore::Settings settings;
   settings.recognition = tally::Recognition{};
   auto table = tally::TallyDirectory::open(path("used"), settings);
-  ASSERT_TRUE(table) << table.error().what;
+  ASSERT_TRUE(table) << table.error().message();
   for (int i = 0; i < 200; ++i) {
     ASSERT_TRUE(
         (*table)->table().add({"counter-" + std::to_string(i % 30), i, {}}, (*table)->now_ms()));

@@ -516,14 +516,14 @@ void make_old_table(const std::string& path, TimeMs window_ms, TimeMs age_ms, bo
   below.create = true;
   below.merger = &tally::TallyStore::merger();
   const auto store = RocksStore::open(path, below);
-  ASSERT_TRUE(store) << store.error().what;
+  ASSERT_TRUE(store) << store.error().message();
   tally::TallyStore::Settings settings;
   settings.recognition.emplace().window_ms = window_ms;
   const Hasher hasher = Hasher::fast(0);
   settings.recognition->hash = hasher.id();
   const TimeMs at_ms = SystemClock().now_ms() - age_ms;
   const auto table = tally::TallyStore::open(**store, settings, at_ms);
-  ASSERT_TRUE(table) << table.error().what;
+  ASSERT_TRUE(table) << table.error().message();
   const tally::OperationId id =
       with_id ? *tally::opaque_id(hasher, "a") : tally::OperationId::none();
   ASSERT_TRUE((*table)->add({"likes", 1, id}, at_ms));

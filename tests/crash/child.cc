@@ -26,7 +26,7 @@ void acknowledge() { SEMEL_ASSERT(::write(STDOUT_FILENO, ".", 1) == 1); }
 template <class T>
 void require(const Result<T>& result, const char* what) {
   if (result) return;
-  std::fprintf(stderr, "crash_child: %s: %s\n", what, result.error().what);
+  std::fprintf(stderr, "crash_child: %s: %s\n", what, result.error().message().c_str());
   std::exit(1);
 }
 

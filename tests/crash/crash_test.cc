@@ -100,19 +100,19 @@ TEST(Crash, LosesNothingAcknowledgedAndLeavesTheIndexRight) {
     }
     {
       const auto store = RocksStore::open(directory, kStore);
-      ASSERT_TRUE(store) << store.error().what;
+      ASSERT_TRUE(store) << store.error().message();
       Model found = records(**store);
       EXPECT_TRUE(found == model || found == one_more);
       model = std::move(found);
       const auto index = IndexedStore::open(**store, secret(), kIndex);
-      ASSERT_TRUE(index) << index.error().what;
+      ASSERT_TRUE(index) << index.error().message();
       followed += (*index)->opened() == IndexedStore::Opened::followed;
       expect_equals_rebuilt(**index);
     }
     if (random.below(4) == 0) {
       write_past_us(directory, random);
       const auto store = RocksStore::open(directory, kStore);
-      ASSERT_TRUE(store) << store.error().what;
+      ASSERT_TRUE(store) << store.error().message();
       model = records(**store);
     }
   }
@@ -145,15 +145,15 @@ TEST(Crash, DuringASyncLeavesBothIndexesRightAndLosesNoJoin) {
     std::array<std::unique_ptr<IndexedStore>, 2> indexes;
     for (std::size_t i = 0; i < 2; ++i) {
       auto store = RocksStore::open(scratch.path() / (i == 0 ? "a" : "b"), kStore);
-      ASSERT_TRUE(store) << store.error().what;
+      ASSERT_TRUE(store) << store.error().message();
       stores[i] = *std::move(store);
       auto index = IndexedStore::open(*stores[i], secret(), kIndex);
-      ASSERT_TRUE(index) << index.error().what;
+      ASSERT_TRUE(index) << index.error().message();
       indexes[i] = *std::move(index);
       expect_equals_rebuilt(*indexes[i]);
     }
     const Result<void> outcome = synced(*indexes[0], *indexes[1], round);
-    ASSERT_TRUE(outcome) << outcome.error().what;
+    ASSERT_TRUE(outcome) << outcome.error().message();
     for (const auto& index : indexes) expect_equals_rebuilt(*index);
     const Model found = records(*stores[0]);
     EXPECT_EQ(found, records(*stores[1]));

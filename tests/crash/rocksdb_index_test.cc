@@ -23,10 +23,10 @@ class RocksIndexTest : public ::testing::Test {
  protected:
   void open() {
     auto opened_store = RocksStore::open(directory_, kStore);
-    ASSERT_TRUE(opened_store) << opened_store.error().what;
+    ASSERT_TRUE(opened_store) << opened_store.error().message();
     store_ = *std::move(opened_store);
     auto opened_index = IndexedStore::open(*store_, secret(), kIndex);
-    ASSERT_TRUE(opened_index) << opened_index.error().what;
+    ASSERT_TRUE(opened_index) << opened_index.error().message();
     index_ = *std::move(opened_index);
   }
   void close() {

@@ -31,7 +31,7 @@ void say(char letter) { SEMEL_ASSERT(::write(STDOUT_FILENO, &letter, 1) == 1); }
 
 template <class T>
 void require(const Result<T>& result, const char* what) {
-  if (!result) fail(what, result.error().what);
+  if (!result) fail(what, result.error().message().c_str());
 }
 
 [[noreturn]] void be_client(tally::TallyDirectory& directory, std::uint64_t seed,

@@ -103,10 +103,10 @@ class TallyCrash : public ::testing::TestWithParam<tally::Durability> {
       all.sum += value;
     }
     const Result<tally::RangeSum> sum = table.sum({});
-    ASSERT_TRUE(sum) << sum.error().what;
+    ASSERT_TRUE(sum) << sum.error().message();
     EXPECT_TRUE(*sum == all);
     const Result<IndexedStore*> index = table.index();
-    ASSERT_TRUE(index) << index.error().what;
+    ASSERT_TRUE(index) << index.error().message();
     expect_equals_rebuilt(**index);
   }
 
@@ -133,7 +133,7 @@ class TallyCrash : public ::testing::TestWithParam<tally::Durability> {
     ++seen_.retried;
     const Result<Sent> sent =
         send(step(seed_, client, number), directory.table(), directory.now_ms());
-    EXPECT_TRUE(sent) << sent.error().what;
+    EXPECT_TRUE(sent) << sent.error().message();
     return sent ? *sent : Sent::wrong;
   }
 
@@ -160,7 +160,7 @@ TEST_P(TallyCrash, LosesNothingAnsweredAndCountsNothingTwice) {
     // Sometimes the next process is the first to see what the last one left.
     if (random_.below(4) == 0) continue;
     const auto directory = tally::TallyDirectory::open(path_, tally_settings(GetParam()));
-    ASSERT_TRUE(directory) << directory.error().what;
+    ASSERT_TRUE(directory) << directory.error().message();
     expect_exact((*directory)->table());
     if (random_.below(2) == 0) expect_sums((*directory)->table());
     if (random_.below(2) == 0) retry(**directory);

@@ -36,7 +36,7 @@ TYPED_TEST_P(Golden, IsReadAndWrittenUnchanged) {
   const Bytes golden((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   EXPECT_EQ(bytes, golden);
   const auto read = TypeParam::Type::decode(golden);
-  ASSERT_TRUE(read) << read.error().what;
+  ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(*read, object);
 }
 

@@ -79,7 +79,7 @@ void encodes(const T& value) {
   Bytes bytes;
   value.encode(bytes);
   const auto again = T::decode(bytes);
-  if (!again) RC_FAIL(again.error().what);
+  if (!again) RC_FAIL(again.error().message());
 }
 
 template <class W>

@@ -67,7 +67,7 @@ TYPED_TEST_SUITE_P(HostileBytes);
 
 TYPED_TEST_P(HostileBytes, DecodesWhatItEncoded) {
   const auto copy = TypeParam::Type::decode(this->bytes);
-  ASSERT_TRUE(copy) << copy.error().what;
+  ASSERT_TRUE(copy) << copy.error().message();
   EXPECT_EQ(*copy, this->object);
   EXPECT_EQ(encoded(*copy), this->bytes);
 }

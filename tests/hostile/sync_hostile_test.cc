@@ -465,7 +465,7 @@ TEST(HostileInitiator, EveryQuestionGetsAnAnswerAndOnlyStoresChangeAnything) {
     EXPECT_LE(largest.bytes(), kMostAllocation);
     EXPECT_LE(answer.size(), kFrameBytes);
     const Result<frame::Opened> opened = frame::open(answer);
-    ASSERT_TRUE(opened) << opened.error().what;
+    ASSERT_TRUE(opened) << opened.error().message();
     refused += opened->header.kind == frame::Kind::refusal ? 1 : 0;
     const Records after = there->records();
     if (after == before) continue;

@@ -230,7 +230,7 @@ class World {
 std::string failure(const char* what, const Network::Outcome& outcome) {
   std::string text = what;
   if (outcome.end == End::failed)
-    text += std::string(": ") + outcome.error.what + ": " + outcome.words;
+    text += std::string(": ") + outcome.error.message() + ": " + outcome.words;
   if (outcome.end == End::endless) text += ": without end";
   return text;
 }
@@ -539,7 +539,7 @@ TEST(SyncSimulation, APoorEndAndARichOneMeetInSmallFrames) {
     Network network(1, {});
     const Network::Outcome outcome =
         network.run(poor.index(), settings, responder, [](Initiator&) { return true; });
-    ASSERT_EQ(outcome.end, End::done) << outcome.error.what << outcome.words;
+    ASSERT_EQ(outcome.end, End::done) << outcome.error.message() << outcome.words;
     EXPECT_TRUE(outcome.report.proved);
     EXPECT_TRUE(poor.records() == expected);
   }

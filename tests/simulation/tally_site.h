@@ -45,7 +45,7 @@ template <class T>
 void require(const Result<T>& result, const char* what) {
   if (result) return;
   if (result.error().code == Errc::io) throw DiskFailed{};
-  throw Violation{Violation::Kind::other, std::string(what) + ": " + result.error().what};
+  throw Violation{Violation::Kind::other, std::string(what) + ": " + result.error().message()};
 }
 
 // Skew: the error of a site's clock.

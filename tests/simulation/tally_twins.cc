@@ -183,7 +183,7 @@ class Twins {
         at.table->add({operation.counter, operation.delta, operation.id}, clock_.now_ms());
     if (!answer) {
       const Errc code = answer.error().code;
-      require(code == Errc::forked || code == Errc::gap, answer.error().what);
+      require(code == Errc::forked || code == Errc::gap, answer.error().message());
       note_told("site " + std::to_string(at.id) + " refuses operations");
       return;
     }
@@ -199,7 +199,7 @@ class Twins {
     if (&from == &to) return;
     ++counts_.messages;
     if (const Result<void> said = from.table->publish(); !said) {
-      require(said.error().code == Errc::forked, said.error().what);
+      require(said.error().code == Errc::forked, said.error().message());
       note_told("site " + std::to_string(from.id) + " says nothing more");
     }
     const Records entries = records_of(from.table->entries(), tally::internal::kSharedFirst,
@@ -210,7 +210,7 @@ class Twins {
     tell("site ", to.id, to.apart ? " (apart)" : "", " takes ", entries.size(), " entries of site ",
          from.id, from.apart ? " (apart)" : "", taken ? "" : ": refused");
     if (!taken) {
-      require(taken.error().code == Errc::mismatch, taken.error().what);
+      require(taken.error().code == Errc::mismatch, taken.error().message());
       require(from.apart || to.apart, "sites of one table refuse each other");
       note_told("tables that were made apart refuse each other");
     }

@@ -179,8 +179,8 @@ void World::answer(Member& at, const Operations& operations) {
       note_doubtful(at, operations, answers, held);
       throw DiskFailed{};
     }
-    require(code == Errc::gap || code == Errc::outside, done.error().what);
-    tell("site ", id, " refuses operation ", operations.front(), ": ", done.error().what);
+    require(code == Errc::gap || code == Errc::outside, done.error().message());
+    tell("site ", id, " refuses operation ", operations.front(), ": ", done.error().message());
     return;
   }
   site.note();

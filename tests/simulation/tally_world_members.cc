@@ -50,7 +50,7 @@ void World::start_copy(SiteId id, SiteId old) {
   member(id).site->fail_next(std::nullopt);
   const Result<void> started = member(id).site->open_as_copy_of(*from.site, agenda_.now_ms());
   if (!started) {
-    tell("the copy is refused: ", started.error().what);
+    tell("the copy is refused: ", started.error().message());
     const Errc code = started.error().code;
     require(has(Feature::retired_copies) &&
                 (code == Errc::outside || code == Errc::invalid || code == Errc::gap),

@@ -41,12 +41,12 @@ inline Floret rebuilt_floret(Cursor& cursor, const KeyRange& range, const Secret
 // Expects that the index, brought up to date, equals one that is made from scratch.
 inline void expect_equals_rebuilt(IndexedStore& index) {
   Result<IndexedStore::View> view = index.view();
-  ASSERT_TRUE(view) << view.error().what;
+  ASSERT_TRUE(view) << view.error().message();
   Cursor& cursor = view->cursor();
   const NyeTrie& trie = view->trie();
   EXPECT_EQ(trie, rebuilt_trie(cursor, trie.burst_bytes(), index.secret(), trie.measured_by()));
   const auto floret = index.floret(*view, KeyRange::all(), IndexedStore::Fresh::exact);
-  ASSERT_TRUE(floret) << floret.error().what;
+  ASSERT_TRUE(floret) << floret.error().message();
   EXPECT_EQ(floret->unknown, 0U);
   EXPECT_EQ(floret->floret, rebuilt_floret(cursor, KeyRange::all(), index.secret()));
 }

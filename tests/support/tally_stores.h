@@ -47,14 +47,14 @@ inline OperationId numbered(std::uint64_t client, std::uint64_t sequence) {
 inline std::unique_ptr<TallyStore> opened(OrderedStore& store, const TallyStore::Settings& settings,
                                           TimeMs now_ms = kNow) {
   Result<std::unique_ptr<TallyStore>> table = TallyStore::open(store, settings, now_ms);
-  EXPECT_TRUE(table) << table.error().what;
+  EXPECT_TRUE(table) << table.error().message();
   return std::move(*table);
 }
 
 inline Answer added(TallyStore& table, std::string_view counter, std::int64_t delta,
                     const OperationId& named, TimeMs now_ms = kNow) {
   const Result<Answer> answer = table.add({counter, delta, named}, now_ms);
-  EXPECT_TRUE(answer) << answer.error().what;
+  EXPECT_TRUE(answer) << answer.error().message();
   return answer ? *answer : Answer{Outcome::full};
 }
 

@@ -56,7 +56,7 @@ TEST(IndexCheckpoint, KeepsARangeWithEitherEnd) {
        {KeyRange{"a", "b"}, {"a", std::nullopt}, {"", "b"}, {"", std::nullopt}}) {
     const IndexCheckpoint checkpoint = checkpoint_of(range);
     const Result<IndexCheckpoint> read = IndexCheckpoint::decode(encoded(checkpoint));
-    ASSERT_TRUE(read) << read.error().what;
+    ASSERT_TRUE(read) << read.error().message();
     EXPECT_EQ(*read, checkpoint);
   }
 }

@@ -514,8 +514,7 @@ Result<Exact> decode_exact(std::string_view value) {
 Bytes refusal(const Header& question, const Error& error) {
   Builder answer({Kind::refusal, question.number, question.key});
   answer.body().enumeration(error.code);
-  const std::string words = *error.what == 0 ? error.message() : error.what;
-  answer.body().bytes(bytes_of(words));
+  answer.body().bytes(bytes_of(error.without_detail()));
   return std::move(answer).seal();
 }
 

@@ -443,7 +443,7 @@ TEST(Recogniser, HasNoRoomForAFilterThatCannotBeMade) {
   store_u64(bytes.data() + 39, std::uint64_t{1} << 38);
   store_u64(bytes.data() + bytes.size() - 8, checksum(ByteView(bytes).first(bytes.size() - 8)));
   Result<Recogniser> recogniser = Recogniser::decode(bytes);
-  ASSERT_TRUE(recogniser) << recogniser.error().what;
+  ASSERT_TRUE(recogniser) << recogniser.error().message();
   EXPECT_EQ(recogniser->test_and_insert(opaque(1)), full);
   EXPECT_EQ(recogniser->insert(opaque(1), kNow), full);
   EXPECT_EQ(taken(*recogniser, std::vector<Query>{opaque(1), numbered(1, 1)}),

@@ -69,12 +69,12 @@ class TallyDirectoryTest : public ::testing::Test {
                     const OperationId& named) {
     const Result<Answer> answer =
         directory.table().add({counter, delta, named}, directory.now_ms());
-    EXPECT_TRUE(answer) << answer.error().what;
+    EXPECT_TRUE(answer) << answer.error().message();
     return answer ? *answer : Answer{Outcome::full};
   }
   static std::optional<std::int64_t> value(const Opened& directory, std::string_view counter) {
     const Result<std::optional<std::int64_t>> value = directory->table().get(counter);
-    EXPECT_TRUE(value) << value.error().what;
+    EXPECT_TRUE(value) << value.error().message();
     return value ? *value : std::nullopt;
   }
 
@@ -158,7 +158,7 @@ TEST_F(TallyDirectoryTest, ADirectoryThatIsNoDatabaseIsLeftAlone) {
 TEST_F(TallyDirectoryTest, AStoreOfAnotherKindIsRefusedAndStaysAsItWas) {
   const auto with_record = [this] {
     const auto store = RocksStore::open(path(), {.create = true});
-    EXPECT_TRUE(store) << store.error().what;
+    EXPECT_TRUE(store) << store.error().message();
     const Write write{"some", "record"};
     EXPECT_TRUE((*store)->write({&write, 1}));
   };
@@ -167,7 +167,7 @@ TEST_F(TallyDirectoryTest, AStoreOfAnotherKindIsRefusedAndStaysAsItWas) {
   EXPECT_EQ(refusal({}), Errc::corrupt);
   EXPECT_EQ(refusal(reading()), Errc::corrupt);
   const auto store = RocksStore::open(path(), {});
-  ASSERT_TRUE(store) << store.error().what;
+  ASSERT_TRUE(store) << store.error().message();
   EXPECT_EQ(*(*store)->get("some"), "record");
 }
 

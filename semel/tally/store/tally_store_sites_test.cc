@@ -29,7 +29,7 @@ struct ThreeSites : ::testing::Test {
       EXPECT_TRUE(a->admit(site));
       EXPECT_TRUE(a->copy_to(stores[i]));
       auto made = TallyStore::open_as(stores[i], site, settings_of(site), kNow);
-      EXPECT_TRUE(made) << made.error().what;
+      EXPECT_TRUE(made) << made.error().message();
       (i == 1 ? b : c) = std::move(*made);
     }
     sync_all();
@@ -475,7 +475,7 @@ struct Restored : ThreeSites {
       sync(*a, *d);
     }
     const Result<TallyStore::TakenOver> taken = d->take_over(*b, kNow);
-    ASSERT_TRUE(taken) << taken.error().what;
+    ASSERT_TRUE(taken) << taken.error().message();
     EXPECT_EQ(taken->refused, 0U);
     for (int i = 0; i < 2; ++i) {
       sync(*a, *c);

@@ -414,7 +414,7 @@ TEST(ExactWindow, AllocatesNothingOnTheWordOfARoom) {
   store_u64(bytes.data() + 72 + 8, 3ull << 39);
   store_u64(bytes.data() + bytes.size() - 8, checksum(ByteView(bytes).first(bytes.size() - 8)));
   Result<ExactWindow> window = ExactWindow::decode(bytes);
-  ASSERT_TRUE(window) << window.error().what;
+  ASSERT_TRUE(window) << window.error().message();
   const LargestAllocation largest;
   (void)verdicts_of(*window, keys(0, 1000));
   EXPECT_LT(largest.bytes(), 64'000u);

@@ -24,7 +24,7 @@ constexpr TimeMs kWindow = 1000;
 
 ForgetfulFilter make(const Goal& goal, TimeMs now_ms = 0) {
   auto filter = ForgetfulFilter::make(goal, now_ms);
-  EXPECT_TRUE(filter) << filter.error().what;
+  EXPECT_TRUE(filter) << filter.error().message();
   return *std::move(filter);
 }
 
@@ -478,7 +478,7 @@ TEST(ForgetfulFilter, ADecodedOneGoesOnAsTheFirst) {
     Bytes bytes;
     filter.encode(bytes);
     auto copy = ForgetfulFilter::decode(bytes);
-    ASSERT_TRUE(copy) << copy.error().what;
+    ASSERT_TRUE(copy) << copy.error().message();
     EXPECT_EQ(*copy, filter);
     live(*copy, kStart + 4 * goal.window_ms);
     live(filter, kStart + 4 * goal.window_ms);

@@ -33,7 +33,7 @@ TimeMs saturating_add(TimeMs time_ms, TimeMs by_ms) {
 
 SlidingFilter make(const SlidingShape::Goal& goal, TimeMs now_ms = kStart) {
   Result<SlidingFilter> filter = SlidingFilter::make(goal, now_ms);
-  EXPECT_TRUE(filter) << filter.error().what;
+  EXPECT_TRUE(filter) << filter.error().message();
   return *std::move(filter);
 }
 
@@ -197,7 +197,7 @@ TEST(SlidingFilter, GoesOnTheSameAfterItsBytesWereRead) {
       Bytes bytes;
       filter.encode(bytes);
       Result<SlidingFilter> copy = SlidingFilter::decode(bytes);
-      ASSERT_TRUE(copy) << copy.error().what;
+      ASSERT_TRUE(copy) << copy.error().message();
       for (int step = 0; step < 30; ++step) {
         const Digest id = key(random.below(600));
         const TimeMs at_ms = filter.now() - static_cast<TimeMs>(random.below(1200));

@@ -115,7 +115,7 @@ TEST_F(StoreBatchTest, HoldsOperationsOfOthersAsEntriesAndItsOwnInTheJournal) {
   EXPECT_EQ(written.size(), 2U);
   EXPECT_EQ(written.at(operation_key(other.dot)), entry_of(other));
   const auto journal = JournalRecord::decode(bytes_of(written.at(kJournal)), false);
-  ASSERT_TRUE(journal) << journal.error().what;
+  ASSERT_TRUE(journal) << journal.error().message();
   EXPECT_EQ(journal->operations, std::vector{own});
   batch.drop(other.dot);
   write();
@@ -155,7 +155,7 @@ TEST(JournalRecord, TellsWhatWasRemembered) {
   for (const bool with_content : {false, true}) {
     const Result<JournalRecord> record =
         JournalRecord::decode(journal_of(with_content), with_content);
-    ASSERT_TRUE(record) << record.error().what;
+    ASSERT_TRUE(record) << record.error().message();
     ASSERT_EQ(record->ids.size(), 2U);
     EXPECT_EQ(record->ids[0].id, OperationId::opaque(key(1)));
     EXPECT_EQ(record->ids[1].id, OperationId::numbered(key(2), 300));
