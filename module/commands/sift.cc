@@ -355,10 +355,10 @@ void release(Call& call) {
   const OpenKey key = call.open(1, Access::write);
   SiftValue* const value = key.get<SiftValue>();
   if (value == nullptr) return key.empty() ? call.integer(0) : call.wrong_type();
-  const bool released =
+  const ClaimAnswer answer =
       value->sifter().release(value->id_of(call[2]), value->owner_of(call[3]), call.now_ms());
-  if (released) call.changed();
-  call.integer(released ? 1 : 0);
+  if (changes(answer)) call.changed();
+  answer_release(call, answer);
 }
 
 // Ends claims of one owner: the key, the owner and the ids are the arguments.

@@ -111,29 +111,40 @@ std::optional<std::uint64_t> ClaimTable::owner(Digest id, TimeMs now_ms) const {
   return entry == nullptr ? std::nullopt : std::optional(entry->owner);
 }
 
-bool ClaimTable::renew(Digest id, std::uint64_t owner, TimeMs until_ms) {
+ClaimAnswer ClaimTable::renew(Digest id, std::uint64_t owner, TimeMs until_ms) {
   Entry* const entry = claimed_by(id, owner);
-  if (entry != nullptr) extend(id, *entry, until_ms);
-  return entry != nullptr;
+  if (entry == nullptr) return ClaimAnswer::lost;
+  extend(id, *entry, until_ms);
+  return ClaimAnswer::done;
 }
 
-bool ClaimTable::commit(Digest id, std::uint64_t owner) {
+ClaimAnswer ClaimTable::commit(Digest id, std::uint64_t owner) {
   const auto found = entries_.find(id);
-  if (found == entries_.end() || found->second.owner != owner) return false;
+  if (found == entries_.end() || found->second.owner != owner) return ClaimAnswer::lost;
   Entry& entry = found->second;
-  if (entry.committed) return true;
+  if (entry.committed) return ClaimAnswer::done;
   look_again(id, now());
   entry.time_ms = now();
   entry.committed = true;
   ++commits_;
-  return true;
+  return ClaimAnswer::done;
 }
 
-bool ClaimTable::release(Digest id, std::uint64_t owner) {
-  if (claimed_by(id, owner) == nullptr) return false;
+ClaimAnswer ClaimTable::release(Digest id, std::uint64_t owner) {
+  if (claimed_by(id, owner) == nullptr) return ClaimAnswer::lost;
   entries_.erase(id);
   trim();
-  return true;
+  return ClaimAnswer::done;
+}
+
+ClaimAnswer ClaimTable::forget(Digest id, std::uint64_t owner) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return ClaimAnswer::lost;
+  if (!found->second.committed || found->second.owner != owner) return ClaimAnswer::lost;
+  entries_.erase(found);
+  --commits_;
+  trim();
+  return ClaimAnswer::done;
 }
 
 bool ClaimTable::take_over(Digest id) {
@@ -142,16 +153,6 @@ bool ClaimTable::take_over(Digest id) {
   entries_.erase(id);
   trim();
   ++counts_.taken_over;
-  return true;
-}
-
-bool ClaimTable::forget(Digest id, std::uint64_t owner) {
-  const auto found = entries_.find(id);
-  if (found == entries_.end()) return false;
-  if (!found->second.committed || found->second.owner != owner) return false;
-  entries_.erase(found);
-  --commits_;
-  trim();
   return true;
 }
 

@@ -32,13 +32,13 @@
 
 namespace semel {
 
-// The answer to every call that claims, commits or takes an id.
+// The answer to every call that tests, takes or claims an id, or ends a claim.
 enum class ClaimAnswer : std::uint8_t {
   fresh,    // the first: the id is yours now, unless it was only a test
   pending,  // another owner is at work on it; nothing changed
   seen,     // taken before; nothing changed
-  done,     // commit: taken, by this commit
-  lost,     // commit: not claimed by this owner any more; nothing changed
+  done,     // the owner's claim was committed or released, as asked
+  lost,     // this owner has no such claim, or no more; nothing changed
   stale,    // too old to judge; nothing changed
   full,     // no room; nothing changed, and a claim whose commit failed stays
 };
@@ -73,21 +73,21 @@ class SEMEL_API ClaimTable {
   // advance(now_ms).
   std::optional<std::uint64_t> owner(Digest id) const { return owner(id, now()); }
   std::optional<std::uint64_t> owner(Digest id, TimeMs now_ms) const;
-  // Extends the deadline. Returns false, and changes nothing, unless `owner` holds a claim on the
-  // id.
-  bool renew(Digest id, std::uint64_t owner, TimeMs until_ms);
-  // Returns false, and changes nothing, unless `owner` holds a claim on the id, or has committed
-  // it.
-  bool commit(Digest id, std::uint64_t owner);
-  // Gives the id back. Returns false, and changes nothing, unless `owner` holds a claim on it; a
-  // commit cannot be given back.
-  bool release(Digest id, std::uint64_t owner);
+
+  // These return done or lost.
+
+  // Extends the deadline of a claim that `owner` holds.
+  ClaimAnswer renew(Digest id, std::uint64_t owner, TimeMs until_ms);
+  // Ends a claim that `owner` holds: the id is taken. Returns done again if it is repeated.
+  ClaimAnswer commit(Digest id, std::uint64_t owner);
+  // Ends a claim that `owner` holds: the id is free again. A commit cannot be released.
+  ClaimAnswer release(Digest id, std::uint64_t owner);
+  // Drops a commit of `owner`, because the id is remembered elsewhere from now on.
+  ClaimAnswer forget(Digest id, std::uint64_t owner);
+
   // Ends a claim on the id whoever holds it, because the id was taken elsewhere after the deadline.
   // Returns false, and changes nothing, if there is none.
   bool take_over(Digest id);
-  // Drops a commit, because the id is remembered elsewhere from now on. Returns false, and changes
-  // nothing, unless `owner` has committed the id.
-  bool forget(Digest id, std::uint64_t owner);
 
   void advance(TimeMs now_ms);
   TimeMs now() const { return time_.now(); }

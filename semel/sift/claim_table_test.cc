@@ -38,8 +38,8 @@ struct BytesCase {
     }
     table.advance(kNow + 250);
     EXPECT_EQ(table.claim(key(1), kBen, kNow + 2000), ClaimAnswer::fresh);
-    EXPECT_TRUE(table.commit(key(2), kAnn));
-    EXPECT_TRUE(table.commit(key(5), kAnn));
+    EXPECT_EQ(table.commit(key(2), kAnn), ClaimAnswer::done);
+    EXPECT_EQ(table.commit(key(5), kAnn), ClaimAnswer::done);
     return table;
   }
 };
@@ -62,41 +62,41 @@ TEST(ClaimTable, GivesAnIdToOneOwnerUntilTheDeadline) {
   EXPECT_EQ(table.claim(key(1), kBen, kNow + 200), ClaimAnswer::fresh);
   EXPECT_EQ(table.owner(key(1)), kBen);
   EXPECT_EQ(table.counts().taken_over, 1u);
-  EXPECT_FALSE(table.commit(key(1), kAnn));
-  EXPECT_FALSE(table.renew(key(1), kAnn, kNow + 300));
-  EXPECT_FALSE(table.release(key(1), kAnn));
-  EXPECT_TRUE(table.commit(key(1), kBen));
+  EXPECT_EQ(table.commit(key(1), kAnn), ClaimAnswer::lost);
+  EXPECT_EQ(table.renew(key(1), kAnn, kNow + 300), ClaimAnswer::lost);
+  EXPECT_EQ(table.release(key(1), kAnn), ClaimAnswer::lost);
+  EXPECT_EQ(table.commit(key(1), kBen), ClaimAnswer::done);
 }
 
 TEST(ClaimTable, TakesALateCommitWhileNobodyElseAsked) {
   ClaimTable table(kKeep, kNow);
   EXPECT_EQ(table.claim(key(1), kAnn, kNow + 100), ClaimAnswer::fresh);
   table.advance(kNow + 100 + kKeep);
-  EXPECT_TRUE(table.commit(key(1), kAnn));
+  EXPECT_EQ(table.commit(key(1), kAnn), ClaimAnswer::done);
   EXPECT_EQ(table.claim(key(2), kAnn, kNow + 1200), ClaimAnswer::fresh);
   table.advance(kNow + 1201 + kKeep);
-  EXPECT_FALSE(table.commit(key(2), kAnn));
+  EXPECT_EQ(table.commit(key(2), kAnn), ClaimAnswer::lost);
   EXPECT_EQ(table.counts().dropped, 2u);
   EXPECT_EQ(table.size(), 0u);
 }
 
 TEST(ClaimTable, TellsEveryLaterClaimOfACommitUntilItIsForgotten) {
   ClaimTable table(kKeep, kNow);
-  EXPECT_FALSE(table.commit(key(1), kAnn));
+  EXPECT_EQ(table.commit(key(1), kAnn), ClaimAnswer::lost);
   EXPECT_EQ(table.claim(key(1), kAnn, kNow + 100), ClaimAnswer::fresh);
-  EXPECT_FALSE(table.forget(key(1), kAnn));
-  EXPECT_TRUE(table.commit(key(1), kAnn));
-  EXPECT_TRUE(table.commit(key(1), kAnn));  // a retry
+  EXPECT_EQ(table.forget(key(1), kAnn), ClaimAnswer::lost);
+  EXPECT_EQ(table.commit(key(1), kAnn), ClaimAnswer::done);
+  EXPECT_EQ(table.commit(key(1), kAnn), ClaimAnswer::done);  // a retry
   EXPECT_EQ(table.commits(), 1u);
   table.advance(kNow + 500);
   EXPECT_EQ(table.look(key(1)), ClaimAnswer::seen);
   EXPECT_EQ(table.claim(key(1), kBen, kNow + 600), ClaimAnswer::seen);
   EXPECT_EQ(table.claim(key(1), kAnn, kNow + 600), ClaimAnswer::seen);
-  EXPECT_FALSE(table.commit(key(1), kBen));
-  EXPECT_FALSE(table.release(key(1), kAnn));
-  EXPECT_FALSE(table.renew(key(1), kAnn, kNow + 600));
-  EXPECT_FALSE(table.forget(key(1), kBen));
-  EXPECT_TRUE(table.forget(key(1), kAnn));
+  EXPECT_EQ(table.commit(key(1), kBen), ClaimAnswer::lost);
+  EXPECT_EQ(table.release(key(1), kAnn), ClaimAnswer::lost);
+  EXPECT_EQ(table.renew(key(1), kAnn, kNow + 600), ClaimAnswer::lost);
+  EXPECT_EQ(table.forget(key(1), kBen), ClaimAnswer::lost);
+  EXPECT_EQ(table.forget(key(1), kAnn), ClaimAnswer::done);
   EXPECT_EQ(table.commits(), 0u);
   EXPECT_EQ(table.claim(key(1), kBen, kNow + 600), ClaimAnswer::fresh);
 }
@@ -105,7 +105,7 @@ TEST(ClaimTable, KeepsACommitFromItsOwnTimeOn) {
   ClaimTable table(kKeep, kNow);
   EXPECT_EQ(table.claim(key(1), kAnn, kNow + 50'000), ClaimAnswer::fresh);
   table.advance(kNow + 10);
-  EXPECT_TRUE(table.commit(key(1), kAnn));
+  EXPECT_EQ(table.commit(key(1), kAnn), ClaimAnswer::done);
   table.advance(kNow + 10 + kKeep);
   EXPECT_EQ(table.look(key(1)), ClaimAnswer::seen);
   table.advance(kNow + 11 + kKeep);
@@ -118,7 +118,7 @@ TEST(ClaimTable, LengthensADeadlineAndNeverShortensIt) {
     ClaimTable table(kKeep, kNow);
     const auto extend = [&](TimeMs until_ms) {
       return by_claim ? table.claim(key(1), kAnn, until_ms) == ClaimAnswer::fresh
-                      : table.renew(key(1), kAnn, until_ms);
+                      : table.renew(key(1), kAnn, until_ms) == ClaimAnswer::done;
     };
     EXPECT_EQ(table.claim(key(1), kAnn, kNow + 100), ClaimAnswer::fresh);
     EXPECT_TRUE(extend(kNow + 300));
@@ -134,9 +134,9 @@ TEST(ClaimTable, LengthensADeadlineAndNeverShortensIt) {
 TEST(ClaimTable, FreesAReleasedIdAtOnce) {
   ClaimTable table(kKeep, kNow);
   EXPECT_EQ(table.claim(key(1), kAnn, kNow + 100), ClaimAnswer::fresh);
-  EXPECT_FALSE(table.release(key(1), kBen));
-  EXPECT_TRUE(table.release(key(1), kAnn));
-  EXPECT_FALSE(table.release(key(1), kAnn));
+  EXPECT_EQ(table.release(key(1), kBen), ClaimAnswer::lost);
+  EXPECT_EQ(table.release(key(1), kAnn), ClaimAnswer::done);
+  EXPECT_EQ(table.release(key(1), kAnn), ClaimAnswer::lost);
   EXPECT_EQ(table.claim(key(1), kBen, kNow + 100), ClaimAnswer::fresh);
 }
 
@@ -144,7 +144,7 @@ TEST(ClaimTable, TakesADeadlineInThePastForNow) {
   ClaimTable table(kKeep, kNow);
   EXPECT_EQ(table.claim(key(1), kAnn, kFirst), ClaimAnswer::fresh);
   EXPECT_EQ(table.claim(key(1), kBen, kFirst), ClaimAnswer::fresh);
-  EXPECT_TRUE(table.commit(key(1), kBen));
+  EXPECT_EQ(table.commit(key(1), kBen), ClaimAnswer::done);
 }
 
 TEST(ClaimTable, TakesTimesOfEverySignAndSize) {
@@ -163,6 +163,8 @@ TEST(ClaimTable, TakesTimesOfEverySignAndSize) {
     }
   }
 }
+
+ClaimAnswer ended(bool held) { return held ? ClaimAnswer::done : ClaimAnswer::lost; }
 
 // Compares the table with a plain map. A difference between its heap and its entries shows here.
 TEST(ClaimTable, IsWhatAPlainMapIsThroughRandomHistories) {
@@ -188,19 +190,19 @@ TEST(ClaimTable, IsWhatAPlainMapIsThroughRandomHistories) {
       const bool held = mine && !entry->committed;
       switch (random.below(seed % 2 == 0 ? 12 : 9)) {  // with more or less time between calls
         case 0:
-          ASSERT_EQ(table.commit(id, owner), mine);
+          ASSERT_EQ(table.commit(id, owner), ended(mine));
           if (held) *entry = {owner, now_ms, true};
           break;
         case 1:
-          ASSERT_EQ(table.release(id, owner), held);
+          ASSERT_EQ(table.release(id, owner), ended(held));
           if (held) twin.erase(known);
           break;
         case 2:
-          ASSERT_EQ(table.forget(id, owner), mine && entry->committed);
+          ASSERT_EQ(table.forget(id, owner), ended(mine && entry->committed));
           if (mine && entry->committed) twin.erase(known);
           break;
         case 3:
-          ASSERT_EQ(table.renew(id, owner, asked_ms), held);
+          ASSERT_EQ(table.renew(id, owner, asked_ms), ended(held));
           if (held) entry->time_ms = std::max(entry->time_ms, until_ms);
           break;
         case 4:
@@ -248,7 +250,7 @@ TEST(ClaimTable, GivesEqualBytesWhateverTheOrder) {
   }
   EXPECT_EQ(forwards, backwards);
   EXPECT_EQ(encoded(forwards), encoded(backwards));
-  EXPECT_TRUE(backwards.release(key(7), 7));
+  EXPECT_EQ(backwards.release(key(7), 7), ClaimAnswer::done);
   EXPECT_NE(forwards, backwards);
 }
 
@@ -257,7 +259,7 @@ TEST(ClaimTable, TakesMemoryForTheClaimsThatAreOnAlone) {
   ClaimTable table(kKeep, kNow);
   for (std::uint64_t n = 0; n < 100'000; ++n) {
     ASSERT_EQ(table.claim(key(n), kAnn, kNow + 1'000'000), ClaimAnswer::fresh);
-    ASSERT_TRUE(table.release(key(n), kAnn));
+    ASSERT_EQ(table.release(key(n), kAnn), ClaimAnswer::done);
   }
   EXPECT_EQ(table.size(), 0u);
   EXPECT_LT(table.bytes(), 8000u);
@@ -287,7 +289,7 @@ TEST(ClaimTable, RefusesBytesThatNoTableWrites) {
   ClaimTable table(kKeep, kNow);
   EXPECT_EQ(table.claim({5, 1}, kAnn, kNow + 100), ClaimAnswer::fresh);
   EXPECT_EQ(table.claim({5, 2}, kBen, kNow), ClaimAnswer::fresh);
-  EXPECT_TRUE(table.commit({5, 2}, kBen));
+  EXPECT_EQ(table.commit({5, 2}, kBen), ClaimAnswer::done);
   const Bytes sound = encoded(table);
   constexpr std::size_t kFirstEntry = 36, kSecondEntry = kFirstEntry + 33;
   const auto refusal = [&](std::size_t at, std::uint64_t value) -> std::string {

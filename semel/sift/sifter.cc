@@ -184,8 +184,8 @@ ClaimAnswer Sifter::commit(Digest id, std::uint64_t owner, TimeMs now_ms) {
   return ClaimAnswer::done;
 }
 
-bool Sifter::release(Digest id, std::uint64_t owner, TimeMs now_ms) {
-  if (claims_.owner(id, now_ms) != owner) return false;
+ClaimAnswer Sifter::release(Digest id, std::uint64_t owner, TimeMs now_ms) {
+  if (claims_.owner(id, now_ms) != owner) return ClaimAnswer::lost;
   advance(now_ms);
   return claims_.release(id, owner);
 }
@@ -213,9 +213,8 @@ void Sifter::commit(std::span<const Digest> ids, std::uint64_t owner, TimeMs now
 void Sifter::release(std::span<const Digest> ids, std::uint64_t owner, TimeMs now_ms,
                      std::span<ClaimAnswer> answers) {
   SEMEL_ASSERT(ids.size() == answers.size());
-  std::transform(ids.begin(), ids.end(), answers.begin(), [&](Digest id) {
-    return release(id, owner, now_ms) ? ClaimAnswer::done : ClaimAnswer::lost;
-  });
+  std::transform(ids.begin(), ids.end(), answers.begin(),
+                 [&](Digest id) { return release(id, owner, now_ms); });
 }
 
 void Sifter::advance(TimeMs now_ms) {

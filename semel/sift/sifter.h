@@ -73,12 +73,11 @@ class SEMEL_API Sifter {
   ClaimAnswer claim(Digest id, std::uint64_t owner, TimeMs until_ms, TimeMs now_ms);
   // Returns done, seen, lost or full.
   ClaimAnswer commit(Digest id, std::uint64_t owner, TimeMs now_ms);
-  // Gives the id back. Returns false, and changes nothing, unless `owner` holds the claim.
-  bool release(Digest id, std::uint64_t owner, TimeMs now_ms);
+  // Gives the id back. Returns done or lost.
+  ClaimAnswer release(Digest id, std::uint64_t owner, TimeMs now_ms);
 
-  // These do the same for many ids of one owner, in order. release() answers done or lost. If
-  // memory runs out at an id, the ids before it have their answers, and that id is kUnjudged.
-  // REQUIRES: the spans are of equal size.
+  // These do the same for many ids of one owner, in order. If memory runs out at an id, the ids
+  // before it have their answers, and that id is kUnjudged. REQUIRES: the spans are of equal size.
   void claim(std::span<const Digest> ids, std::uint64_t owner, TimeMs until_ms, TimeMs now_ms,
              std::span<ClaimAnswer> answers);
   void commit(std::span<const Digest> ids, std::uint64_t owner, TimeMs now_ms,

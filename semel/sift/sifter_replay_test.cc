@@ -95,13 +95,13 @@ TEST(SifterReplay, ClaimsCommitsAndReleases) {
     EXPECT_EQ(sifter.test_and_insert(key(1), kNow + 50), ClaimAnswer::pending);
     EXPECT_EQ(sifter.insert(key(1), kNow + 50), ClaimAnswer::pending);
     EXPECT_EQ(sifter.commit(key(1), kBen, kNow + 50), ClaimAnswer::lost);
-    EXPECT_FALSE(sifter.release(key(1), kBen, kNow + 50));
+    EXPECT_EQ(sifter.release(key(1), kBen, kNow + 50), ClaimAnswer::lost);
     EXPECT_EQ(sifter.now(), kNow);
     EXPECT_EQ(sifter.commit(key(1), kAnn, kNow + 60), ClaimAnswer::done);
     EXPECT_EQ(sifter.commit(key(1), kAnn, kNow + 70), ClaimAnswer::seen);
     EXPECT_EQ(sifter.claim(key(1), kBen, kNow + 100, kNow + 70), ClaimAnswer::seen);
     EXPECT_EQ(sifter.claim(key(2), kBen, kNow + 100, kNow + 70), ClaimAnswer::fresh);
-    EXPECT_TRUE(sifter.release(key(2), kBen, kNow + 80));
+    EXPECT_EQ(sifter.release(key(2), kBen, kNow + 80), ClaimAnswer::done);
     EXPECT_EQ(sifter.claim(key(2), kAnn, kNow + 100, kNow + 90), ClaimAnswer::fresh);
     EXPECT_EQ(sifter.commit(key(2), kAnn, kNow + 101 + kKeep),
               ClaimAnswer::lost);  // dropped by then
@@ -154,7 +154,7 @@ TEST(SifterReplay, LimitsClaimsToTheirPartOfTheMemory) {
     // Existing claims can be prolonged and taken over.
     EXPECT_EQ(sifter.claim(key(0), kAnn, kNow + 200, kNow), ClaimAnswer::fresh);
     EXPECT_EQ(sifter.claim(key(1), kBen, kNow + 200, kNow + 100), ClaimAnswer::fresh);
-    EXPECT_TRUE(sifter.release(key(2), kAnn, kNow + 100));
+    EXPECT_EQ(sifter.release(key(2), kAnn, kNow + 100), ClaimAnswer::done);
     EXPECT_EQ(sifter.claim(key(n), kAnn, kNow + 100, kNow + 100), ClaimAnswer::fresh);
     EXPECT_TRUE(Sifter::decode(encoded(sifter)));
   }
@@ -252,7 +252,7 @@ class Replicated {
   }
   void release(std::uint64_t number, std::uint64_t owner) {
     apply([&](Sifter& s) { return s.release(key(number), owner, now_ms_); },
-          [](bool released) { return released; });
+          [](ClaimAnswer c) { return changes(c); });
   }
 
   void claim_many(const std::vector<Digest>& ids, std::uint64_t owner, TimeMs until_ms) {

@@ -60,7 +60,9 @@ class Timed {
     return sifter_.claim(id, owner, until_ms, now_ms_);
   }
   ClaimAnswer commit(Digest id, std::uint64_t owner) { return sifter_.commit(id, owner, now_ms_); }
-  bool release(Digest id, std::uint64_t owner) { return sifter_.release(id, owner, now_ms_); }
+  ClaimAnswer release(Digest id, std::uint64_t owner) {
+    return sifter_.release(id, owner, now_ms_);
+  }
   void advance(TimeMs now_ms) {
     now_ms_ = std::max(now_ms_, now_ms);
     sifter_.advance(now_ms);
@@ -161,13 +163,13 @@ TEST_P(EverySifter, AddsAnIdWhoseClaimIsOverdue) {
 
 TEST_P(EverySifter, FreesAReleasedIdAndLengthensAClaimThatIsRepeated) {
   Timed sifter = make();
-  EXPECT_FALSE(sifter.release(key(1), kAnn));
+  EXPECT_EQ(sifter.release(key(1), kAnn), ClaimAnswer::lost);
   EXPECT_EQ(sifter.claim(key(1), kAnn, kNow + 100), ClaimAnswer::fresh);
-  EXPECT_FALSE(sifter.release(key(1), kBen));
+  EXPECT_EQ(sifter.release(key(1), kBen), ClaimAnswer::lost);
   EXPECT_EQ(sifter.claim(key(1), kAnn, kNow + 900), ClaimAnswer::fresh);
   sifter.advance(kNow + 899);
   EXPECT_EQ(sifter.test(key(1)), ClaimAnswer::pending);
-  EXPECT_TRUE(sifter.release(key(1), kAnn));
+  EXPECT_EQ(sifter.release(key(1), kAnn), ClaimAnswer::done);
   EXPECT_EQ(sifter.test(key(1)), ClaimAnswer::fresh);
   EXPECT_EQ(sifter.commit(key(1), kAnn), ClaimAnswer::lost);
 }
@@ -294,7 +296,7 @@ TEST(Sifter, RefusesPartsThatDoNotGoTogether) {
     other.advance(kNow + 1);
     EXPECT_EQ(refusal(other, window, 64'000), "sifter: two times");
     other = claims;
-    EXPECT_TRUE(other.commit(key(1), kAnn));
+    EXPECT_EQ(other.commit(key(1), kAnn), ClaimAnswer::done);
     EXPECT_EQ(refusal(other, window, 64'000), "sifter: a commit among the claims");
     other = claims;
     for (std::uint64_t n = 0; n < 64; ++n) {
@@ -339,8 +341,7 @@ std::size_t first_difference(const Sifter::Goal& goal, const std::vector<BatchSt
       } else if (step.kind < 7) {
         expected.push_back(one.commit(id, step.owner, now_ms));
       } else {
-        expected.push_back(one.release(id, step.owner, now_ms) ? ClaimAnswer::done
-                                                               : ClaimAnswer::lost);
+        expected.push_back(one.release(id, step.owner, now_ms));
       }
     }
     if (step.kind < 2) {
@@ -473,7 +474,8 @@ class SifterTwin {
 
   void release(std::uint64_t number, std::uint64_t owner) {
     const bool own = holds(number, owner);
-    demand(sifter_.release(key(number), owner) == own, "releases what is not claimed");
+    const ClaimAnswer expected = own ? ClaimAnswer::done : ClaimAnswer::lost;
+    demand(sifter_.release(key(number), owner) == expected, "releases what is not claimed");
     if (own) claims_.erase(number);
   }
 

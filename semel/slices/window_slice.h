@@ -72,12 +72,12 @@ class WindowSlice final : public Slice {
       case SliceAction::claim:
         return claims_.claim(id, call.owner, call.claim_until_ms);
       case SliceAction::commit:
-        return claims_.commit(id, call.owner) ? ClaimAnswer::done : ClaimAnswer::lost;
+        return claims_.commit(id, call.owner);
       case SliceAction::release:
-        return claims_.release(id, call.owner) ? ClaimAnswer::done : ClaimAnswer::lost;
+        return claims_.release(id, call.owner);
       default:
         claims_.forget(id, call.owner);
-        return ClaimAnswer::done;
+        return ClaimAnswer::done;  // also if the commit is gone already: the call may be repeated
     }
   }
 
