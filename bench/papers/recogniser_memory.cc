@@ -41,7 +41,7 @@ void print_row(const char* name, Kind kind, Ids ids, double fpr) {
   Recogniser recogniser =
       *Recogniser::make({.kind = kind, .window_ms = kWindowMs, .fpr = fpr, .ids = kOperations}, 0);
   std::vector<Recogniser::Query> queries(kBatch);
-  std::vector<Verdict> answers(kBatch);
+  std::vector<tally::Outcome> answers(kBatch);
   double bytes = 0, most = 0, ns = 0;
   std::uint64_t looks = 0;
   for (std::uint64_t first = 0; first < 3 * kOperations; first += kBatch) {

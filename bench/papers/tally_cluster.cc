@@ -73,7 +73,7 @@ class Shards {
  private:
   bool fresh(const OperationId& id, TimeMs now_ms) {
     recogniser_.advance(now_ms);
-    if (recogniser_.test_and_insert({id}) != Verdict::fresh) return false;
+    if (recogniser_.test_and_insert({id}) != Outcome::applied) return false;
     if (recognition_ == Recognition::exchanged) ids_.push_back(id);
     return true;
   }

@@ -58,7 +58,6 @@ ClaimAnswer Sifter::taken(Digest id, Verdict verdict) {
     case Verdict::stale:
       return ClaimAnswer::stale;
     case Verdict::full:
-    case Verdict::conflict:  // never: a window knows no contents
       break;
   }
   return ClaimAnswer::full;

@@ -68,7 +68,6 @@ enum class Verdict : std::uint8_t {
   duplicate,  // seen within the window, or taken for an id that was
   stale,      // too old to judge; nothing changed
   full,       // no room, and told to refuse; nothing changed
-  conflict,   // tally: the id came before with another content; nothing changed
 };
 
 // The answer of a full window to a new id.

@@ -2,7 +2,7 @@
 // drives both, and the recogniser may differ from the model only where its promise allows:
 //
 //   * an id taken at or after kept_from_ms is a duplicate, or with another content a conflict;
-//   * one taken before forgotten_before_ms, or never, is fresh;
+//   * one taken before forgotten_before_ms, or never, is new;
 //   * `stale` is only a sequence of a client that has forgotten one as high.
 //
 // It has no cap, and an error so low that no id is ever taken for another.
@@ -29,7 +29,7 @@ namespace semel::tally {
 using namespace internal;
 
 using Query = Recogniser::Query;
-using Answers = std::vector<Verdict>;
+using Answers = std::vector<Outcome>;
 
 inline Query opaque(std::uint64_t id, std::uint64_t content = 0) {
   return {OperationId::opaque(key(id)), key(content)};
@@ -56,23 +56,23 @@ class RecogniserModel {
   explicit RecogniserModel(Recogniser::Kind kind) : kind_(kind) {}
 
   // Returns why the answer is impossible; empty if it is possible.
-  std::string objection(const Query& query, Verdict answer, const Promise& promise) const {
+  std::string objection(const Query& query, Outcome answer, const Promise& promise) const {
     if (query.id.kind == OperationId::Kind::none) {
-      return answer == Verdict::fresh ? "" : "an operation without an id is known";
+      return answer == Outcome::applied ? "" : "an operation without an id is known";
     }
-    if (answer == Verdict::full) return "full without a cap";
-    if (answer == Verdict::stale) {
+    if (answer == Outcome::full) return "full without a cap";
+    if (answer == Outcome::stale) {
       return may_be_stale(query, promise) ? "" : "stale without reason";
     }
     const auto known = operations_.find(name(query));
     const bool kept = known != operations_.end() && known->second.at_ms >= promise.kept_from_ms;
     const bool gone =
         known == operations_.end() || known->second.at_ms < promise.forgotten_before_ms;
-    if (kept && answer == Verdict::fresh) return "a retry within the window is missed";
-    if (gone && answer != Verdict::fresh) return "a new id is taken for a known one";
-    if (answer == Verdict::fresh) return "";
+    if (kept && answer == Outcome::applied) return "a retry within the window is missed";
+    if (gone && answer != Outcome::applied) return "a new id is taken for a known one";
+    if (answer == Outcome::applied) return "";
     const bool same = kind_ != Recogniser::Kind::exact || known->second.content == query.content;
-    return (answer == Verdict::duplicate) == same ? "" : "the contents are confused";
+    return (answer == Outcome::duplicate) == same ? "" : "the contents are confused";
   }
 
   void take(const Query& query, TimeMs at_ms) {
@@ -128,9 +128,9 @@ inline void follow(const Recogniser::Goal& goal, TimeMs start_ms,
                    const std::vector<RecogniserStep>& history) {
   Recogniser recogniser = *Recogniser::make(goal, start_ms);
   RecogniserModel model(goal.kind);
-  const auto judge = [&](const Query& query, Verdict answer, bool takes) {
+  const auto judge = [&](const Query& query, Outcome answer, bool takes) {
     RC_ASSERT(model.objection(query, answer, recogniser.promise()) == "");
-    if (takes && answer == Verdict::fresh) model.take(query, recogniser.now());
+    if (takes && answer == Outcome::applied) model.take(query, recogniser.now());
   };
   for (const RecogniserStep& step : history) {
     const Query query = query_of(step.number, step.amount == 0);
@@ -156,11 +156,11 @@ inline void follow(const Recogniser::Goal& goal, TimeMs start_ms,
         // The model cannot tell which of two contents of one id is remembered.
         if (model.knows(query) && goal.kind == Recogniser::Kind::exact) break;
         const TimeMs at_ms = recogniser.now() - step.amount * 50;
-        const Verdict answer = recogniser.insert(query, at_ms);
+        const Outcome answer = recogniser.insert(query, at_ms);
         const bool late = at_ms < recogniser.promise().kept_from_ms;
-        RC_ASSERT(answer == Verdict::fresh || answer == Verdict::stale);
-        if (answer == Verdict::stale && !late) judge(query, Verdict::stale, false);
-        if (answer == Verdict::fresh && !late) model.take(query, at_ms);
+        RC_ASSERT(answer == Outcome::applied || answer == Outcome::stale);
+        if (answer == Outcome::stale && !late) judge(query, Outcome::stale, false);
+        if (answer == Outcome::applied && !late) model.take(query, at_ms);
         break;
       }
       case 4:  // goes on as its copy from bytes does

@@ -21,22 +21,6 @@ std::uint64_t magnitude(std::int64_t value) {
 
 bool fits(int128 value) { return to_int64(value).has_value(); }
 
-Outcome outcome_of(Verdict recognised) {
-  switch (recognised) {
-    case Verdict::fresh:
-      return Outcome::applied;
-    case Verdict::duplicate:
-      return Outcome::duplicate;
-    case Verdict::stale:
-      return Outcome::stale;
-    case Verdict::full:
-      return Outcome::full;
-    case Verdict::conflict:
-      return Outcome::conflict;
-  }
-  return Outcome::full;
-}
-
 // FROZEN: this digest is in the windows of exact tables, and in their journals.
 Digest content_of(Operation::Kind kind, std::string_view counter, std::int64_t delta) {
   return digest(counter, mix(static_cast<std::uint64_t>(delta)) + static_cast<std::uint64_t>(kind));
@@ -130,7 +114,7 @@ std::optional<Outcome> Ledger::refusal(const Addition& addition, Operation::Kind
 // it is.
 Outcome Ledger::refused_as(const Recogniser::Query& query, TimeMs now_ms,
                            std::optional<Outcome> otherwise) const {
-  const Outcome seen = outcome_of(recogniser_.test(query, now_ms));
+  const Outcome seen = recogniser_.test(query, now_ms);
   if (seen == Outcome::conflict) return seen;
   if (seen == Outcome::applied || otherwise == Outcome::duplicate) return otherwise.value_or(seen);
   return seen;
@@ -178,7 +162,7 @@ Result<Ledger::Judged> Ledger::judge(const Call& call, const Base& base) const {
 // Vectors that each piece of a call uses again.
 struct Ledger::Buffers {
   std::vector<Recogniser::Query> queries;
-  std::vector<Verdict> recognised;
+  std::vector<Outcome> recognised;
   std::vector<NamedShard> folds;
   std::vector<int128> sums;
   std::vector<std::string_view> read;
@@ -227,7 +211,7 @@ void Ledger::apply_at_once(std::span<const Addition> additions, std::span<Answer
 
   folds.clear();
   for (std::size_t i = 0; i < additions.size(); ++i) {
-    answers[i] = {outcome_of(recognised[i])};
+    answers[i] = {recognised[i]};
     if (answers[i].outcome != Outcome::applied) continue;
     const Addition& addition = additions[i];
     folds.push_back({addition.counter, {log_.site(), 0, 1, addition.delta}});
@@ -306,7 +290,7 @@ Ledger::Applied Ledger::apply_one(const Addition& addition, const Judged& judged
     }
   }
   base.reserve({&addition, 1});
-  const Outcome outcome = outcome_of(recogniser_.test_and_insert(asked));
+  const Outcome outcome = recogniser_.test_and_insert(asked);
   if (outcome != Outcome::applied) return {outcome};
   if (addition.id.kind != OperationId::Kind::none) base.remember(asked);
   raise_bound(addition.delta);
@@ -342,7 +326,7 @@ bool Ledger::receive(std::span<const Operation> operations, Base& base) {
         query({operation.counter, operation.delta, operation.id}, operation.kind);
     if (operation.id.kind != OperationId::Kind::none) {
       // An id that cannot be remembered must not be acknowledged: its retries would count here.
-      if (recogniser_.insert(asked, recogniser_.now()) != Verdict::fresh) return false;
+      if (recogniser_.insert(asked, recogniser_.now()) != Outcome::applied) return false;
       base.remember(asked);
     }
     raise_bound(operation.delta);

@@ -88,13 +88,28 @@ Digest content_of(Digest id, Digest content) {
 }
 
 // Returns true if the id was not taken for a retry, but could have been.
-constexpr bool is_new(Verdict answer) {
-  return answer == Verdict::fresh || answer == Verdict::full;
+constexpr bool is_new(Verdict verdict) {
+  return verdict == Verdict::fresh || verdict == Verdict::full;
+}
+
+// Returns what a window's verdict on the id means for the operation.
+constexpr Outcome outcome_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::fresh:
+      return Outcome::applied;
+    case Verdict::duplicate:
+      return Outcome::duplicate;
+    case Verdict::stale:
+      return Outcome::stale;
+    case Verdict::full:
+      break;
+  }
+  return Outcome::full;
 }
 
 // Returns the answer of an insert, which remembers known ids too.
-constexpr Verdict remembered(Verdict verdict) {
-  return verdict == Verdict::duplicate ? Verdict::fresh : verdict;
+constexpr Outcome remembered(Verdict verdict) {
+  return verdict == Verdict::duplicate ? Outcome::applied : outcome_of(verdict);
 }
 
 // The ids of a batch that one window judges, and their places in the batch.
@@ -109,17 +124,17 @@ class Part {
 
   // Calls judge(ids, verdicts) for all of them. Returns the number of new ids.
   template <class Judge>
-  std::uint64_t judge(std::span<Verdict> answers, Judge judge) {
+  std::uint64_t judge(std::span<Outcome> answers, Judge judge) {
     std::array<Verdict, kBatch> verdicts;
     judge(std::span<const Id>(ids_).first(size_), std::span(verdicts).first(size_));
     std::uint64_t new_ones = 0;
     for (std::size_t i = 0; i < size_; ++i) {
-      answers[places_[i]] = verdicts[i];
-      new_ones += is_new(answers[places_[i]]);
+      answers[places_[i]] = outcome_of(verdicts[i]);
+      new_ones += is_new(verdicts[i]);
     }
     return new_ones;
   }
-  void answer(std::span<Verdict> answers, Verdict answer) const {
+  void answer(std::span<Outcome> answers, Outcome answer) const {
     for (std::size_t i = 0; i < size_; ++i) answers[places_[i]] = answer;
   }
 
@@ -129,15 +144,15 @@ class Part {
   std::size_t size_ = 0;
 };
 
-// A batch, split by the windows that judge it. Operations without an id are fresh, and are answered
+// A batch, split by the windows that judge it. Operations without an id are new, and are answered
 // here.
 struct Split {
-  Split(std::span<const Recogniser::Query> queries, std::span<Verdict> answers,
+  Split(std::span<const Recogniser::Query> queries, std::span<Outcome> answers,
         bool clients_apart) {
     for (std::size_t i = 0; i < queries.size(); ++i) {
       const OperationId& id = queries[i].id;
       if (id.kind == OperationId::Kind::none) {
-        answers[i] = Verdict::fresh;
+        answers[i] = Outcome::applied;
       } else if (clients_apart && id.kind == OperationId::Kind::numbered) {
         numbered.add({id.digest, id.sequence}, i);
       } else {
@@ -168,14 +183,14 @@ class Pairs {
   std::size_t size_ = 0;
 };
 
-Verdict judged(Verdict id, Verdict content) {
-  if (id != Verdict::duplicate) return id;
-  return content == Verdict::duplicate ? Verdict::duplicate : Verdict::conflict;
+Outcome judged(Verdict id, Verdict content) {
+  if (id != Verdict::duplicate) return outcome_of(id);
+  return content == Verdict::duplicate ? Outcome::duplicate : Outcome::conflict;
 }
 
 // Calls visit(queries, answers) for one batch after another, each with up to most() queries.
 template <class Most, class Visit>
-void for_each_batch(std::span<const Recogniser::Query> queries, std::span<Verdict> answers,
+void for_each_batch(std::span<const Recogniser::Query> queries, std::span<Outcome> answers,
                     Most most, Visit visit) {
   SEMEL_ASSERT(queries.size() == answers.size());
   for (std::size_t first = 0, size = 0; first < queries.size(); first += size) {
@@ -214,30 +229,30 @@ Window* Recogniser::filter() {
   return &*window_;
 }
 
-Verdict Recogniser::test_exact(Digest id, Digest content, TimeMs now_ms) const {
-  if (exact()->test(id, now_ms) != Verdict::duplicate) return Verdict::fresh;
+Outcome Recogniser::test_exact(Digest id, Digest content, TimeMs now_ms) const {
+  if (exact()->test(id, now_ms) != Verdict::duplicate) return Outcome::applied;
   return judged(Verdict::duplicate, exact()->test(content, now_ms));
 }
 
 // The content is inserted first. A content without its id does no harm, but an id without its
 // content would make its own retry a conflict.
-Verdict Recogniser::take_exact(Digest id, Digest content) {
-  const Verdict known = test_exact(id, content, now());
-  return known == Verdict::fresh ? take_new_exact(id, content) : known;
+Outcome Recogniser::take_exact(Digest id, Digest content) {
+  const Outcome known = test_exact(id, content, now());
+  return known == Outcome::applied ? take_new_exact(id, content) : known;
 }
 
 // A refused operation leaves nothing behind.
-Verdict Recogniser::take_new_exact(Digest id, Digest content) {
+Outcome Recogniser::take_new_exact(Digest id, Digest content) {
   if (goal_.on_full == OnFull::refuse && !exact()->has_room(2, now())) {
     ++refused_;
-    return Verdict::full;
+    return Outcome::full;
   }
   return remember_exact(id, content, now());
 }
 
 // Tests all of them first, so that their cache misses overlap. The answer for an id still holds at
 // its turn, unless another id of the batch may be the same or something was forgotten meanwhile.
-void Recogniser::take_exact(std::span<const Query> queries, std::span<Verdict> answers) {
+void Recogniser::take_exact(std::span<const Query> queries, std::span<Outcome> answers) {
   const Pairs pairs(queries);
   std::array<Verdict, 2 * kBatch> verdicts;
   exact()->test(pairs.digests(), std::span(verdicts).first(pairs.digests().size()));
@@ -246,81 +261,81 @@ void Recogniser::take_exact(std::span<const Query> queries, std::span<Verdict> a
   std::size_t at = 0;
   for (std::size_t i = 0; i < queries.size(); ++i) {
     if (queries[i].id.kind == OperationId::Kind::none) {
-      answers[i] = Verdict::fresh;
+      answers[i] = Outcome::applied;
       continue;
     }
     const Digest id = pairs.digests()[at], content = pairs.digests()[at + 1];
-    const Verdict seen = judged(verdicts[at], verdicts[at + 1]);
+    const Outcome seen = judged(verdicts[at], verdicts[at + 1]);
     at += 2;
     auto mark = met[id.hi % kMarks];
     if (mark || exact()->counts().forgotten_early != forgotten) {
       answers[i] = take_exact(id, content);
     } else {
-      answers[i] = seen == Verdict::fresh ? take_new_exact(id, content) : seen;
+      answers[i] = seen == Outcome::applied ? take_new_exact(id, content) : seen;
     }
     mark = true;
   }
 }
 
-Verdict Recogniser::remember_exact(Digest id, Digest content, TimeMs at_ms) {
+Outcome Recogniser::remember_exact(Digest id, Digest content, TimeMs at_ms) {
   // insert() looks twice for a new id, and most ids are new.
   const auto remember = [&](Digest digest) {
     const Verdict verdict = exact()->test_and_insert(digest, at_ms);
-    if (verdict != Verdict::duplicate) return verdict;
-    return exact()->insert(digest, at_ms) == Verdict::full ? Verdict::full : Verdict::fresh;
+    if (verdict != Verdict::duplicate) return outcome_of(verdict);
+    return exact()->insert(digest, at_ms) == Verdict::full ? Outcome::full : Outcome::applied;
   };
   const bool known = exact()->test(content) == Verdict::duplicate;
-  Verdict answer = remember(content);
-  if (answer != Verdict::fresh) return answer;
+  Outcome answer = remember(content);
+  if (answer != Outcome::applied) return answer;
   try {
     answer = remember(id);
   } catch (const std::bad_alloc&) {
     if (!known) exact()->take_back(content, at_ms);
     throw;
   }
-  if (answer == Verdict::fresh && goal_.on_full == OnFull::forget) {
+  if (answer == Outcome::applied && goal_.on_full == OnFull::forget) {
     (void)remember(content);  // it may have been dropped to make room for the id
   }
   return answer;
 }
 
-Verdict Recogniser::test(const Query& query, TimeMs now_ms) const {
-  if (query.id.kind == OperationId::Kind::none) return Verdict::fresh;
+Outcome Recogniser::test(const Query& query, TimeMs now_ms) const {
+  if (query.id.kind == OperationId::Kind::none) return Outcome::applied;
   if (clients_ && query.id.kind == OperationId::Kind::numbered) {
-    return clients_->test({query.id.digest, query.id.sequence}, now_ms);
+    return outcome_of(clients_->test({query.id.digest, query.id.sequence}, now_ms));
   }
   const Digest id = digest_of(query.id);
   if (wants_content()) return test_exact(id, content_of(id, query.content), now_ms);
-  return window_ ? window_->test(id, now_ms) : Verdict::fresh;
+  return window_ ? outcome_of(window_->test(id, now_ms)) : Outcome::applied;
 }
 
-Verdict Recogniser::test_and_insert(const Query& query) {
-  if (query.id.kind == OperationId::Kind::none) return Verdict::fresh;
+Outcome Recogniser::test_and_insert(const Query& query) {
+  if (query.id.kind == OperationId::Kind::none) return Outcome::applied;
   if (clients_ && query.id.kind == OperationId::Kind::numbered) {
-    return clients_->test_and_insert({query.id.digest, query.id.sequence});
+    return outcome_of(clients_->test_and_insert({query.id.digest, query.id.sequence}));
   }
   const Digest id = digest_of(query.id);
   if (wants_content()) return take_exact(id, content_of(id, query.content));
   Window* const window = filter();
-  if (window == nullptr) return Verdict::full;
-  const Verdict answer = window->test_and_insert(id);
-  if (is_new(answer)) count_new(1);
-  return answer;
+  if (window == nullptr) return Outcome::full;
+  const Verdict verdict = window->test_and_insert(id);
+  if (is_new(verdict)) count_new(1);
+  return outcome_of(verdict);
 }
 
 void Recogniser::touch(const OperationId& id) const {
   if (window_ && id.kind == OperationId::Kind::opaque) window_->touch(id.digest);
 }
 
-Verdict Recogniser::insert(const Query& query, TimeMs at_ms) {
-  if (query.id.kind == OperationId::Kind::none) return Verdict::fresh;
+Outcome Recogniser::insert(const Query& query, TimeMs at_ms) {
+  if (query.id.kind == OperationId::Kind::none) return Outcome::applied;
   if (clients_ && query.id.kind == OperationId::Kind::numbered) {
     return remembered(clients_->insert({query.id.digest, query.id.sequence}, at_ms));
   }
   const Digest id = digest_of(query.id);
   if (wants_content()) return remember_exact(id, content_of(id, query.content), at_ms);
   Window* const window = filter();
-  return window == nullptr ? Verdict::full : remembered(window->insert(id, at_ms));
+  return window == nullptr ? Outcome::full : remembered(window->insert(id, at_ms));
 }
 
 void Recogniser::set_max_bytes(std::uint64_t of_each_window) {
@@ -328,17 +343,17 @@ void Recogniser::set_max_bytes(std::uint64_t of_each_window) {
   if (window_) window_->set_max_bytes(of_each_window);
 }
 
-Verdict Recogniser::recall(const Query& query, TimeMs at_ms) {
-  Verdict answer = insert(query, at_ms);
-  if (answer != Verdict::full) return answer;
+Outcome Recogniser::recall(const Query& query, TimeMs at_ms) {
+  Outcome answer = insert(query, at_ms);
+  if (answer != Outcome::full) return answer;
   set_max_bytes(kNoCap);
   answer = insert(query, at_ms);
   set_max_bytes(share(goal_));
-  if (answer == Verdict::fresh) ++beyond_cap_;
+  if (answer == Outcome::applied) ++beyond_cap_;
   return answer;
 }
 
-void Recogniser::test(std::span<const Query> queries, std::span<Verdict> answers) const {
+void Recogniser::test(std::span<const Query> queries, std::span<Outcome> answers) const {
   for_each_batch(
       queries, answers, [] { return kBatch; },
       [&](auto some, auto said) {
@@ -349,7 +364,7 @@ void Recogniser::test(std::span<const Query> queries, std::span<Verdict> answers
           const Verdict* verdict = verdicts.data();
           for (std::size_t i = 0; i < some.size(); ++i) {
             const bool none = some[i].id.kind == OperationId::Kind::none;
-            said[i] = none ? Verdict::fresh : judged(verdict[0], verdict[1]);
+            said[i] = none ? Outcome::applied : judged(verdict[0], verdict[1]);
             if (!none) verdict += 2;
           }
           return;
@@ -362,12 +377,12 @@ void Recogniser::test(std::span<const Query> queries, std::span<Verdict> answers
         if (window_) {
           split.others.judge(said, judge(*window_));
         } else {
-          split.others.answer(said, Verdict::fresh);
+          split.others.answer(said, Outcome::applied);
         }
       });
 }
 
-void Recogniser::test_and_insert(std::span<const Query> queries, std::span<Verdict> answers) {
+void Recogniser::test_and_insert(std::span<const Query> queries, std::span<Outcome> answers) {
   // A batch ends at the id that settles the under-count, so it settles as single calls do.
   const auto unsettled = [&] { return kSettled - unsettled_; };
   for_each_batch(queries, answers, unsettled, [&](auto some, auto said) {
@@ -384,7 +399,7 @@ void Recogniser::test_and_insert(std::span<const Query> queries, std::span<Verdi
     if (Window* const window = filter()) {
       count_new(split.others.judge(said, judge(*window)));
     } else {
-      split.others.answer(said, Verdict::full);
+      split.others.answer(said, Outcome::full);
     }
   });
 }

@@ -7,8 +7,8 @@
 // Contract  The contract of window/window.h holds: an inserted id is recognised for the window. A
 //           new id is taken for a retry with the probability false_positive_rate(). This concerns
 //           only opaque ids, or all ids with `filter`. expected_undercount() is the sum of these
-//           probabilities over all judged ids. An operation without an id is fresh, and is not
-//           remembered.
+//           probabilities over all judged ids. An operation without an id is always new, and is
+//           not remembered.
 // Full      `clients` has two windows, with half of max_bytes each. An exact window that forgets
 //           early forgets an id together with its content.
 // Memory    Bytes for a remembered operation, a million of them in a window
@@ -62,23 +62,24 @@ class Recogniser {
 
   bool wants_content() const { return goal_.kind == Kind::exact; }
 
+  // These answer as far as the id decides: applied for a new id, never overflow.
   // REQUIRES: the spans are of equal size, and the digests were made by goal().hash.
-  void test(std::span<const Query> queries, std::span<Verdict> answers) const;
+  void test(std::span<const Query> queries, std::span<Outcome> answers) const;
   // Judges and inserts in order: an id that comes twice is known the second time.
-  void test_and_insert(std::span<const Query> queries, std::span<Verdict> answers);
-  Verdict test(const Query& query) const { return test(query, now()); }
-  Verdict test(const Query& query, TimeMs now_ms) const;  // the same after advance(now_ms)
-  Verdict test_and_insert(const Query& query);
+  void test_and_insert(std::span<const Query> queries, std::span<Outcome> answers);
+  Outcome test(const Query& query) const { return test(query, now()); }
+  Outcome test(const Query& query, TimeMs now_ms) const;  // the same after advance(now_ms)
+  Outcome test_and_insert(const Query& query);
   // Prefetches what test_and_insert() will read.
   void touch(const OperationId& id) const;
   // Remembers the id from `at_ms` on, even if it is known, because another site took it or a log
-  // contains it. Returns fresh if it is remembered now, full if there is no room, stale if `at_ms`
+  // contains it. Returns applied if it is remembered now, full if there is no room, stale if `at_ms`
   // has left the window.
-  Verdict insert(const Query& query, TimeMs at_ms);
+  Outcome insert(const Query& query, TimeMs at_ms);
   // Does the same after a restart, when windows are filled in other steps and may need more memory
   // for the same ids. An accepted id must stay known, so instead of being refused it may exceed
   // max_bytes. New ids are refused until enough ids have left.
-  Verdict recall(const Query& query, TimeMs at_ms);
+  Outcome recall(const Query& query, TimeMs at_ms);
 
   // These do what window/client_window.h says, and do nothing unless the kind is clients.
   std::optional<std::uint64_t> forgotten(const Digest& client) const {
@@ -116,11 +117,11 @@ class Recogniser {
   const window_internal::ExactWindow* exact() const {
     return wants_content() ? window_->exact() : nullptr;
   }
-  Verdict test_exact(Digest id, Digest content, TimeMs now_ms) const;
-  Verdict take_exact(Digest id, Digest content);
-  void take_exact(std::span<const Query> queries, std::span<Verdict> answers);
-  Verdict take_new_exact(Digest id, Digest content);
-  Verdict remember_exact(Digest id, Digest content, TimeMs at_ms);
+  Outcome test_exact(Digest id, Digest content, TimeMs now_ms) const;
+  Outcome take_exact(Digest id, Digest content);
+  void take_exact(std::span<const Query> queries, std::span<Outcome> answers);
+  Outcome take_new_exact(Digest id, Digest content);
+  Outcome remember_exact(Digest id, Digest content, TimeMs at_ms);
   void count_new(std::uint64_t ids);
   void set_max_bytes(std::uint64_t of_each_window);
   template <class Visit>

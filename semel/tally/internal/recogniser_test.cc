@@ -27,8 +27,8 @@ using Kind = Recogniser::Kind;
 
 constexpr TimeMs kNow = 1'700'000'000'000;
 constexpr std::array kKinds = {Kind::clients, Kind::filter, Kind::exact};
-constexpr auto fresh = Verdict::fresh, duplicate = Verdict::duplicate, stale = Verdict::stale,
-               full = Verdict::full, conflict = Verdict::conflict;
+constexpr auto applied = Outcome::applied, duplicate = Outcome::duplicate, stale = Outcome::stale,
+               full = Outcome::full, conflict = Outcome::conflict;
 
 Recogniser::Goal goal_of(Kind kind) {
   return {.kind = kind, .window_ms = 1000, .fpr = 1e-9, .ids = 64, .hash = kTestHash};
@@ -123,10 +123,10 @@ TEST(Recogniser, RemembersNothingOfAnOperationWithoutAnId) {
     Recogniser recogniser = made(goal_of(kind));
     const Recogniser before = recogniser;
     for (int i = 0; i < 3; ++i) {
-      EXPECT_EQ(recogniser.test(nameless()), fresh);
-      EXPECT_EQ(recogniser.test_and_insert(nameless()), fresh);
-      EXPECT_EQ(recogniser.insert(nameless(), kNow - 1), fresh);
-      EXPECT_EQ(taken(recogniser, std::vector<Query>(3, nameless())), Answers(3, fresh));
+      EXPECT_EQ(recogniser.test(nameless()), applied);
+      EXPECT_EQ(recogniser.test_and_insert(nameless()), applied);
+      EXPECT_EQ(recogniser.insert(nameless(), kNow - 1), applied);
+      EXPECT_EQ(taken(recogniser, std::vector<Query>(3, nameless())), Answers(3, applied));
     }
     EXPECT_EQ(recogniser, before);
   }
@@ -135,10 +135,10 @@ TEST(Recogniser, RemembersNothingOfAnOperationWithoutAnId) {
 TEST(Recogniser, TellsAClientFromAnIdAndOneSequenceFromTheNext) {
   for (const Kind kind : kKinds) {
     Recogniser recogniser = made(goal_of(kind));
-    EXPECT_EQ(recogniser.test_and_insert(opaque(1)), fresh);
+    EXPECT_EQ(recogniser.test_and_insert(opaque(1)), applied);
     for (const std::uint64_t sequence : {0ull, 1ull, ~0ull}) {
-      EXPECT_EQ(recogniser.test_and_insert(numbered(1, sequence)), fresh);
-      EXPECT_EQ(recogniser.test_and_insert(numbered(2, sequence)), fresh);
+      EXPECT_EQ(recogniser.test_and_insert(numbered(1, sequence)), applied);
+      EXPECT_EQ(recogniser.test_and_insert(numbered(2, sequence)), applied);
       EXPECT_EQ(recogniser.test_and_insert(numbered(1, sequence)), duplicate);
     }
     EXPECT_EQ(recogniser.test_and_insert(opaque(1)), duplicate);
@@ -151,17 +151,17 @@ TEST(Recogniser, FindsAnIdThatComesWithAnotherContent) {
     other.content = key(11);
     Recogniser exact = made(goal_of(Kind::exact));
     EXPECT_EQ(taken(exact, std::vector<Query>{one, other, one, other}),
-              (Answers{fresh, conflict, duplicate, conflict}));
+              (Answers{applied, conflict, duplicate, conflict}));
     const Recogniser before = exact;
     EXPECT_EQ(exact.test_and_insert(other), conflict);
     EXPECT_EQ(exact.test(other), conflict);
     EXPECT_EQ(tested(exact, std::vector<Query>{nameless(), other, one}),
-              (Answers{fresh, conflict, duplicate}));
+              (Answers{applied, conflict, duplicate}));
     EXPECT_EQ(exact, before);
     for (const Kind kind : {Kind::clients, Kind::filter}) {
       Recogniser recogniser = made(goal_of(kind));
       EXPECT_FALSE(recogniser.wants_content());
-      EXPECT_EQ(recogniser.test_and_insert(one), fresh);
+      EXPECT_EQ(recogniser.test_and_insert(one), applied);
       EXPECT_EQ(recogniser.test_and_insert(other), duplicate);
     }
   }
@@ -169,16 +169,16 @@ TEST(Recogniser, FindsAnIdThatComesWithAnotherContent) {
 
 TEST(Recogniser, CallsASequenceStaleOnceItsClientHasForgottenAHigherOne) {
   Recogniser recogniser = made(goal_of(Kind::clients));
-  EXPECT_EQ(recogniser.test_and_insert(numbered(1, 9)), fresh);
+  EXPECT_EQ(recogniser.test_and_insert(numbered(1, 9)), applied);
   recogniser.advance(kNow + 900);
-  EXPECT_EQ(recogniser.test_and_insert(numbered(1, 20)), fresh);
+  EXPECT_EQ(recogniser.test_and_insert(numbered(1, 20)), applied);
   recogniser.advance(kNow + 1300);
   const std::vector<Query> queries = {numbered(1, 9), numbered(1, 8), numbered(1, 10)};
-  EXPECT_EQ(tested(recogniser, queries), (Answers{stale, stale, fresh}));
-  EXPECT_EQ(taken(recogniser, queries), (Answers{stale, stale, fresh}));
+  EXPECT_EQ(tested(recogniser, queries), (Answers{stale, stale, applied}));
+  EXPECT_EQ(taken(recogniser, queries), (Answers{stale, stale, applied}));
   EXPECT_EQ(recogniser.counts().stale, 2u);
   // An operation of another site is remembered all the same, even after the client would have left.
-  EXPECT_EQ(recogniser.insert(numbered(1, 8), recogniser.now()), fresh);
+  EXPECT_EQ(recogniser.insert(numbered(1, 8), recogniser.now()), applied);
   EXPECT_EQ(recogniser.test(numbered(1, 8)), duplicate);
   recogniser.advance(recogniser.now() + 1000);
   EXPECT_EQ(recogniser.test(numbered(1, 8)), duplicate);
@@ -188,17 +188,17 @@ TEST(Recogniser, RenewsByInsertAlone) {
   for (const Kind kind : kKinds) {
     for (const Query& query : {opaque(1, 2), numbered(1, 1, 2)}) {
       Recogniser recogniser = made(goal_of(kind));
-      EXPECT_EQ(recogniser.insert(query, kNow), fresh);
+      EXPECT_EQ(recogniser.insert(query, kNow), applied);
       recogniser.advance(kNow + 900);
       EXPECT_EQ(recogniser.test_and_insert(query), duplicate);
-      EXPECT_EQ(recogniser.insert(query, kNow + 800), fresh);
+      EXPECT_EQ(recogniser.insert(query, kNow + 800), applied);
       recogniser.advance(kNow + 1800);
       EXPECT_EQ(recogniser.test(query), duplicate);
       recogniser.advance(kNow + 4000);
-      EXPECT_EQ(recogniser.test(query), fresh);
+      EXPECT_EQ(recogniser.test(query), applied);
       EXPECT_EQ(recogniser.insert(query, kNow + 2999), stale);
-      EXPECT_EQ(recogniser.test(query), fresh);
-      EXPECT_EQ(recogniser.insert(query, kNow + 3000), fresh);
+      EXPECT_EQ(recogniser.test(query), applied);
+      EXPECT_EQ(recogniser.insert(query, kNow + 3000), applied);
       EXPECT_EQ(recogniser.test(query), duplicate);
     }
   }
@@ -224,13 +224,13 @@ TEST(Recogniser, RefusesWhatDoesNotFitAndKnowsWhatItTook) {
       const Recogniser before = recogniser;
       for (std::size_t i = 0; i < queries.size(); ++i) {
         const bool known = answers[i] != full;
-        ASSERT_EQ(recogniser.test(queries[i]), known ? duplicate : fresh);
+        ASSERT_EQ(recogniser.test(queries[i]), known ? duplicate : applied);
         ASSERT_EQ(recogniser.test_and_insert(queries[i]), known ? duplicate : full);
       }
       EXPECT_EQ(recogniser, before);
       EXPECT_EQ(recogniser.promise().kept_from_ms, kNow - 1000);
       recogniser.advance(kNow + 2500);
-      EXPECT_EQ(recogniser.test_and_insert(queries.back()), fresh);
+      EXPECT_EQ(recogniser.test_and_insert(queries.back()), applied);
     }
   }
 }
@@ -245,7 +245,7 @@ TEST(Recogniser, ForgetsTheOldestEarlyAndSaysSo) {
       Recogniser recogniser = made(goal);
       for (std::uint64_t n = 0; n < 5000; ++n) {
         const Query query = numbers ? numbered(n, n) : opaque(n);
-        ASSERT_EQ(recogniser.test_and_insert(query), fresh) << n;
+        ASSERT_EQ(recogniser.test_and_insert(query), applied) << n;
         ASSERT_EQ(recogniser.test(query), duplicate) << n;
         if (n % 100 == 99) recogniser.advance(recogniser.now() + 7);
       }
@@ -265,10 +265,10 @@ TEST(Recogniser, ForgetsNoContentForItsId) {
   goal.on_full = OnFull::forget;
   for (goal.max_bytes = 8192; goal.max_bytes < 16384; goal.max_bytes += 256) {
     Recogniser recogniser = made(goal);
-    EXPECT_EQ(recogniser.insert(opaque(1000, 1), kNow), fresh);
-    EXPECT_EQ(recogniser.insert(opaque(1000, 2), kNow), fresh);
+    EXPECT_EQ(recogniser.insert(opaque(1000, 1), kNow), applied);
+    EXPECT_EQ(recogniser.insert(opaque(1000, 2), kNow), applied);
     for (std::uint64_t n = 0; n < 1000; ++n) {
-      ASSERT_EQ(recogniser.test_and_insert(opaque(n, n)), fresh);
+      ASSERT_EQ(recogniser.test_and_insert(opaque(n, n)), applied);
       ASSERT_EQ(recogniser.test(opaque(n, n)), duplicate) << n << " with " << goal.max_bytes;
     }
     EXPECT_GT(recogniser.counts().forgotten_early, 0u);
@@ -281,15 +281,15 @@ TEST(Recogniser, TakesAnIdLaterWhoseContentIsThere) {
   Recogniser::Goal goal = goal_of(Kind::exact);
   for (goal.max_bytes = 8192; goal.max_bytes < 16384; goal.max_bytes += 256) {
     Recogniser recogniser = made(goal, kNow);
-    EXPECT_EQ(recogniser.test_and_insert(opaque(1000)), fresh);
+    EXPECT_EQ(recogniser.test_and_insert(opaque(1000)), applied);
     recogniser.advance(kNow + 750);
-    EXPECT_EQ(recogniser.insert(opaque(1001, 1), kNow + 750), fresh);
-    EXPECT_EQ(recogniser.insert(opaque(1001, 2), kNow + 750), fresh);
+    EXPECT_EQ(recogniser.insert(opaque(1001, 1), kNow + 750), applied);
+    EXPECT_EQ(recogniser.insert(opaque(1001, 2), kNow + 750), applied);
     std::uint64_t n = 0;
     while (recogniser.test_and_insert(opaque(n)) != full) ++n;
-    EXPECT_EQ(recogniser.test(opaque(n)), fresh);
+    EXPECT_EQ(recogniser.test(opaque(n)), applied);
     recogniser.advance(kNow + 1250);  // the first id has left, but not the content
-    EXPECT_EQ(recogniser.test_and_insert(opaque(n)), fresh);
+    EXPECT_EQ(recogniser.test_and_insert(opaque(n)), applied);
     EXPECT_EQ(recogniser.test_and_insert(opaque(n, 1)), conflict);
     recogniser.advance(kNow + 2250);  // the ids that came with the content have left
     EXPECT_EQ(recogniser.test_and_insert(opaque(n)), duplicate);
@@ -303,13 +303,13 @@ TEST(Recogniser, MakesAFilterForTheFirstOpaqueId) {
   EXPECT_LT(recogniser.bytes(), 1000u);
   recogniser.advance(kNow + 5000);
   recogniser.advance(kNow + 4000);
-  EXPECT_EQ(recogniser.test_and_insert(numbered(1, 1)), fresh);
-  EXPECT_EQ(recogniser.test(opaque(1)), fresh);
-  EXPECT_EQ(tested(recogniser, std::vector<Query>{opaque(1)}), Answers{fresh});
+  EXPECT_EQ(recogniser.test_and_insert(numbered(1, 1)), applied);
+  EXPECT_EQ(recogniser.test(opaque(1)), applied);
+  EXPECT_EQ(tested(recogniser, std::vector<Query>{opaque(1)}), Answers{applied});
   EXPECT_LT(recogniser.bytes(), 1000u);
   EXPECT_EQ(recogniser.false_positive_rate(), 0);
   const Promise promise = recogniser.promise();
-  EXPECT_EQ(recogniser.insert(opaque(1), kNow + 4500), fresh);
+  EXPECT_EQ(recogniser.insert(opaque(1), kNow + 4500), applied);
   EXPECT_GT(recogniser.bytes(), 1u << 20);
   EXPECT_EQ(recogniser.now(), kNow + 5000);
   EXPECT_EQ(recogniser.promise().kept_from_ms, promise.kept_from_ms);
@@ -327,15 +327,15 @@ TEST(Recogniser, PromisesNoMoreThanTheWeakerWindow) {
   goal.on_full = OnFull::forget;
   for (const bool numbers : {false, true}) {
     Recogniser recogniser = made(goal);
-    EXPECT_EQ(recogniser.test_and_insert(opaque(0)), fresh);
-    EXPECT_EQ(recogniser.test_and_insert(numbered(0, 0)), fresh);
+    EXPECT_EQ(recogniser.test_and_insert(opaque(0)), applied);
+    EXPECT_EQ(recogniser.test_and_insert(numbered(0, 0)), applied);
     for (std::uint64_t n = 1; n < 5000; ++n) {
       (void)recogniser.test_and_insert(numbers ? numbered(n, n) : opaque(n));
     }
     EXPECT_GT(recogniser.promise().kept_from_ms, kNow - 1000);
     EXPECT_LE(recogniser.promise().forgotten_before_ms, kNow - 1000);
     EXPECT_EQ(recogniser.test(numbers ? opaque(0) : numbered(0, 0)), duplicate);
-    EXPECT_EQ(recogniser.test(numbers ? numbered(0, 0) : opaque(0)), fresh);
+    EXPECT_EQ(recogniser.test(numbers ? numbered(0, 0) : opaque(0)), applied);
   }
 }
 
@@ -402,14 +402,14 @@ TEST(Recogniser, ExpectsNoUnderCountOfExactAnswersAndOfLogs) {
   Recogniser clients = made(goal_of(Kind::clients)), exact = made(goal_of(Kind::exact));
   Recogniser filter = made(goal_of(Kind::filter));
   for (std::uint64_t n = 0; n < 2000; ++n) {
-    EXPECT_EQ(clients.test_and_insert(numbered(n % 10, n)), fresh);
-    EXPECT_EQ(exact.test_and_insert(opaque(n)), fresh);
-    EXPECT_EQ(filter.insert(opaque(n), kNow), fresh);
+    EXPECT_EQ(clients.test_and_insert(numbered(n % 10, n)), applied);
+    EXPECT_EQ(exact.test_and_insert(opaque(n)), applied);
+    EXPECT_EQ(filter.insert(opaque(n), kNow), applied);
   }
   EXPECT_EQ(clients.expected_undercount(), 0);
   EXPECT_EQ(exact.expected_undercount(), 0);
   EXPECT_EQ(filter.expected_undercount(), 0);
-  EXPECT_EQ(filter.test_and_insert(opaque(2000)), fresh);
+  EXPECT_EQ(filter.test_and_insert(opaque(2000)), applied);
   EXPECT_NEAR(filter.expected_undercount(), filter.false_positive_rate(), 1e-12);
   EXPECT_GT(filter.expected_undercount(), 0);
 }
@@ -447,14 +447,14 @@ TEST(Recogniser, HasNoRoomForAFilterThatCannotBeMade) {
   EXPECT_EQ(recogniser->test_and_insert(opaque(1)), full);
   EXPECT_EQ(recogniser->insert(opaque(1), kNow), full);
   EXPECT_EQ(taken(*recogniser, std::vector<Query>{opaque(1), numbered(1, 1)}),
-            (Answers{full, fresh}));
+            (Answers{full, applied}));
 }
 
 TEST(Recogniser, RefusesBytesThatNoRecogniserWrites) {
   Recogniser recogniser = made(goal_of(Kind::clients));
-  EXPECT_EQ(recogniser.test_and_insert(numbered(1, 1)), fresh);
+  EXPECT_EQ(recogniser.test_and_insert(numbered(1, 1)), applied);
   const Bytes without = encoded(recogniser);
-  EXPECT_EQ(recogniser.test_and_insert(opaque(1)), fresh);
+  EXPECT_EQ(recogniser.test_and_insert(opaque(1)), applied);
   const Bytes with = encoded(recogniser);
   const auto refusal = [](Bytes damaged, std::size_t at, std::uint64_t value) -> std::string {
     store_u64(damaged.data() + at, value);
@@ -541,7 +541,7 @@ struct BytesCase {
                                   .on_full = OnFull::forget,
                                   .hash = kTestHash});
     for (std::uint64_t n = 0; n < 6; ++n) {
-      EXPECT_EQ(recogniser.insert(opaque(n, n), kNow - 100 * static_cast<TimeMs>(n)), fresh);
+      EXPECT_EQ(recogniser.insert(opaque(n, n), kNow - 100 * static_cast<TimeMs>(n)), applied);
       (void)recogniser.test_and_insert(numbered(n % 2, n, n));
     }
     EXPECT_NE(recogniser.test_and_insert(opaque(100)), full);

@@ -111,9 +111,9 @@ Result<std::optional<Restart>> Restart::read(const OrderedStore& store,
     const bool inside =
         time == Time::copied || !older_than(key.at_ms, shape.recogniser.window_ms, now_ms);
     for (const Recogniser::Query& query : record.ids) {
-      const Verdict now = recogniser->recall(query, key.at_ms);
-      if (now == Verdict::full) return Error{Errc::limit, "no room for the ids of the window"};
-      if (inside && now == Verdict::fresh) ++recalled;
+      const Outcome now = recogniser->recall(query, key.at_ms);
+      if (now == Outcome::full) return Error{Errc::limit, "no room for the ids of the window"};
+      if (inside && now == Outcome::applied) ++recalled;
     }
     for (Operation& operation : record.operations) {
       const bool elsewhere = operation.dot.site != state.log.site ||
