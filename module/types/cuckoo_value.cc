@@ -12,6 +12,10 @@
 #include "semel/hash/internal/sealed.h"
 
 namespace semel::module {
+
+using crdt_internal::ObservedPart;
+using crdt_internal::ObservedParts;
+
 namespace {
 
 // docs/formats/module_cuckoo_v1.md
@@ -30,7 +34,8 @@ constexpr Format kPiece{"MCP", 1, "piece of a cuckoo filter"};
 // 2^32 - 1 dots.
 constexpr unsigned kDotBits = 16;
 constexpr unsigned kLifeBits = 16;
-constexpr std::uint64_t kMostDots = (ObservedCuckoo::kPartStep << kDotBits) - 1;
+constexpr std::uint64_t kMostDots = (ObservedPart::kStep << kDotBits) - 1;
+static_assert(CuckooValue::kDumpEntries >= ObservedPart::kStep);
 
 // A growth of less than 2 would make many links, and each link costs a lookup.
 SeriesGoal series_goal(const CuckooValue::Goal& goal, HashId hash) {
@@ -64,9 +69,9 @@ CuckooValue::Goal read_goal(Reader& in) {
 // Returns true if each site of a link is the alias of a life, and has one life: that of the tag.
 bool are_lives_of(const ChainTags& lives, const ObservedCuckoo& link) {
   const auto is_life = [&](const VersionVector::Site& site) {
-    return site.site < lives.size() && site.counter <= kMostDots &&
-           link.lives().runs(site.site).size() == 1 &&
-           link.lives().runs(site.site).front().life == lives.tag(site.site);
+    if (site.site >= lives.size() || site.counter > kMostDots) return false;
+    const auto runs = ObservedParts::lives(link).runs(site.site);
+    return runs.size() == 1 && runs.front().life == lives.tag(site.site);
   };
   const auto sites = link.context().sites();
   return std::all_of(sites.begin(), sites.end(), is_life);
@@ -218,7 +223,7 @@ std::optional<CuckooValue::Piece> CuckooValue::piece(std::uint64_t position,
                                                      std::uint64_t most) const {
   const std::uint64_t place = position - 1;
   if (place >> (kDotBits + kLifeBits + 20) != 0) return std::nullopt;
-  std::uint64_t from = (place & ((std::uint64_t{1} << kDotBits) - 1)) * ObservedCuckoo::kPartStep;
+  std::uint64_t from = (place & ((std::uint64_t{1} << kDotBits) - 1)) * ObservedPart::kStep;
   auto life = static_cast<SiteId>(place >> kDotBits);
   const LinkId wanted{static_cast<SiteId>(place >> (kDotBits + kLifeBits + 8)),
                       static_cast<std::uint8_t>(place >> (kDotBits + kLifeBits))};
@@ -237,19 +242,25 @@ std::optional<CuckooValue::Piece> CuckooValue::piece(std::uint64_t position,
   }
   if (link == series_.links().end()) return std::nullopt;
   const auto& [id, filter] = *link;
-  ObservedCuckoo::Part part = filter.part(life, from, most);
+  ObservedPart part = ObservedParts::next(filter, life, from, most);
   part.expected = filter.cardinality();
   const std::uint64_t life_place =
       (std::uint64_t{id.chain} << 8 | id.link) << kLifeBits | std::uint64_t{life};
   const bool whole = part.last == filter.context().at(life);
-  const std::uint64_t next =
-      1 + (whole ? (life_place + 1) << kDotBits
-                 : life_place << kDotBits | part.last / ObservedCuckoo::kPartStep);
-  return Piece{next, chains_.tag(id.chain), lives_.tag(life), id.link, std::move(part)};
+  const std::uint64_t next = 1 + (whole ? (life_place + 1) << kDotBits
+                                        : life_place << kDotBits | part.last / ObservedPart::kStep);
+  return Piece{next, chains_.tag(id.chain), lives_.tag(life), id.link,
+               Hidden<ObservedPart>(std::in_place, std::move(part))};
 }
 
+CuckooValue::Piece CuckooValue::Piece::cut() {
+  return {next, chain, life, link, Hidden<ObservedPart>(std::in_place, part->cut(kStepEntries))};
+}
+
+bool CuckooValue::Piece::empty() const { return part->first == part->last; }
+
 Bytes CuckooValue::encoded(const Piece& piece) const {
-  const ObservedCuckoo::Part& part = piece.part;
+  const ObservedPart& part = *piece.part;
   std::vector<std::uint64_t> numbers;
   numbers.reserve(part.entries.size());
   for (const auto& entry : part.entries) numbers.push_back(entry.payload - part.first - 1);
@@ -286,7 +297,7 @@ Result<bool> CuckooValue::load(ByteView chunk, std::uint64_t max_bytes) {
   const std::uint64_t tag = r.u64();
   const std::uint64_t life_tag = r.u64();
   const std::uint32_t link = r.u32();
-  ObservedCuckoo::Part part;
+  ObservedPart part;
   part.first = r.u64();
   part.last = r.u64();
   const std::uint64_t entries = r.u64();
@@ -314,7 +325,9 @@ Result<bool> CuckooValue::load(ByteView chunk, std::uint64_t max_bytes) {
   if (!crdt_internal::decode_places(r, *shape, part.entries) || !part.sound(*shape)) {
     return corrupt(kPiece, "entries");
   }
-  return take({0, tag, life_tag, static_cast<std::uint8_t>(link), std::move(part)}, max_bytes);
+  return take({0, tag, life_tag, static_cast<std::uint8_t>(link),
+               Hidden<ObservedPart>(std::in_place, std::move(part))},
+              max_bytes);
 }
 
 Result<bool> CuckooValue::take(const Piece& piece, std::uint64_t max_bytes) {
@@ -326,16 +339,16 @@ Result<bool> CuckooValue::take(const Piece& piece, std::uint64_t max_bytes) {
   const auto mine = series_.links().find(id);
   const bool fresh = mine == series_.links().end();
   const std::uint64_t seen = fresh ? 0 : mine->second.context().at(life);
-  if (open() && lives.own() == life && piece.part.last > seen) {
+  if (open() && lives.own() == life && piece.part->last > seen) {
     return Error{Errc::forked, "another filter has added in the life of this one"};
   }
   const CuckooShape shape = *series_.shape_of(piece.link);
-  std::uint64_t more = piece.part.entries.size() * (shape.fingerprint_bits + Dot::kBits) / 8;
-  if (fresh && piece.part.expected > shape.slots() / 8) more = shape.bytes();
+  std::uint64_t more = piece.part->entries.size() * (shape.fingerprint_bits + Dot::kBits) / 8;
+  if (fresh && piece.part->expected > shape.slots() / 8) more = shape.bytes();
   if (max_bytes != 0 && used_bytes() + more > max_bytes) {
     return Error{Errc::full, "a piece that takes more memory than allowed"};
   }
-  const bool merged = SEMEL_TRY(series_.merge_part(id, life, piece.part));
+  const bool merged = SEMEL_TRY(series_.merge_part(id, life, *piece.part));
   if (merged) {
     chains_ = std::move(chains);
     lives_ = std::move(lives);

@@ -20,7 +20,11 @@
 #include <utility>
 
 #include "module/types/filter_value.h"
-#include "semel/crdt/internal/observed_part.h"
+#include "semel/core/hidden.h"
+
+namespace semel::crdt_internal {
+struct ObservedPart;
+}
 
 namespace semel::module {
 
@@ -68,19 +72,18 @@ class CuckooValue final : public FilterValue<ObservedCuckooSeries> {
     std::uint64_t chain;  // tags
     std::uint64_t life;
     std::uint8_t link;
-    ObservedCuckoo::Part part;
+    Hidden<crdt_internal::ObservedPart> part;
 
     // Takes as much out of the piece as one step of a merge can do.
-    Piece cut() { return {next, chain, life, link, part.cut(kStepEntries)}; }
-    bool empty() const { return part.first == part.last; }
+    Piece cut();
+    bool empty() const;
   };
   // Returns the piece at a position of a dump, or nothing at the end. It has up to `most` entries.
   // Finding it takes a pass over the dots of its link. So a merge takes larger pieces, and cuts
   // them.
   // REQUIRES: position > 0.
-  static constexpr std::uint64_t kDumpEntries =
-      ObservedCuckoo::kPartStep;  // some hundred kilobytes
-  static constexpr std::uint64_t kMergeEntries = 2 * ObservedCuckoo::kPartStep;
+  static constexpr std::uint64_t kDumpEntries = 1 << 16;  // some hundred kilobytes
+  static constexpr std::uint64_t kMergeEntries = 2 * kDumpEntries;
   std::optional<Piece> piece(std::uint64_t position, std::uint64_t most = kMergeEntries) const;
   Bytes encoded(const Piece& piece) const;
   // A key that is added or removed during a dump may be in it or not.

@@ -86,7 +86,6 @@ std::uint64_t ObservedCuckoo::count(Digest key) const {
 }
 const CuckooShape& ObservedCuckoo::shape() const { return state_->entries.shape(); }
 const VersionVector& ObservedCuckoo::context() const { return state_->context; }
-const Lives& ObservedCuckoo::lives() const { return state_->lives; }
 std::uint64_t ObservedCuckoo::cardinality() const { return state_->entries.size(); }
 std::uint64_t ObservedCuckoo::overflow() const { return state_->entries.overflow(); }
 std::uint64_t ObservedCuckoo::bytes() const { return state_->entries.bytes(); }

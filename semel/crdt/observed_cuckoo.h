@@ -47,9 +47,8 @@
 namespace semel {
 
 namespace crdt_internal {
-class Lives;
 struct ObservedChanges;
-struct ObservedPart;
+struct ObservedParts;
 struct ObservedState;
 }  // namespace crdt_internal
 
@@ -133,22 +132,6 @@ class SEMEL_API ObservedCuckoo {
   // Returns an error if merge(delta) would fail.
   Result<void> admits(const Delta& delta) const;
 
-  // For hosts that move a large state in pieces (crdt/internal/observed_part.h).
-  using Part = crdt_internal::ObservedPart;
-  // Returns what became of the next dots of a site after number `from`. The part ends at the last
-  // dot seen, or earlier so that it has nearly `most` entries; then its last number is a multiple
-  // of kPartStep. REQUIRES: most >= kPartStep; from <= context().at(site).
-  static constexpr std::uint64_t kPartStep = 1 << 16;
-  Part part(SiteId site, std::uint64_t from, std::uint64_t most) const;
-  // Returns what became of the dots after number `from` up to number `to`, however many entries
-  // that are. REQUIRES: from < to <= context().at(site).
-  Part part_between(SiteId site, std::uint64_t from, std::uint64_t to) const;
-  // Joins a part of a state. Its dots become dots of `site`, which may have another id there.
-  // Returns true if anything changed. Errc::gap if what came before the part is not seen here.
-  // Errc::forked if a dot has different lives or entries here and there. Nothing changes then.
-  // REQUIRES: part.sound(shape()).
-  Result<bool> merge(SiteId site, const Part& part);
-
   // Returns the last number up to which both states have the same events of a site, if they have
   // different events after it. Otherwise returns nothing. REQUIRES: the shapes are equal.
   std::optional<std::uint64_t> fork_from(const ObservedCuckoo& trunk, SiteId site) const;
@@ -161,8 +144,7 @@ class SEMEL_API ObservedCuckoo {
   Result<std::partial_ordering> compare(const ObservedCuckoo& other) const;
 
   const Shape& shape() const;
-  const VersionVector& context() const;       // what has been seen
-  const crdt_internal::Lives& lives() const;  // the lives of all dots seen
+  const VersionVector& context() const;  // what has been seen
   std::uint64_t cardinality() const;
   std::uint64_t keys() const { return cardinality(); }
   std::uint64_t capacity() const { return shape().capacity(); }
@@ -180,6 +162,8 @@ class SEMEL_API ObservedCuckoo {
   bool operator==(const ObservedCuckoo& other) const;
 
  private:
+  friend struct crdt_internal::ObservedParts;
+
   Hidden<crdt_internal::ObservedState> state_;
 };
 

@@ -20,6 +20,10 @@
 #include "tests/support/site_life.h"
 
 namespace semel {
+
+using crdt_internal::ObservedPart;
+using crdt_internal::ObservedParts;
+
 namespace {
 
 constexpr CuckooShape kSmall = {4, 8, 64, 12, kTestHash};
@@ -276,12 +280,12 @@ TEST_F(Restored, IsFoundOutByStatesPartsAndDeltas) {
   expect_refused(lost, [&](auto& state) { return state.merge(restored); });
   expect_refused(restored, [&](auto& state) { return state.merge(lost); });
   for (const std::uint64_t from : {0u, 3u, 5u, 7u}) {
-    const ObservedCuckoo::Part part = restored.part_between(1, from, 9);
+    const ObservedPart part = ObservedParts::between(restored, 1, from, 9);
     EXPECT_TRUE(part.sound(kSmall));
-    expect_refused(lost, [&](auto& state) { return state.merge(1, part); });
+    expect_refused(lost, [&](auto& state) { return ObservedParts::merge(state, 1, part); });
   }
   ObservedCuckoo fewer = lost;
-  EXPECT_FALSE(*fewer.merge(1, restored.part_between(1, 0, 3)));
+  EXPECT_FALSE(*ObservedParts::merge(fewer, 1, ObservedParts::between(restored, 1, 0, 3)));
   ObservedDelta delta(kSmall);
   ASSERT_TRUE(restored.add(key(26), {1, 12}, &delta));    // after another restart
   EXPECT_EQ(lost.admits(delta).error().code, Errc::gap);  // then the state is sent
@@ -318,7 +322,7 @@ TEST_F(Restored, GoesOnUnderANewId) {
 
 TEST_F(Restored, TakesItsOwnDotsBackIfItHearsOfThemBeforeItAdds) {
   ObservedCuckoo back(kSmall);
-  ASSERT_TRUE(back.merge(1, lost.part_between(1, 0, 3)));
+  ASSERT_TRUE(ObservedParts::merge(back, 1, ObservedParts::between(lost, 1, 0, 3)));
   ASSERT_TRUE(*back.merge(lost));
   EXPECT_EQ(*back.add(key(50), {1, 12}), (Dot{1, 8}));
   EXPECT_TRUE(*lost.merge(back));

@@ -18,6 +18,8 @@ using crdt_internal::forked;
 using crdt_internal::LifeRun;
 using crdt_internal::Lives;
 using crdt_internal::ObservedPart;
+using crdt_internal::ObservedParts;
+using crdt_internal::ObservedState;
 
 namespace {
 
@@ -129,36 +131,42 @@ ObservedPart ObservedPart::from_one() const {
   return part;
 }
 
-ObservedPart ObservedCuckoo::part_between(SiteId site, std::uint64_t from, std::uint64_t to) const {
-  SEMEL_ASSERT(from < to && to <= state_->context.at(site));
+const Lives& ObservedParts::lives(const ObservedCuckoo& filter) { return filter.state_->lives; }
+
+ObservedPart ObservedParts::between(const ObservedCuckoo& filter, SiteId site, std::uint64_t from,
+                                    std::uint64_t to) {
+  const ObservedState& state = *filter.state_;
+  SEMEL_ASSERT(from < to && to <= state.context.at(site));
   ObservedPart part{from, to, {}, {}};
-  for_each_number(state_->entries, site, from, to, [&](std::uint64_t place, std::uint64_t number) {
-    part.entries.push_back(numbered(state_->entries.entry_at(place), number));
+  for_each_number(state.entries, site, from, to, [&](std::uint64_t place, std::uint64_t number) {
+    part.entries.push_back(numbered(state.entries.entry_at(place), number));
   });
   std::sort(part.entries.begin(), part.entries.end(), by_number);
-  part.lives = numbered(state_->lives.runs(site), from, to);
+  part.lives = numbered(state.lives.runs(site), from, to);
   return part;
 }
 
-ObservedPart ObservedCuckoo::part(SiteId site, std::uint64_t from, std::uint64_t most) const {
-  SEMEL_ASSERT(most >= kPartStep && from <= state_->context.at(site));
-  const std::uint64_t end = state_->context.at(site);
+ObservedPart ObservedParts::next(const ObservedCuckoo& filter, SiteId site, std::uint64_t from,
+                                 std::uint64_t most) {
+  const ObservedState& state = *filter.state_;
+  SEMEL_ASSERT(most >= ObservedPart::kStep && from <= state.context.at(site));
+  const std::uint64_t end = state.context.at(site);
   ObservedPart part{from, end, {}, {}};
   // Keeps the least numbers: at most twice as many entries as wanted.
   const auto collect = [&] {
     for_each_number(
-        state_->entries, site, from, part.last, [&](std::uint64_t place, std::uint64_t number) {
-          part.entries.push_back(numbered(state_->entries.entry_at(place), number));
+        state.entries, site, from, part.last, [&](std::uint64_t place, std::uint64_t number) {
+          part.entries.push_back(numbered(state.entries.entry_at(place), number));
           if (part.entries.size() < 2 * most) return;
           const auto last = part.entries.begin() + static_cast<std::ptrdiff_t>(most);
           std::nth_element(part.entries.begin(), last, part.entries.end(), by_number);
-          part.last = last->payload / kPartStep * kPartStep;
+          part.last = last->payload / ObservedPart::kStep * ObservedPart::kStep;
           std::erase_if(part.entries, [&](const CuckooEntry& e) { return e.payload > part.last; });
         });
   };
   // Looks at the next numbers first. If most of these were removed, it looks at all.
   if (end - from > 2 * most) {
-    part.last = (from + 2 * most) / kPartStep * kPartStep;
+    part.last = (from + 2 * most) / ObservedPart::kStep * ObservedPart::kStep;
     collect();
     if (part.entries.size() < most / 2) {
       part.entries.clear();
@@ -168,49 +176,49 @@ ObservedPart ObservedCuckoo::part(SiteId site, std::uint64_t from, std::uint64_t
   if (part.last == end) collect();
   std::sort(part.entries.begin(), part.entries.end(), by_number);
   if (part.entries.size() > most) {
-    part.last = part.entries[most].payload / kPartStep * kPartStep;
+    part.last = part.entries[most].payload / ObservedPart::kStep * ObservedPart::kStep;
     std::erase_if(part.entries, [&](const CuckooEntry& e) { return e.payload > part.last; });
   }
-  part.lives = numbered(state_->lives.runs(site), from, part.last);
+  part.lives = numbered(state.lives.runs(site), from, part.last);
   return part;
 }
 
-Result<bool> ObservedCuckoo::merge(SiteId site, const ObservedPart& part) {
-  SEMEL_ASSERT(part.sound(shape()));
-  const std::uint64_t seen = state_->context.at(site);
+Result<bool> ObservedParts::merge(ObservedCuckoo& filter, SiteId site, const ObservedPart& part) {
+  SEMEL_ASSERT(part.sound(filter.shape()));
+  ObservedState& state = *filter.state_;
+  const std::uint64_t seen = state.context.at(site);
   if (part.first > seen)
     return Error{Errc::gap, "a part of a state before the one that precedes it"};
   const Lives lives = lives_of(site, part.lives);
-  if (state_->lives.clash(lives)) return forked(site);
+  if (state.lives.clash(lives)) return forked(site);
   const auto find = [&](std::uint64_t number) -> const CuckooEntry* {
     const auto at =
         std::partition_point(part.entries.begin(), part.entries.end(),
                              [&](const CuckooEntry& entry) { return entry.payload < number; });
     return at != part.entries.end() && at->payload == number ? &*at : nullptr;
   };
-  const std::uint64_t before = state_->entries.size();
+  const std::uint64_t before = state.entries.size();
   if (part.first < seen) {
     bool sound = true;
     std::vector<CuckooEntry> doomed;  // those that were removed there
-    for_each_number(state_->entries, site, part.first, part.last,
-                    [&](std::uint64_t place, std::uint64_t number) {
-                      const CuckooEntry entry = state_->entries.entry_at(place);
-                      const CuckooEntry* const there = find(number);
-                      if (there == nullptr) return doomed.push_back(entry);
-                      sound = sound && there->fingerprint == entry.fingerprint &&
-                              there->pair == entry.pair;
-                    });
+    for_each_number(
+        state.entries, site, part.first, part.last, [&](std::uint64_t place, std::uint64_t number) {
+          const CuckooEntry entry = state.entries.entry_at(place);
+          const CuckooEntry* const there = find(number);
+          if (there == nullptr) return doomed.push_back(entry);
+          sound = sound && there->fingerprint == entry.fingerprint && there->pair == entry.pair;
+        });
     if (!sound) return forked(site);
     for (const CuckooEntry& entry : doomed) {
-      const CuckooPlaces& places = state_->entries.shape();
-      state_->entries.remove(places.spot_of(entry.pair, entry.fingerprint), entry.payload);
+      const CuckooPlaces& places = state.entries.shape();
+      state.entries.remove(places.spot_of(entry.pair, entry.fingerprint), entry.payload);
     }
   }
-  bool changed = state_->entries.size() != before;
+  bool changed = state.entries.size() != before;
   if (part.last <= seen) return changed;
-  state_->context.make_room(1);
-  state_->lives.make_room(lives.runs().size());
-  state_->entries.expect(part.expected);
+  state.context.make_room(1);
+  state.lives.make_room(lives.runs().size());
+  state.entries.expect(part.expected);
   const auto fresh =
       std::partition_point(part.entries.begin(), part.entries.end(),
                            [&](const CuckooEntry& entry) { return entry.payload <= seen; });
@@ -218,20 +226,20 @@ Result<bool> ObservedCuckoo::merge(SiteId site, const ObservedPart& part) {
       EntryStore::quota_for(static_cast<std::uint64_t>(part.entries.end() - fresh));
   auto run = lives.runs().begin();
   const auto see = [&](Dot dot) {  // in order, so that this is always a valid state
-    state_->context.advance(dot);
-    for (; run->last < dot.packed(); ++run) state_->lives.insert(*run);
-    state_->lives.insert({run->first, dot.packed(), run->life, run->before});
+    state.context.advance(dot);
+    for (; run->last < dot.packed(); ++run) state.lives.insert(*run);
+    state.lives.insert({run->first, dot.packed(), run->life, run->before});
   };
   const std::span<const CuckooEntry> added(fresh, part.entries.end());
-  const CuckooPlaces& places = state_->entries.shape();
+  const CuckooPlaces& places = state.entries.shape();
   const auto spot_of = [&](std::size_t i) {
     return places.spot_of(added[i].pair, added[i].fingerprint);
   };
   for_each_ahead(
-      added.size(), [&](std::size_t i) { state_->entries.prefetch(spot_of(i)); },
+      added.size(), [&](std::size_t i) { state.entries.prefetch(spot_of(i)); },
       [&](std::size_t i) {
         const Dot dot{site, added[i].payload};
-        state_->entries.put(spot_of(i), dot.packed(), quota);
+        state.entries.put(spot_of(i), dot.packed(), quota);
         see(dot);
       });
   see({site, part.last});
@@ -259,14 +267,15 @@ Result<ObservedCuckoo> ObservedCuckoo::renamed(const ObservedCuckoo& trunk, Site
   if (!fork) return *this;
   ObservedCuckoo split(shape());
   const auto take = [&](SiteId site, const ObservedPart& part) {
-    const Result<bool> taken = split.merge(site, part);
+    const Result<bool> taken = ObservedParts::merge(split, site, part);
     SEMEL_ASSERT(taken);
   };
   for (const auto& [site, last] : state_->context.sites()) {
-    if (site != from) take(site, part_between(site, 0, last));
+    if (site != from) take(site, ObservedParts::between(*this, site, 0, last));
   }
-  if (*fork > 0) take(from, part_between(from, 0, *fork));
-  take(to, part_between(from, *fork, state_->context.at(from)).from_one());
+  if (*fork > 0) take(from, ObservedParts::between(*this, from, 0, *fork));
+  const std::uint64_t last = state_->context.at(from);
+  take(to, ObservedParts::between(*this, from, *fork, last).from_one());
   return split;
 }
 

@@ -22,6 +22,7 @@ namespace semel {
 using crdt_internal::kSeriesDeltaFormat;
 using crdt_internal::kSeriesFormat;
 using crdt_internal::ObservedPart;
+using crdt_internal::ObservedParts;
 using filter_internal::Candidates;
 
 namespace {
@@ -215,16 +216,24 @@ Result<bool> SeriesBase<Filter>::merge(const Delta& delta) {
   return changed;
 }
 
+namespace {
+
+Result<bool> merge_into(GrowBloom& filter, const BloomPart& part) { return filter.merge(part); }
+Result<bool> merge_into(ObservedCuckoo& filter, SiteId site, const ObservedPart& part) {
+  return ObservedParts::merge(filter, site, part);
+}
+
+}  // namespace
+
 template <class Filter>
 template <class... Part>
 Result<bool> SeriesBase<Filter>::merge_part(LinkId id, const Part&... part) {
-  if (Filter* mine = body_->links.find(id)) return Result<bool>(mine->merge(part...));
+  if (Filter* mine = body_->links.find(id)) return merge_into(*mine, part...);
   SEMEL_TRY(admits_site(id.chain));
   const auto shape = SEMEL_TRY(shape_of(id.link));
   body_->spare.drop();
   std::map<LinkId, Filter> fresh;
-  const bool changed =
-      SEMEL_TRY(Result<bool>(fresh.emplace(id, shape).first->second.merge(part...)));
+  const bool changed = SEMEL_TRY(merge_into(fresh.emplace(id, shape).first->second, part...));
   if (changed) body_->links.take(std::move(fresh), goal_);
   return changed;
 }
@@ -689,15 +698,16 @@ Result<ObservedSeries<Filter>> ObservedSeries<Filter>::renamed(const ObservedSer
     }
     const std::uint64_t fork = *filter.fork_from(*there, from);
     const auto take = [&](LinkId into, SiteId site, const ObservedPart& part) {
-      const Result<bool> taken =
-          links.try_emplace(into, filter.shape()).first->second.merge(site, part);
+      Filter& renamed = links.try_emplace(into, filter.shape()).first->second;
+      const Result<bool> taken = ObservedParts::merge(renamed, site, part);
       SEMEL_ASSERT(taken);
     };
     for (const auto& [site, last] : filter.context().sites()) {
-      if (site != from) take(id, site, filter.part_between(site, 0, last));
+      if (site != from) take(id, site, ObservedParts::between(filter, site, 0, last));
     }
-    if (fork > 0) take(id, from, filter.part_between(from, 0, fork));
-    const ObservedPart branch = filter.part_between(from, fork, filter.context().at(from));
+    if (fork > 0) take(id, from, ObservedParts::between(filter, from, 0, fork));
+    const std::uint64_t last = filter.context().at(from);
+    const ObservedPart branch = ObservedParts::between(filter, from, fork, last);
     take({id.chain == from ? to : id.chain, id.link}, to, branch.from_one());
   }
   split.body_->links.take(std::move(links), this->goal_);

@@ -151,11 +151,12 @@ class SEMEL_API SeriesBase {
   std::uint64_t reserved_bytes() const;  // part of bytes()
   const std::map<LinkId, Filter>& links() const;
 
-  // Merges a part of a link of another state. The arguments are those of Filter::merge for a part.
+  // Merges a part of a link of another state. The arguments are those of
+  // GrowBloom::merge for a part, or of ObservedParts::merge (crdt/internal/observed_part.h).
   // Returns true if anything changed. Fails with Errc::limit like a merge of states, with the
-  // errors of Filter::merge, and with Errc::limit or Errc::full if such a link is impossible.
-  // Nothing changes then. The shared library does not export it. REQUIRES: as for Filter::merge,
-  // with the shape that the goal gives to the link.
+  // errors of these, and with Errc::limit or Errc::full if such a link is impossible. Nothing
+  // changes then. The shared library does not export it. REQUIRES: as for these, with the shape
+  // that the goal gives to the link.
   template <class... Part>
   SEMEL_LOCAL Result<bool> merge_part(LinkId id, const Part&... part);
   // Returns the shape of any link that the goal admits.

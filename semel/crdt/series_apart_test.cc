@@ -18,6 +18,7 @@
 namespace semel {
 
 using crdt_internal::ObservedPart;
+using crdt_internal::ObservedParts;
 
 namespace {
 
@@ -255,7 +256,7 @@ TEST(SeriesApart, ComesInPartsOfDotsInOrder) {
     std::vector<ObservedPart> read;
     for (const auto& [id, filter] : series.links()) {
       for (std::uint64_t from = 0; from < filter.context().at(3); from = read.back().last) {
-        read.push_back(filter.part(3, from, most));
+        read.push_back(ObservedParts::next(filter, 3, from, most));
         EXPECT_LE(read.back().entries.size(), 2 * most);
         EXPECT_TRUE(read.back().sound(filter.shape()));
       }

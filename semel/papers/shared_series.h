@@ -31,6 +31,7 @@
 #include "semel/crdt/grow_bloom.h"
 #include "semel/crdt/grow_cuckoo.h"
 #include "semel/crdt/internal/lives.h"
+#include "semel/crdt/internal/observed_part.h"
 #include "semel/crdt/internal/partial_order.h"
 #include "semel/crdt/observed_cuckoo.h"
 #include "semel/crdt/series.h"
@@ -363,7 +364,7 @@ class SharedSeries {
       for (const auto& [number, filter] : other.links_) {
         const auto here = links_.find(number);
         if (here == links_.end()) continue;
-        if (const auto site = here->second.lives().clash(filter.lives())) {
+        if (const auto site = crdt_internal::ObservedParts::clash(here->second, filter)) {
           return crdt_internal::forked(*site);
         }
       }

@@ -111,13 +111,13 @@ class SEMEL_API Table {
   static Result<Table> decode(ByteView in);
   bool operator==(const Table& other) const;  // compares everything that decides what happens next
 
-  // For tests.
+ private:
+  friend class TableProbe;  // tests/support/table_probe.h
+  class SEMEL_LOCAL Body;
+  explicit Table(std::unique_ptr<Body> body);
   const internal::Recogniser& recogniser() const;
   const internal::OperationLog& log() const;
 
- private:
-  class SEMEL_LOCAL Body;
-  explicit Table(std::unique_ptr<Body> body);
   std::unique_ptr<Body> body_;
 };
 

@@ -13,6 +13,7 @@
 #include "semel/tally/table.h"
 #include "tests/support/encoded.h"
 #include "tests/support/keys.h"
+#include "tests/support/table_probe.h"
 
 namespace semel::tally {
 
@@ -145,8 +146,8 @@ RC_GTEST_PROP(TableReplay, ADecodedOneGoesOnAsTheFirst, ()) {
     for (Table& copy : copies) RC_ASSERT(answered(copy, calls[i], now_ms) == answers);
   }
   for (const Table& copy : copies) RC_ASSERT(encoded(copy) == encoded(first));
-  RC_CLASSIFY(first.recogniser().counts().refused > 0, "refuses");
-  RC_CLASSIFY(first.recogniser().counts().forgotten_early > 0, "forgets early");
+  RC_CLASSIFY(TableProbe::recogniser(first).counts().refused > 0, "refuses");
+  RC_CLASSIFY(TableProbe::recogniser(first).counts().forgotten_early > 0, "forgets early");
 }
 
 // A burst is forwarded one by one, as a server does; a batch as a whole.
@@ -167,13 +168,13 @@ RC_GTEST_PROP(TableReplay, WhatChangedNothingLeavesNoTrace, ()) {
       const std::vector<Answer> answers = answered(first, call, now_ms);
       if (!left_something(answers)) continue;
       for (Table& replica : replicas) {
-        RC_ASSERT(answered(replica, call, first.recogniser().now()) == answers);
+        RC_ASSERT(answered(replica, call, TableProbe::recogniser(first).now()) == answers);
       }
     }
   }
   end(first, now_ms);
   for (Table& replica : replicas) {
-    end(replica, first.recogniser().now());
+    end(replica, TableProbe::recogniser(first).now());
     RC_ASSERT(encoded(replica) == encoded(first));
   }
 }
@@ -200,9 +201,9 @@ RC_GTEST_PROP(TableReplay, TimeInStepsIsTimeAtOnce, ()) {
     now_ms += call.step_ms;
     (void)answered(first, call, now_ms);
   }
-  const TimeMs from_ms = first.recogniser().now();
-  Recogniser stepped = *Recogniser::decode(encoded(first.recogniser()));
-  Recogniser jumped = *Recogniser::decode(encoded(first.recogniser()));
+  const TimeMs from_ms = TableProbe::recogniser(first).now();
+  Recogniser stepped = *Recogniser::decode(encoded(TableProbe::recogniser(first)));
+  Recogniser jumped = *Recogniser::decode(encoded(TableProbe::recogniser(first)));
   const TimeMs to_ms = from_ms + *rc::gen::inRange<TimeMs>(0, 3 * kWindowMs);
   const auto steps =
       *rc::gen::container<std::vector<TimeMs>>(rc::gen::inRange<TimeMs>(0, kWindowMs / 2));

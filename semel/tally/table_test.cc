@@ -17,6 +17,7 @@
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/support/allocation.h"
 #include "tests/support/keys.h"
+#include "tests/support/table_probe.h"
 
 namespace semel::tally {
 
@@ -344,7 +345,7 @@ TEST_F(TwoSites, ARetryElsewhereCountsOnce) {
   for (const Table* table : {&a, &b}) {
     EXPECT_EQ(value(*table, "x"), 5);
     EXPECT_EQ(table->sum({}), (RangeSum{2, 6}));
-    EXPECT_EQ(table->log().unfolded(), 0U);
+    EXPECT_EQ(TableProbe::log(*table).unfolded(), 0U);
   }
   EXPECT_EQ(added(b, "x", 5, id(1)).outcome, Outcome::duplicate);
 }
@@ -391,7 +392,7 @@ TEST_F(TwoSites, AFullTailRefusesNewOnesAndKnowsRetries) {
   added(small, "x", 1, id(2));
   EXPECT_EQ(added(small, "x", 1, id(3)), (Answer{Outcome::full, 2}));
   EXPECT_EQ(added(small, "x", 1, id(2)), (Answer{Outcome::duplicate, 2}));
-  EXPECT_EQ(small.log().waiting_for(), SiteId{2});
+  EXPECT_EQ(TableProbe::log(small).waiting_for(), SiteId{2});
   ASSERT_TRUE(small.retire(2));
   EXPECT_EQ(added(small, "x", 1, id(3)), (Answer{Outcome::applied, 3}));
 }
@@ -525,7 +526,7 @@ TEST_F(TwoSites, ACopyRemembersForAWindowByWhateverClock) {
   ASSERT_TRUE(a.admit(3));
   const TimeMs ahead = kNow + 1'000'000'000;
   Table c = *Table::decode(encoded(a));
-  const TimeMs window_ms = c.recogniser().goal().window_ms;
+  const TimeMs window_ms = c.recognition().window_ms;
   ASSERT_TRUE(c.become(3, ahead));
   const auto meet = [&] {
     for (int i = 0; i < 4; ++i) {

@@ -430,11 +430,11 @@ bool Window::operator==(const Window& other) const {
   return body_->goal == other.body_->goal && body_->any == other.body_->any;
 }
 
-window_internal::ExactWindow* Window::exact() {
-  return std::get_if<window_internal::ExactWindow>(&body_->any);
+window_internal::ExactWindow* window_internal::ExactWindow::inside(Window& window) {
+  return std::get_if<ExactWindow>(&window.body_->any);
 }
-const window_internal::ExactWindow* Window::exact() const {
-  return std::get_if<window_internal::ExactWindow>(&body_->any);
+const window_internal::ExactWindow* window_internal::ExactWindow::inside(const Window& window) {
+  return std::get_if<ExactWindow>(&window.body_->any);
 }
 
 }  // namespace semel

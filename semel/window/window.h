@@ -182,12 +182,8 @@ class SEMEL_API Window {
   // Compares goals and what is remembered, not counts().
   bool operator==(const Window& other) const;
 
-  // These return the structure of an exact window that has an end, nullptr for any other window.
-  // Only semel/tally needs them.
-  window_internal::ExactWindow* exact();
-  const window_internal::ExactWindow* exact() const;
-
  private:
+  friend class window_internal::ExactWindow;  // inside()
   struct SEMEL_LOCAL Body;
   explicit Window(std::unique_ptr<Body> body);
 

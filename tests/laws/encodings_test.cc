@@ -30,6 +30,7 @@
 #include "tests/support/held_value.h"
 #include "tests/support/keys.h"
 #include "tests/support/site_life.h"
+#include "tests/support/table_probe.h"
 
 namespace semel {
 namespace {
@@ -176,7 +177,7 @@ void for_each_structure(std::uint64_t n, Random& random, Visit visit) {
   for (const auto kind : {tally::Recognition::Kind::clients, tally::Recognition::Kind::filter,
                           tally::Recognition::Kind::exact}) {
     const tally::Table made = table(kind, n, random);
-    visit("recogniser", made.recogniser());
+    visit("recogniser", tally::TableProbe::recogniser(made));
     visit("table", made);
   }
 }

@@ -24,6 +24,7 @@
 #include "tests/module/samples.h"
 #include "tests/module/workload.h"
 #include "tests/support/rate.h"
+#include "tests/support/table_probe.h"
 
 namespace semel {
 namespace {
@@ -101,7 +102,8 @@ Words forge_tally(const Secret& secret, const std::string& prefix) {
     EXPECT_TRUE((*value)->table().add(addition, answer, 0));
   }
   return search(prefix, [&](const std::string& id) {
-    return (*value)->table().recogniser().test({operation(id)}) == Verdict::duplicate;
+    return tally::TableProbe::recogniser((*value)->table()).test({operation(id)}) ==
+           tally::Outcome::duplicate;
   });
 }
 

@@ -10,6 +10,7 @@
 
 #include "semel/core/result.h"
 #include "semel/crdt/internal/lives.h"
+#include "semel/crdt/internal/observed_part.h"
 #include "semel/crdt/internal/series_codec.h"
 #include "semel/crdt/observed_cuckoo.h"
 #include "semel/crdt/series_goal.h"
@@ -56,7 +57,7 @@ Result<void> one_history(const std::map<LinkId, Filter>& mine,
     for (const auto& [id, filter] : theirs) {
       const auto here = mine.find(id);
       if (here == mine.end()) continue;
-      if (const auto site = here->second.lives().clash(filter.lives())) return forked(*site);
+      if (const auto site = ObservedParts::clash(here->second, filter)) return forked(*site);
     }
   }
   return {};

@@ -229,6 +229,13 @@ Window* Recogniser::filter() {
   return &*window_;
 }
 
+window_internal::ExactWindow* Recogniser::exact() {
+  return window_internal::ExactWindow::inside(*window_);
+}
+const window_internal::ExactWindow* Recogniser::exact() const {
+  return window_internal::ExactWindow::inside(*window_);
+}
+
 Outcome Recogniser::test_exact(Digest id, Digest content, TimeMs now_ms) const {
   if (exact()->test(id, now_ms) != Verdict::duplicate) return Outcome::applied;
   return judged(Verdict::duplicate, exact()->test(content, now_ms));

@@ -113,10 +113,9 @@ class Recogniser {
   explicit Recogniser(const Goal& goal) : goal_(goal) {}
 
   Window* filter();
-  window_internal::ExactWindow* exact() { return wants_content() ? window_->exact() : nullptr; }
-  const window_internal::ExactWindow* exact() const {
-    return wants_content() ? window_->exact() : nullptr;
-  }
+  // REQUIRES: wants_content().
+  window_internal::ExactWindow* exact();
+  const window_internal::ExactWindow* exact() const;
   Outcome test_exact(Digest id, Digest content, TimeMs now_ms) const;
   Outcome take_exact(Digest id, Digest content);
   void take_exact(std::span<const Query> queries, std::span<Outcome> answers);

@@ -62,6 +62,11 @@ class ExactWindow {
   // Errc::limit for more than 2^39 ids.
   static Result<ExactWindow> make(const Goal& goal, TimeMs now_ms);
 
+  // Returns the structure of a Window that is exact and has an end, nullptr for any other. Tally
+  // keeps ids and contents in pairs there, which needs more calls than Window has.
+  static ExactWindow* inside(Window& window);
+  static const ExactWindow* inside(const Window& window);
+
   // REQUIRES for all ids: the digest was made by goal().hash.
   Verdict test(Digest id) const { return test(id, horizon_); }
   Verdict insert(Digest id) { return insert(id, now()); }
