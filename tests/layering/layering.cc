@@ -264,11 +264,22 @@ std::string_view room_of_internal(std::string_view header) {
 
 bool is_test(std::string_view file) { return file.ends_with("_test.cc"); }
 
-bool may_see_internals(std::string_view file, std::string_view room, std::string_view header) {
-  if (within(file, room) || within(file, "semel/papers") || is_test(file)) return true;
-  return std::any_of(kFriends.begin(), kFriends.end(), [&](const Friend& other) {
-    return within(file, other.file) && within(header, other.internals);
+bool is_exception(std::string_view file, std::string_view header) {
+  return std::any_of(kExceptions.begin(), kExceptions.end(), [&](const Exception& exception) {
+    return file == exception.file && within(header, exception.may_include);
   });
+}
+
+// Returns true if `header` is internal to a room whose internals `file` may not see.
+bool is_foreign_internal(std::string_view file, std::string_view header) {
+  const std::string_view room = room_of_internal(header);
+  if (room.empty() || within(file, room) || within(file, "semel/papers") || is_test(file)) {
+    return false;
+  }
+  return !is_exception(file, header) &&
+         std::none_of(kFriends.begin(), kFriends.end(), [&](const Friend& other) {
+           return within(file, other.file) && within(header, other.internals);
+         });
 }
 
 bool is_ours(std::string_view path) {
@@ -297,12 +308,9 @@ std::optional<std::string> fault_of_ours(std::string_view file, const Layer& lay
       return std::string(header) + " may be included only in " + std::string(hidden.seen_in);
     }
   }
-  for (const Exception& exception : kExceptions) {
-    if (file == exception.file && within(header, exception.may_include)) return std::nullopt;
-  }
-  if (const std::string_view room = room_of_internal(header);
-      !room.empty() && !may_see_internals(file, room, header)) {
-    return "internal to " + std::string(room);
+  if (is_exception(file, header)) return std::nullopt;
+  if (is_foreign_internal(file, header)) {
+    return "internal to " + std::string(room_of_internal(header));
   }
   if (layer_of(header) == &layer || within_any(header, layer.may_include)) return std::nullopt;
   if (is_test(file) && within(header, "tests")) return std::nullopt;
@@ -365,10 +373,11 @@ class Graph {
     for (const auto& [file, text] : tree) includes_[file] = includes_of(text);
   }
 
-  // Calls visit(place, header) for every include that `file` sees: its own, and those of our
-  // headers that it includes. `place` names the file and the line of the include.
-  template <class Visit>
-  void for_each_seen(const std::string& file, Visit visit) const {
+  // Calls visit(place, include) for every include that `file` sees: its own, and those of our
+  // headers that it includes. `place` is the file that has the include. Does not look into headers
+  // for which enters(header) is false.
+  template <class Visit, class Enters>
+  void for_each_seen(const std::string& file, Visit visit, Enters enters) const {
     std::set<std::string> seen{file};
     std::vector<std::string> left{file};
     while (!left.empty()) {
@@ -378,14 +387,26 @@ class Graph {
       if (found == includes_.end()) continue;
       for (const Include& include : found->second) {
         visit(at, include);
-        if (seen.insert(include.header).second) left.push_back(include.header);
+        if (enters(include.header) && seen.insert(include.header).second) {
+          left.push_back(include.header);
+        }
       }
     }
+  }
+  template <class Visit>
+  void for_each_seen(const std::string& file, Visit visit) const {
+    for_each_seen(file, visit, [](const std::string&) { return true; });
   }
 
  private:
   std::map<std::string, std::vector<Include>> includes_;
 };
+
+// Returns true if a header opens a namespace for internals, such as semel::window_internal.
+bool names_a_room(const std::string& text) {
+  static const std::regex kNamespace(R"((^|\n)namespace [\w: ]*internal\b)");
+  return std::regex_search(text, kNamespace);
+}
 
 // Headers that a folder may not see, even through other headers.
 constexpr std::array kHiddenThrough = {
@@ -437,10 +458,26 @@ std::vector<Breach> breaches_through(const Tree& tree,
       });
     }
   }
+  // Who may see an internal header may see what it includes.
+  const auto is_not_internal = [](const std::string& header) {
+    return room_of_internal(header).empty();
+  };
+  for (const auto& [file, text] : tree) {
+    graph.for_each_seen(
+        file,
+        [&](const std::string& at, const Include& include) {
+          if (at == file || !is_foreign_internal(file, include.header)) return;
+          report(at, include.line, include.header + ": " + file + " sees it too");
+        },
+        is_not_internal);
+  }
   for (const auto& [file, text] : tree) {
     if (!file.ends_with(".h") || !within(file, "semel") || within(file, "semel/papers")) continue;
-    if (!room_of_internal(file).empty() || public_headers.contains(file)) continue;
-    report(file, 1, "neither a public header nor in internal/");
+    if (!room_of_internal(file).empty()) {
+      if (!names_a_room(text)) report(file, 1, "internal, but not in the namespace of its room");
+    } else if (!public_headers.contains(file)) {
+      report(file, 1, "neither a public header nor in internal/");
+    }
   }
   for (const std::string& header : public_headers) {
     if (!room_of_internal(header).empty()) report(header, 1, "a public header in internal/");

@@ -195,11 +195,42 @@ TEST(LayeringThroughHeaders, HidesTheServersApiFromTheCommands) {
   EXPECT_EQ(printed(breaches_through(mended, {})), "");
 }
 
+TEST(LayeringThroughHeaders, HidesInternalsFromOtherRooms) {
+  const Tree tree = {
+      {"semel/filter/internal/slots.h", "namespace semel::filter_internal {"},
+      {"semel/crdt/internal/parts.h",
+       "#include \"semel/filter/internal/slots.h\"\n"
+       "namespace semel::crdt_internal {"},
+      {"module/types/value.h", "\n#include \"semel/crdt/internal/parts.h\"\n"},
+      {"module/types/value.cc", "#include \"module/types/value.h\"\n"},
+      {"module/commands/add.cc", "#include \"module/types/value.h\"\n"},
+      {"module/commands/add_test.cc", "#include \"module/types/value.h\"\n"},
+  };
+  EXPECT_EQ(printed(breaches_through(tree, {})),
+            "module/types/value.h:2: semel/crdt/internal/parts.h: "
+            "module/commands/add.cc sees it too\n");
+  Tree mended = tree;
+  mended["module/types/value.h"] = "struct Part;\n";
+  mended["module/types/value.cc"] = "#include \"semel/crdt/internal/parts.h\"\n";
+  EXPECT_EQ(printed(breaches_through(mended, {})), "");
+}
+
+TEST(LayeringThroughHeaders, WantsInternalsInTheNamespaceOfTheirRoom) {
+  const Tree tree = {
+      {"semel/a/internal/bare.h", "namespace semel {\n// a namespace that is internal\n"},
+      {"semel/a/internal/own.h", "#pragma once\nnamespace semel::a_internal {\n"},
+      {"semel/b/internal/tool.h", "namespace semel::inline b_internal {\n"},
+      {"semel/tally/internal/log.h", "namespace semel::tally::internal {\n"},
+  };
+  EXPECT_EQ(printed(breaches_through(tree, {})),
+            "semel/a/internal/bare.h:1: internal, but not in the namespace of its room\n");
+}
+
 TEST(LayeringThroughHeaders, KeepsInternalsAndLibrariesOutOfPublicHeaders) {
   const Tree tree = {
       {"semel/a/noun.h", "#include <vector>\n#include \"semel/a/shape.h\"\n"},
       {"semel/a/shape.h", "#include \"semel/a/internal/slots.h\"\n#include <absl/btree.h>\n"},
-      {"semel/a/internal/slots.h", "#include <unistd.h>\n"},
+      {"semel/a/internal/slots.h", "#include <unistd.h>\nnamespace a_internal {\n"},
   };
   EXPECT_EQ(printed(breaches_through(tree, {"semel/a/noun.h", "semel/a/shape.h"})),
             "semel/a/shape.h:1: semel/a/internal/slots.h: not public, but semel/a/noun.h is\n"
@@ -209,7 +240,7 @@ TEST(LayeringThroughHeaders, KeepsInternalsAndLibrariesOutOfPublicHeaders) {
 
 TEST(LayeringThroughHeaders, WantsEveryHeaderOfTheLibraryToBePublicOrInternal) {
   const Tree tree = {{"semel/a/noun.h", ""},
-                     {"semel/a/internal/slots.h", ""},
+                     {"semel/a/internal/slots.h", "namespace a_internal {"},
                      {"semel/papers/trie.h", ""},
                      {"cli/files.h", ""},
                      {"semel/a/stray.h", ""}};
@@ -221,9 +252,9 @@ TEST(LayeringThroughHeaders, WantsEveryHeaderOfTheLibraryToBePublicOrInternal) {
 TEST(LayeringThroughHeaders, WantsThePublicHeadersToBeThere) {
   EXPECT_EQ(printed(breaches_through({}, {"semel/a/noun.h"})),
             "semel/a/noun.h:1: a public header that is not there\n");
-  EXPECT_EQ(
-      printed(breaches_through({{"semel/a/internal/slots.h", ""}}, {"semel/a/internal/slots.h"})),
-      "semel/a/internal/slots.h:1: a public header in internal/\n");
+  EXPECT_EQ(printed(breaches_through({{"semel/a/internal/slots.h", "namespace a_internal {"}},
+                                     {"semel/a/internal/slots.h"})),
+            "semel/a/internal/slots.h:1: a public header in internal/\n");
 }
 
 }  // namespace

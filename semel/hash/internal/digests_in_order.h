@@ -8,7 +8,7 @@
 #include "semel/core/internal/ascending.h"
 #include "semel/hash/digest.h"
 
-namespace semel {
+namespace semel::inline hash_internal {
 
 // Calls visit(digest, value) for every entry for which wanted(value) holds.
 template <class Map, class Wanted, class Visit>
@@ -30,4 +30,4 @@ void for_each_in_order(const Map& map, Wanted wanted, Visit visit) {
       [&](const Place& place) { visit(place.digest, *place.value); });
 }
 
-}  // namespace semel
+}  // namespace semel::inline hash_internal
