@@ -10,8 +10,6 @@
 
 namespace semel {
 
-using slices_internal::SliceOperation;
-
 SliceLoad LoadReport::total() const {
   SliceLoad sum;
   for (const SliceLoad& slice : slices) {
@@ -65,17 +63,17 @@ SlicedFilter::SlicedFilter(const Placement& placement, std::vector<Slice*> slice
       load_{std::vector<SliceLoad>(slices_.size())} {}
 
 void SlicedFilter::test(std::span<const Digest> ids, std::span<Verdict> verdicts, TimeMs now_ms) {
-  run(SliceOperation::test, ids, {}, verdicts, now_ms);
+  run(SliceAction::test, ids, {}, verdicts, now_ms);
 }
 
 void SlicedFilter::set(std::span<const Digest> ids, std::span<const TimeMs> at_ms,
                        std::span<Verdict> verdicts, TimeMs now_ms) {
-  run(SliceOperation::set, ids, at_ms, verdicts, now_ms);
+  run(SliceAction::set, ids, at_ms, verdicts, now_ms);
 }
 
 void SlicedFilter::test_and_set(std::span<const Digest> ids, std::span<const TimeMs> at_ms,
                                 std::span<Verdict> verdicts, TimeMs now_ms) {
-  run(SliceOperation::test_and_set, ids, at_ms, verdicts, now_ms);
+  run(SliceAction::test_and_set, ids, at_ms, verdicts, now_ms);
 }
 
 void SlicedFilter::set_state(std::size_t slice, SliceState state) {
@@ -83,11 +81,11 @@ void SlicedFilter::set_state(std::size_t slice, SliceState state) {
   states_[slice] = state;
 }
 
-void SlicedFilter::run(SliceOperation operation, std::span<const Digest> ids,
+void SlicedFilter::run(SliceAction action, std::span<const Digest> ids,
                        std::span<const TimeMs> at_ms, std::span<Verdict> verdicts, TimeMs now_ms) {
   SEMEL_ASSERT(ids.size() == verdicts.size());
   slices_internal::SliceRun run(placement_, options_.rules, states_,
-                                {.operation = operation,
+                                {.action = action,
                                  .ids = {ids.begin(), ids.end()},
                                  .at_ms = {at_ms.begin(), at_ms.end()},
                                  .now_ms = now_ms,

@@ -24,10 +24,6 @@
 
 namespace semel {
 
-namespace slices_internal {
-enum class SliceOperation : std::uint8_t;
-}
-
 // parallel: asks all slices of an id at once. pipelined: asks one after the other, up to the first
 // that does not know the id. That takes more rounds and fewer messages.
 enum class Probing : std::uint8_t { parallel, pipelined };
@@ -100,8 +96,8 @@ class SEMEL_API SlicedFilter {
  private:
   SlicedFilter(const Placement& placement, std::vector<Slice*> slices, Options options);
 
-  void run(slices_internal::SliceOperation operation, std::span<const Digest> ids,
-           std::span<const TimeMs> at_ms, std::span<Verdict> verdicts, TimeMs now_ms);
+  void run(SliceAction action, std::span<const Digest> ids, std::span<const TimeMs> at_ms,
+           std::span<Verdict> verdicts, TimeMs now_ms);
   void count(const SliceMessage& message);
 
   Placement placement_;

@@ -203,12 +203,9 @@ TEST(SlicedFilter, WaitsForAClaimToBeOver) {
     return *window_internal::ExactWindow::make({.window_ms = kWindow}, kNow);
   });
   SliceRules rules = {.producers = Producers::many, .claim_ms = 500};
-  slices_internal::SliceRun crashed(sliced.placement, rules,
-                                    std::vector<SliceState>(12, SliceState::live),
-                                    {.operation = slices_internal::SliceOperation::test_and_set,
-                                     .ids = {key(1)},
-                                     .now_ms = kNow,
-                                     .owner = 1});
+  slices_internal::SliceRun crashed(
+      sliced.placement, rules, std::vector<SliceState>(12, SliceState::live),
+      {.action = SliceAction::test_and_set, .ids = {key(1)}, .now_ms = kNow, .owner = 1});
   deliver(crashed.messages(), sliced.pointers());
   int pauses = 0;
   SlicedFilter filter = *SlicedFilter::make(

@@ -32,10 +32,10 @@ SliceRun::SliceRun(const Placement& placement, const SliceRules& rules,
       left_(job_.ids.size()) {
   SEMEL_ASSERT(states_.size() == placement_.slices());
   SEMEL_ASSERT(rules_.needed <= placement_.spread());
-  SEMEL_ASSERT(rules_.claim_ms >= 0);
+  SEMEL_ASSERT(rules_.claim_ms >= 0 && !is_claim(job_.action));
   SEMEL_ASSERT(job_.at_ms.empty() || job_.at_ms.size() == job_.ids.size());
   place();
-  if (job_.operation == SliceOperation::test_and_set && placement_.spread() > 1) {
+  if (job_.action == SliceAction::test_and_set && placement_.spread() > 1) {
     const std::vector<std::size_t> before = repetitions(job_.ids);
     for (std::size_t item = 0; item < items_.size(); ++item) items_[item].before = before[item];
   }
@@ -66,7 +66,7 @@ std::span<SliceRun::Known> SliceRun::known_of(std::size_t item) {
 
 bool SliceRun::claims() const {
   return rules_.producers == Producers::many && placement_.spread() > 1 &&
-         job_.operation == SliceOperation::test_and_set;
+         job_.action == SliceAction::test_and_set;
 }
 
 // Probes are in the order of the functions, except that all probes of a slice come with its first.
@@ -135,7 +135,7 @@ void SliceRun::advance(std::size_t i) {
       verdicts_[i] = Verdict::fresh;
       return set(i);
     case Phase::set: {
-      const bool only_set = job_.operation == SliceOperation::set;
+      const bool only_set = job_.action == SliceAction::set;
       if (only_set && !item.answered) return finish(i, verdict_without_slices());
       if (item.answered && (only_set || item.answer != Verdict::duplicate)) {
         verdicts_[i] = item.answer;
@@ -155,8 +155,8 @@ void SliceRun::advance(std::size_t i) {
 void SliceRun::begin(std::size_t i) {
   Item& item = items_[i];
   std::ranges::fill(known_of(i), Known::unasked);
-  if (job_.operation == SliceOperation::set) return set(i);
-  if (job_.operation == SliceOperation::test_and_set && placement_.spread() == 1) {
+  if (job_.action == SliceAction::set) return set(i);
+  if (job_.action == SliceAction::test_and_set && placement_.spread() == 1) {
     if (!live(probes_of(i)[0].slice)) return decide(i, rules_.needed == 0);
     item.phase = Phase::test_and_set;
     return;
@@ -191,7 +191,7 @@ void SliceRun::judge(std::size_t i) {
 void SliceRun::decide(std::size_t i, bool duplicate) {
   Item& item = items_[i];
   verdicts_[i] = duplicate ? Verdict::duplicate : Verdict::fresh;
-  if (job_.operation == SliceOperation::test) return finish(i, verdicts_[i]);
+  if (job_.action == SliceAction::test) return finish(i, verdicts_[i]);
   const bool claimed = item.home != kNone && live(item.home);
   if (duplicate && !claimed) return finish(i, verdicts_[i]);
   if (claimed) {

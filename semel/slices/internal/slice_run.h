@@ -59,9 +59,8 @@
 
 namespace semel::slices_internal {
 
-enum class SliceOperation : std::uint8_t { test, set, test_and_set };
 struct SliceJob {
-  SliceOperation operation = SliceOperation::test;
+  SliceAction action = SliceAction::test;
   std::vector<Digest> ids;
   std::vector<TimeMs> at_ms = {};  // when each event happened; empty: when it is set
   TimeMs now_ms = 0;
@@ -71,7 +70,7 @@ struct SliceJob {
 class SliceRun {
  public:
   // REQUIRES: `states` has one for every slice, rules.needed <= placement.spread(), rules.claim_ms
-  // >= 0, and job.at_ms is empty or as long as job.ids.
+  // >= 0, !is_claim(job.action), and job.at_ms is empty or as long as job.ids.
   SliceRun(const Placement& placement, const SliceRules& rules, std::vector<SliceState> states,
            SliceJob job);
 

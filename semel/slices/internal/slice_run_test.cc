@@ -45,10 +45,10 @@ struct World {
       slices.emplace_back(window_at(kNow), kWindow);
   }
 
-  SliceRun run(SliceOperation operation, std::vector<Digest> ids, const SliceRules& rules = {},
+  SliceRun run(SliceAction action, std::vector<Digest> ids, const SliceRules& rules = {},
                std::vector<TimeMs> at_ms = {}, std::uint64_t owner = kOwner) const {
     return SliceRun(placement, rules, states,
-                    {operation, std::move(ids), std::move(at_ms), now_ms, owner});
+                    {action, std::move(ids), std::move(at_ms), now_ms, owner});
   }
 
   // Answers all messages, round by round; `sent` sees each of them first.
@@ -65,10 +65,10 @@ struct World {
     return {run.verdicts().begin(), run.verdicts().end()};
   }
   std::vector<Verdict> test_and_set(std::vector<Digest> ids, const SliceRules& rules = {}) {
-    return finish(run(SliceOperation::test_and_set, std::move(ids), rules));
+    return finish(run(SliceAction::test_and_set, std::move(ids), rules));
   }
   std::vector<Verdict> test(std::vector<Digest> ids, const SliceRules& rules = {}) {
-    return finish(run(SliceOperation::test, std::move(ids), rules));
+    return finish(run(SliceAction::test, std::move(ids), rules));
   }
 
   void deliver(SliceMessage& message) {
@@ -117,15 +117,15 @@ TEST(SliceRun, AnswersAsOneWindowWould) {
       for (std::size_t i = 0; late && i < ids.size(); ++i) {
         at_ms.push_back(world.now_ms - *rc::gen::element(0, 300, 900, 1500));
       }
-      const auto operation = static_cast<SliceOperation>(*rc::gen::inRange(0, 3));
+      const auto action = static_cast<SliceAction>(*rc::gen::inRange(0, 3));
       Verdicts expected;
       for (std::size_t i = 0; i < ids.size(); ++i) {
         const TimeMs at = late ? at_ms[i] : world.now_ms;
-        expected.push_back(operation == SliceOperation::test  ? twin.test(ids[i])
-                           : operation == SliceOperation::set ? twin.insert(ids[i], at)
-                                                              : twin.test_and_insert(ids[i], at));
+        expected.push_back(action == SliceAction::test  ? twin.test(ids[i])
+                           : action == SliceAction::set ? twin.insert(ids[i], at)
+                                                        : twin.test_and_insert(ids[i], at));
       }
-      const Verdicts verdicts = world.finish(world.run(operation, ids, rules, at_ms));
+      const Verdicts verdicts = world.finish(world.run(action, ids, rules, at_ms));
       RC_ASSERT(verdicts == expected);
     }
     for (const ExactSlice& slice : world.slices) RC_ASSERT(slice.claims().size() == 0u);
@@ -135,7 +135,7 @@ TEST(SliceRun, AnswersAsOneWindowWould) {
 
 TEST(SliceRun, IsDoneAtOnceWithNothingToDo) {
   World world(kShapes[1]);
-  EXPECT_TRUE(world.run(SliceOperation::test_and_set, {}).done());
+  EXPECT_TRUE(world.run(SliceAction::test_and_set, {}).done());
 }
 
 TEST(SliceRun, KnowsTheFirstOfABatchFromItsRepetitions) {
@@ -152,7 +152,7 @@ TEST(SliceRun, KnowsTheFirstOfABatchFromItsRepetitions) {
 // The first event is refused, so the second counts as the first.
 TEST(SliceRun, TakesARepetitionWhoseFirstWasStale) {
   World world(kShapes[1]);
-  EXPECT_EQ(world.finish(world.run(SliceOperation::test_and_set, {key(1), key(1), key(1)}, {},
+  EXPECT_EQ(world.finish(world.run(SliceAction::test_and_set, {key(1), key(1), key(1)}, {},
                                    {kNow - 5000, kNow, kNow})),
             (Verdicts{Verdict::stale, kFresh, kDuplicate}));
 }
@@ -219,7 +219,7 @@ TEST(SliceRun, SendsAsFewMessagesAsItsProbingNeeds) {
     World world(kShapes[1]);
     const Digest id = id_with_slices_of_its_own(world.placement);
     const auto run = [&] {
-      return traffic_of(world, world.run(SliceOperation::test_and_set, {id}, c.rules));
+      return traffic_of(world, world.run(SliceAction::test_and_set, {id}, c.rules));
     };
     Traffic fresh = run();
     EXPECT_EQ(fresh.rounds, c.rounds_fresh);
@@ -237,13 +237,12 @@ TEST(SliceRun, SendsAsFewMessagesAsItsProbingNeeds) {
 
 TEST(SliceRun, PacksABatchIntoOneMessageForEachSlice) {
   World world(kShapes[1]);
-  SliceRun run = world.run(SliceOperation::test, keys(0, 1000));
+  SliceRun run = world.run(SliceAction::test, keys(0, 1000));
   EXPECT_EQ(run.messages().size(), 5u);
-  const Traffic whole = traffic_of(world, world.run(SliceOperation::test_and_set, keys(0, 1000)));
+  const Traffic whole = traffic_of(world, world.run(SliceAction::test_and_set, keys(0, 1000)));
   EXPECT_EQ(whole.messages, 10u);
   World atomic(kShapes[0]);
-  EXPECT_EQ(traffic_of(atomic, atomic.run(SliceOperation::test_and_set, keys(0, 1000))).messages,
-            3u);
+  EXPECT_EQ(traffic_of(atomic, atomic.run(SliceAction::test_and_set, keys(0, 1000))).messages, 3u);
 }
 
 // A failed slice knows all ids or none, or `needed` others make up for it.
@@ -288,10 +287,9 @@ TEST(SliceRun, TreatsAFailedHorizontalSliceAsTold) {
     }
     EXPECT_EQ(world.test_and_set({key(1)}, {.needed = 0}), Verdicts{kDuplicate});
     EXPECT_EQ(world.test_and_set({key(1)}, {.needed = 1}), Verdicts{kFresh});
-    EXPECT_EQ(world.finish(world.run(SliceOperation::set, {key(1)}, {.needed = 0})),
+    EXPECT_EQ(world.finish(world.run(SliceAction::set, {key(1)}, {.needed = 0})),
               Verdicts{kDuplicate});
-    EXPECT_EQ(world.finish(world.run(SliceOperation::set, {key(1)}, {.needed = 1})),
-              Verdicts{kFresh});
+    EXPECT_EQ(world.finish(world.run(SliceAction::set, {key(1)}, {.needed = 1})), Verdicts{kFresh});
   }
 }
 
@@ -329,7 +327,7 @@ TEST(SliceRun, SetsButDoesNotAskASliceThatReturns) {
 
   world.now_ms += kWindow / 2;
   const SliceProbe probe = world.placement.probe(before, 1);
-  EXPECT_EQ(world.finish(world.run(SliceOperation::set, {before})), Verdicts{kFresh});
+  EXPECT_EQ(world.finish(world.run(SliceAction::set, {before})), Verdicts{kFresh});
   EXPECT_EQ(world.slices[slice].window().test(probe.key), kDuplicate);
 }
 
@@ -392,7 +390,7 @@ class Meeting {
     std::uint64_t owner = 1;
     for (const std::vector<Digest>& ids : batches) {
       producers_.push_back(
-          {world_.run(SliceOperation::test_and_set, ids, rules, {}, owner++), ids, {}});
+          {world_.run(SliceAction::test_and_set, ids, rules, {}, owner++), ids, {}});
       producers_.back().delivered.resize(producers_.back().run.messages().size());
     }
   }
@@ -649,7 +647,7 @@ TEST(SliceRunDeathTest, RefusesAJobThatDoesNotFit) {
   const World world(kShapes[1]);
   EXPECT_DEATH(SliceRun(world.placement, {.needed = 4}, world.states, {}), "needed");
   EXPECT_DEATH(SliceRun(world.placement, {}, {}, {}), "states");
-  EXPECT_DEATH(world.run(SliceOperation::test, {key(1)}).verdicts(), "done");
+  EXPECT_DEATH(world.run(SliceAction::test, {key(1)}).verdicts(), "done");
 }
 
 }  // namespace
