@@ -15,7 +15,9 @@ enum class Measured : bool { no, yes };  // whether measures are written
 void write_container(Writer& out, const Container& container, const BitPath* before,
                      Measured measured);
 // Replaces `container`, the previous one, by the next, and removes its bytes from `in`. Returns
-// false for bytes that write_container() does not write; both arguments are then meaningless.
+// false for bytes that write_container() does not write; both arguments are then meaningless. This
+// is no decode() that returns a container: a walk reads little else, and the next path is the
+// previous one with other bits at its end, in the memory that is there already.
 bool read_container(ByteView& in, bool first, Container& container, Measured measured);
 
 }  // namespace semel::index_internal

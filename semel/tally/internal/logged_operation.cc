@@ -18,20 +18,22 @@ void encode_known(const VersionVector& known, Writer& out) {
   }
 }
 
-bool decode_known(Reader& in, VersionVector& known) {
+Result<VersionVector> decode_known(Reader& in) {
+  const Error kBad{Errc::corrupt, "operation: what its site knew"};
   const std::uint64_t logs = in.varint();
-  if (!in.ok() || logs > in.rest() / 2) return false;
+  if (!in.ok() || logs > in.rest() / 2) return kBad;
+  VersionVector known;
   std::optional<std::uint64_t> last;
   for (std::uint64_t i = 0; i < logs; ++i) {
     const std::uint64_t site = in.varint();
     const std::uint64_t counter = in.varint();
     const bool ascends = !last || site > *last;
-    if (!in.ok() || !ascends || site > std::numeric_limits<SiteId>::max()) return false;
-    if (counter == 0 || counter > Dot::kLastCounter) return false;
+    if (!in.ok() || !ascends || site > std::numeric_limits<SiteId>::max()) return kBad;
+    if (counter == 0 || counter > Dot::kLastCounter) return kBad;
     known.advance({static_cast<SiteId>(site), counter});
     last = site;
   }
-  return true;
+  return known;
 }
 
 }  // namespace
@@ -76,9 +78,7 @@ Result<Operation> Operation::decode(Dot dot, ByteView in) {
     operation.observed = SEMEL_TRY(VersionVector::decode(r));
   }
   operation.taken_ms = r.i64();
-  if (!decode_known(r, operation.known)) {
-    return Error{Errc::corrupt, "operation: what its site knew"};
-  }
+  operation.known = SEMEL_TRY(decode_known(r));
   operation.previous = r.u64();
   if (!r.at_end()) return Error{Errc::corrupt, "operation: size"};
   return operation;
