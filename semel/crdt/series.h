@@ -192,9 +192,10 @@ class SEMEL_API SeriesBase {
   // Makes the next link of the chain, which is not in the map yet.
   Result<std::map<LinkId, Filter>> next_link(SiteId chain);
 
-  // Calls `update` with the part of `delta` for this link, or with nullptr if there is no delta.
-  template <class Update>
-  static auto record(Delta* delta, LinkId id, const Filter& filter, Update update);
+  // Returns the parts of a delta, nullptr if there is no delta.
+  static std::map<LinkId, typename Filter::Delta>* parts_of(Delta* delta) {
+    return delta == nullptr ? nullptr : &delta->parts_;
+  }
 
   Goal goal_;  // check() holds
   Hidden<crdt_internal::Links<Filter>> body_;

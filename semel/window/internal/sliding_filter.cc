@@ -8,7 +8,6 @@
 
 #include "semel/core/assert.h"
 #include "semel/core/internal/arithmetic.h"
-#include "semel/core/internal/error_rate.h"
 #include "semel/core/limits.h"
 #include "semel/filter/bloom_math.h"
 #include "semel/hash/internal/sealed.h"
@@ -18,11 +17,6 @@ namespace semel::window_internal {
 namespace {
 
 inline constexpr Format kFormat{"SSF", 1, "sliding filter"};
-
-constexpr std::size_t kCellBytes = 56;  // of a line; the rest is its base
-constexpr std::uint32_t kCellBits = 8 * kCellBytes;
-
-std::uint32_t mask_of(std::uint32_t bits) { return (std::uint32_t{1} << bits) - 1; }
 
 // Cells end before the base does, so the eight bytes from the start of any cell are inside the
 // line.
@@ -63,17 +57,6 @@ TimeMs to_signed(std::uint64_t time) { return static_cast<TimeMs>(time ^ kSign);
 
 constexpr TimeMs kFirstTime = std::numeric_limits<TimeMs>::min();
 
-// Returns the number of live cells at which a filter has used half of the error that is left:
-// docs/math/sliding.md, equation 2.
-std::uint64_t most_live_in(std::uint64_t cells, std::uint32_t probes, double error_left) {
-  if (!(error_left > 0)) return 0;
-  return static_cast<std::uint64_t>(static_cast<double>(cells) *
-                                    std::pow(error_left / 2, 1.0 / probes));
-}
-bool has_room_for_an_id(std::uint64_t cells, std::uint32_t probes, double error_left) {
-  return most_live_in(cells, probes, error_left) >= probes;
-}
-
 // Returns the lines of the next filter. It has twice the room of the one before, which had twice
 // the error. A load of less than an eighth gets a smaller filter: docs/math/sliding.md, Growth.
 std::uint64_t doubled_lines(std::uint64_t lines, std::uint32_t probes) {
@@ -89,59 +72,6 @@ constexpr std::uint64_t kShrinkBy = 4;
 std::uint64_t point_of(Digest id, std::uint32_t probe) { return mix(id.lo + probe * id.hi); }
 
 }  // namespace
-
-Result<SlidingShape> SlidingShape::for_goal(const Goal& goal) {
-  if (goal.window_ms < 1) return Error{Errc::invalid, "a window lasts a millisecond or longer"};
-  if (!is_error_rate(goal.fpr)) return error_rate_refused();
-  if (goal.ids == 0) return Error{Errc::invalid, "a sliding filter needs room for one id"};
-  if (goal.timer_bits < 4 || goal.timer_bits > 16) {
-    return Error{Errc::invalid, "a timer has 4 to 16 bits"};
-  }
-  if (goal.ids > limits::kFilterBits) return Error{Errc::limit, "more ids than filters have bits"};
-
-  SlidingShape shape{goal.window_ms, goal.fpr,       goal.timer_bits, 0, 0,
-                     goal.on_full,   goal.max_bytes, goal.hash};
-  // The last tick of an id is live to its end; the load of a window varies by its square root.
-  const auto ids = static_cast<double>(goal.ids);
-  const double late = static_cast<double>(shape.tick_ms()) / static_cast<double>(goal.window_ms);
-  const double most_ids = std::ceil(ids * (1 + late) + 3 * std::sqrt(ids));
-  const bloom_math::Size size =
-      bloom_math::plain_size(static_cast<std::uint64_t>(most_ids), goal.fpr / 2);
-  if (size.bits == 0) return Error{Errc::limit, "the filter would need more than 2^46 bits"};
-  shape.probes = size.probes;
-  shape.lines = std::max(divide_up(size.bits, shape.line_cells()), shape.least_lines());
-  if (shape.lines > kMostLines) {
-    return Error{Errc::limit, "the filter would need more than 2^46 bits"};
-  }
-  if (shape.filter_bytes() > goal.max_bytes) {
-    return Error{Errc::limit, "the cap leaves no room for one filter"};
-  }
-  if (!shape.valid()) return Error{Errc::invalid, "a sliding filter of unknown policy or hash"};
-  return shape;
-}
-
-bool SlidingShape::valid() const {
-  if (window_ms < 1 || !is_error_rate(fpr) || timer_bits < 4 || timer_bits > 16) return false;
-  if (probes < 1 || probes > limits::kPlainProbes) return false;
-  if (on_full > OnFull::forget || !hash.valid()) return false;
-  if (lines < least_lines() || lines > kMostLines || filter_bytes() > max_bytes) return false;
-  return has_room_for_an_id(cells(), probes, fpr);
-}
-
-TimeMs SlidingShape::tick_ms() const {
-  const TimeMs most = 2 * TimeMs{mask_of(timer_bits)} / 3;
-  return window_ms / most + (window_ms % most != 0);
-}
-
-std::uint64_t SlidingShape::ticks() const {
-  return divide_up(static_cast<std::uint64_t>(window_ms), static_cast<std::uint64_t>(tick_ms()));
-}
-
-std::uint32_t SlidingShape::line_cells() const { return kCellBits / timer_bits; }
-std::uint64_t SlidingShape::least_lines() const { return divide_up(ticks() + 1, kLineBytes / 8); }
-std::uint64_t SlidingShape::filter_bytes(std::uint64_t of_lines) const {
-  return of_lines * kLineBytes + (ticks() + 1) * 8;
-}
 
 SlidingFilter::Filter::Filter(const SlidingShape& shape, std::uint64_t of_lines)
     : lines(of_lines * kLineBytes), expiring(shape.ticks() + 1) {}
