@@ -45,7 +45,7 @@ class Loader {
   }
 
   Result<void> write() {
-    std::vector<Write> writes;
+    std::vector<RecordWrite> writes;
     writes.reserve(records_.size());
     for (const auto& [key, value] : records_) {
       writes.push_back({key, remove_ ? std::nullopt : std::optional<std::string_view>(value)});

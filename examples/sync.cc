@@ -11,7 +11,7 @@
 namespace {
 
 bool put(semel::OrderedStore& store, const std::string& key, const std::string& value) {
-  const semel::Write write{key, value};
+  const semel::RecordWrite write{key, value};
   return store.write({&write, 1}).has_value();
 }
 

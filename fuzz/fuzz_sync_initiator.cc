@@ -18,7 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (int n = 0; n < 24; ++n) {
     const std::string key = std::string("k").append(std::to_string(n * n * n));
     const std::string value(static_cast<std::size_t>(n), 'w');
-    const std::array<Write, 3> writes = {Write{key, value}, {"a", "below"}, {"x", "above"}};
+    const std::array<RecordWrite, 3> writes = {
+        RecordWrite{key, value}, {"a", "below"}, {"x", "above"}};
     if (!store.write(writes)) std::abort();
   }
   const auto index = IndexedStore::open(store, Secret(zeros), {.burst_bytes = 256});

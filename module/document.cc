@@ -10,17 +10,17 @@
 
 namespace {
 
-using semel::host::Command;
 using semel::host::CommandKind;
+using semel::host::CommandRow;
 using semel::host::Pace;
 
 struct Family {
   std::string_view title;
   std::string_view text;
-  std::span<const Command> commands;
+  std::span<const CommandRow> commands;
 };
 
-const char* effect_of(const Command& command) {
+const char* effect_of(const CommandRow& command) {
   switch (command.kind) {
     case CommandKind::reads:
       return "reads";
@@ -34,7 +34,7 @@ const char* effect_of(const Command& command) {
   return "";
 }
 
-void write(const Command& command) {
+void write(const CommandRow& command) {
   std::cout << "### " << command.name << "\n\n    " << command.name << ' ' << command.syntax
             << "\n\n"
             << command.summary << ".\n\n| | |\n|---|---|\n| answers | " << command.reply
@@ -97,6 +97,6 @@ int main() {
   std::cout << '\n';
   for (const Family& family : families) {
     std::cout << "## " << family.title << "\n\n" << family.text << "\n\n";
-    for (const Command& command : family.commands) write(command);
+    for (const CommandRow& command : family.commands) write(command);
   }
 }

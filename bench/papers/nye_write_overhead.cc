@@ -80,7 +80,7 @@ struct Contender {
 
   bool write(const std::string& key, const std::string& value) const {
     if (raw) return store->raw().Put({}, key, value).ok();
-    const Write one{key, value};
+    const RecordWrite one{key, value};
     return store->write({&one, 1}).has_value();
   }
 

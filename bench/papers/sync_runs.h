@@ -90,9 +90,10 @@ inline void write_version(OrderedStore& store, std::span<const std::string> keys
     if (version) {
       for (const std::string& key : some) values.push_back(value_for(key, *version));
     }
-    std::vector<Write> writes;
+    std::vector<RecordWrite> writes;
     for (std::size_t i = 0; i < some.size(); ++i) {
-      writes.push_back(version ? Write{some[i], values[i]} : Write{some[i], std::nullopt});
+      writes.push_back(version ? RecordWrite{some[i], values[i]}
+                               : RecordWrite{some[i], std::nullopt});
     }
     check(store.write(writes), "write");
     keys = keys.subspan(some.size());

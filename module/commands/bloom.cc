@@ -349,7 +349,7 @@ void load_whole(Call& call) { call.foreign(std::string("ERR BF.LOAD is not possi
 
 }  // namespace
 
-std::span<const host::Command> bloom_commands() {
+std::span<const host::CommandRow> bloom_commands() {
   static const std::array kCommands = {
       command<reserve>({
           .name = "BF.RESERVE",

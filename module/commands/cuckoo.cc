@@ -369,7 +369,7 @@ void compact(Call& call) {
 
 }  // namespace
 
-std::span<const host::Command> cuckoo_commands() {
+std::span<const host::CommandRow> cuckoo_commands() {
   static const std::array kCommands = {
       command<reserve>({
           .name = "CF.RESERVE",

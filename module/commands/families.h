@@ -8,10 +8,10 @@
 
 namespace semel::module {
 
-std::span<const host::Command> tally_commands();
-std::span<const host::Command> sift_commands();
-std::span<const host::Command> bloom_commands();
-std::span<const host::Command> cuckoo_commands();
+std::span<const host::CommandRow> tally_commands();
+std::span<const host::CommandRow> sift_commands();
+std::span<const host::CommandRow> bloom_commands();
+std::span<const host::CommandRow> cuckoo_commands();
 
 // Returns all families, as the settings rename them.
 std::vector<host::Family> families();

@@ -318,7 +318,7 @@ void merge(host::Call& call) {
 
 // Rows that both families have.
 template <class Family>
-host::Command exists_row(const char* name) {
+host::CommandRow exists_row(const char* name) {
   return host::command<exists<Family>>({
       .name = name,
       .syntax = "key item",
@@ -329,7 +329,7 @@ host::Command exists_row(const char* name) {
 }
 
 template <class Family>
-host::Command exist_many_row(const char* name) {
+host::CommandRow exist_many_row(const char* name) {
   return host::command<exist_many<Family>>({
       .name = name,
       .syntax = "key item ...",
@@ -341,7 +341,7 @@ host::Command exist_many_row(const char* name) {
 }
 
 template <class Family>
-host::Command dump_row(const char* name, const char* complexity, const char* reply) {
+host::CommandRow dump_row(const char* name, const char* complexity, const char* reply) {
   return host::command<dump<Family>>({
       .name = name,
       .syntax = "key iterator",
@@ -354,7 +354,7 @@ host::Command dump_row(const char* name, const char* complexity, const char* rep
 }
 
 template <class Family>
-host::Command load_row(const char* name) {
+host::CommandRow load_row(const char* name) {
   return host::command<load<Family>>({
       .name = name,
       .syntax = "key iterator chunk",
@@ -368,7 +368,7 @@ host::Command load_row(const char* name) {
 }
 
 template <class Family>
-host::Command like_row(const char* name) {
+host::CommandRow like_row(const char* name) {
   return host::command<like<Family>>({
       .name = name,
       .syntax = "key source",
@@ -381,7 +381,7 @@ host::Command like_row(const char* name) {
 }
 
 template <class Family>
-host::Command merge_row(const char* name, const char* summary) {
+host::CommandRow merge_row(const char* name, const char* summary) {
   return host::command<merge<Family>>({
       .name = name,
       .syntax = "destination source ...",

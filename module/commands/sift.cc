@@ -431,7 +431,7 @@ void info(Call& call) {
 
 }  // namespace
 
-std::span<const host::Command> sift_commands() {
+std::span<const host::CommandRow> sift_commands() {
   static const std::array kCommands = {
       command<reserve<SiftFamily>>({
           .name = "SIFT.RESERVE",

@@ -455,7 +455,7 @@ void info(Call& call) {
 
 }  // namespace
 
-std::span<const host::Command> tally_commands() {
+std::span<const host::CommandRow> tally_commands() {
   static const std::array kCommands = {
       command<reserve<TallyFamily>>({
           .name = "TALLY.RESERVE",

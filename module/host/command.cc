@@ -20,7 +20,7 @@
 namespace semel::host {
 
 struct LoadedCommand {
-  const Command* row;
+  const CommandRow* row;
   std::string name;   // as the server knows it, unless its family is off; also the keyspace event
   std::size_t least;  // arguments, its name included
 };
@@ -41,7 +41,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-std::string flags_of(const Command& row) {
+std::string flags_of(const CommandRow& row) {
   std::string flags;
   switch (row.kind) {
     case CommandKind::reads:
@@ -64,7 +64,8 @@ std::string flags_of(const Command& row) {
 // The arguments for COMMAND DOCS. The server copies the strings and lists, which this object owns.
 class Documentation {
  public:
-  explicit Documentation(const Command& row) : row_(row), syntax_(Syntax::parse(row.syntax)) {
+  explicit Documentation(const CommandRow& row)
+      : row_(row), syntax_(CommandSyntax::parse(row.syntax)) {
     if (!row.keys.empty()) keys_[0] = key_spec(row.keys, row.kind != CommandKind::reads);
     if (!row.sources.empty()) keys_[1] = key_spec(row.sources, false);
     info_.version = &version_;
@@ -79,7 +80,7 @@ class Documentation {
   const api::CommandInfo* info() const { return &info_; }
 
  private:
-  static api::CommandKeySpec key_spec(const KeyRange& keys, bool writes) {
+  static api::CommandKeySpec key_spec(const ArgumentRange& keys, bool writes) {
     api::CommandKeySpec out;
     out.flags =
         writes ? api::kKeyRw | api::kKeyAccess | api::kKeyUpdate : api::kKeyRo | api::kKeyAccess;
@@ -96,11 +97,11 @@ class Documentation {
   }
 
   // A token and the word after it are one argument: WINDOW duration.
-  api::CommandArgument* arguments(const std::vector<Syntax>& parts) {
+  api::CommandArgument* arguments(const std::vector<CommandSyntax>& parts) {
     std::vector<api::CommandArgument>& out = lists_.emplace_back();
     for (std::size_t i = 0; i < parts.size(); ++i) {
-      const bool named = parts[i].kind == Syntax::Kind::token && i + 1 < parts.size() &&
-                         parts[i + 1].kind == Syntax::Kind::word && !parts[i].optional;
+      const bool named = parts[i].kind == CommandSyntax::Kind::token && i + 1 < parts.size() &&
+                         parts[i + 1].kind == CommandSyntax::Kind::word && !parts[i].optional;
       if (named) {
         out.push_back(argument(parts[i + 1]));
         out.back().token = text(parts[i].text);
@@ -113,24 +114,24 @@ class Documentation {
     return out.data();
   }
 
-  api::CommandArgument argument(const Syntax& part) {
+  api::CommandArgument argument(const CommandSyntax& part) {
     api::CommandArgument out;
     if (part.optional) out.flags |= api::kArgumentOptional;
     if (part.multiple) out.flags |= api::kArgumentMultiple;
     switch (part.kind) {
-      case Syntax::Kind::token:
+      case CommandSyntax::Kind::token:
         out.name = text(lower(part.text));
         out.type = api::ArgumentType::token;
         out.token = text(part.text);
         break;
-      case Syntax::Kind::word:
+      case CommandSyntax::Kind::word:
         out.name = text(part.text);
         out.type = type_of(part.text);
         if (out.type == api::ArgumentType::key) out.key_spec_index = part.text == "source" ? 1 : 0;
         break;
-      case Syntax::Kind::sequence:
-        if (part.parts.size() == 2 && part.parts[0].kind == Syntax::Kind::token &&
-            part.parts[1].kind == Syntax::Kind::word) {
+      case CommandSyntax::Kind::sequence:
+        if (part.parts.size() == 2 && part.parts[0].kind == CommandSyntax::Kind::token &&
+            part.parts[1].kind == CommandSyntax::Kind::word) {
           api::CommandArgument named = argument(part.parts[1]);
           named.token = text(part.parts[0].text);
           named.flags |= out.flags;
@@ -140,7 +141,7 @@ class Documentation {
         out.type = api::ArgumentType::block;
         out.subargs = arguments(part.parts);
         break;
-      case Syntax::Kind::choice:
+      case CommandSyntax::Kind::choice:
         out.name = "choice";
         out.type = api::ArgumentType::one_of;
         out.subargs = arguments(part.parts);
@@ -162,8 +163,8 @@ class Documentation {
 
   const char* text(std::string value) { return texts_.emplace_back(std::move(value)).c_str(); }
 
-  const Command& row_;
-  Syntax syntax_;
+  const CommandRow& row_;
+  CommandSyntax syntax_;
   api::CommandInfoVersion version_;
   std::array<api::CommandKeySpec, 3> keys_ = {};  // ends with one of zeros
   std::list<std::string> texts_;
@@ -173,7 +174,7 @@ class Documentation {
 
 // In Redis 7.0 the commands of modules are in no category but @all. Redis 7.2 accepts the server's
 // own categories for them. Later servers also accept a new category for each family.
-std::string categories_of(const Command& row, std::string_view category) {
+std::string categories_of(const CommandRow& row, std::string_view category) {
   std::string out = row.kind == CommandKind::reads ? "read" : "write";
   if (row.kind == CommandKind::server) out += " admin dangerous";
   out += row.pace == Pace::fast ? " fast" : " slow";
@@ -192,7 +193,7 @@ Error refused(const char* what, const LoadedCommand& loaded) {
 }
 
 Result<void> load_one(api::Ctx* ctx, const LoadedCommand& loaded, const Family& family) {
-  const Command& row = *loaded.row;
+  const CommandRow& row = *loaded.row;
   // One range for all keys, for servers and clients that know no key specs.
   const int first = row.keys.first;
   const int last = row.sources.empty() ? row.keys.last : row.sources.last;
@@ -248,10 +249,10 @@ Result<void> CommandTable::load(api::Ctx* ctx, std::span<const Family> families)
     if (!off && api::AddACLCategory != nullptr) {
       api::AddACLCategory(ctx, std::string(family.category).c_str());  // fails if it is there
     }
-    for (const Command& row : family.commands) {
+    for (const CommandRow& row : family.commands) {
       const std::string_view verb = std::string_view(row.name).substr(family.name.size());
       LoadedCommand loaded{&row, lower(as).append(lower(verb)),
-                           static_cast<std::size_t>(Syntax::parse(row.syntax).least()) + 1};
+                           static_cast<std::size_t>(CommandSyntax::parse(row.syntax).least()) + 1};
       const auto [entry, added] = loaded_commands().emplace(row.name, std::move(loaded));
       SEMEL_ASSERT(added);
       *row.slot = &entry->second;

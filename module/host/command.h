@@ -1,5 +1,5 @@
-// Command: one row of the table of commands. The server learns from it the arity, flags, keys, ACL
-// categories and documentation of a command. docs/commands.md is written from it.
+// CommandRow: one row of the table of commands. The server learns from it the arity, flags, keys,
+// ACL categories and documentation of a command. docs/commands.md is written from it.
 //
 // A command is one row and one function:
 //
@@ -35,7 +35,7 @@ enum class CommandKind : std::uint8_t {
 enum class Pace : std::uint8_t { fast, slow };  // ACL category @fast or @slow
 
 // The arguments that are keys, from first to last. A negative `last` counts from the end.
-struct KeyRange {
+struct ArgumentRange {
   int first = 1;  // 0: there are none
   int last = 1;
 
@@ -45,14 +45,14 @@ struct KeyRange {
 // A command as the server knows it.
 struct LoadedCommand;
 
-struct Command {
+struct CommandRow {
   const char* name;    // FAMILY.VERB; the server knows it in lower case, like its own names
   const char* syntax;  // of the arguments
   CommandKind kind;
   bool takes_memory = false;  // of kind `server`: refused when the server is out of memory
   Pace pace = Pace::fast;
-  KeyRange keys = {};               // read or written, as `kind` says
-  KeyRange sources = {.first = 0};  // only read, after the others; `source` in `syntax`
+  ArgumentRange keys = {};               // read or written, as `kind` says
+  ArgumentRange sources = {.first = 0};  // only read, after the others; `source` in `syntax`
   bool secret = false;  // an argument may hold a secret: hide the call from MONITOR and SLOWLOG
   const char* summary;
   const char* complexity = "O(1)";
@@ -67,7 +67,7 @@ struct Command {
 struct Family {
   std::string_view name;      // "BF"
   std::string_view category;  // in ACL rules: "bloom"
-  std::span<const Command> commands;
+  std::span<const CommandRow> commands;
   // The load argument that renames the family, "bf-prefix", and its value: another name; empty for
   // no commands; nullopt for the name of the family, or no commands where the server has some of
   // that name already. Effects run in any case.
@@ -112,7 +112,7 @@ int enter(api::Ctx* ctx, api::String** argv, int argc) {
 }
 
 template <Handler kHandler>
-Command command(Command row) {
+CommandRow command(CommandRow row) {
   row.handler = kHandler;
   row.entry = &enter<kHandler>;
   row.slot = &loaded_as<kHandler>;
@@ -130,7 +130,7 @@ inline constexpr const char* kTick = "SEMEL.TICK";
 
 // Returns SEMEL.AT, which carries effects, SEMEL.LOAD, which carries values in an AOF file, and the
 // two above.
-std::span<const Command> effect_commands();
+std::span<const CommandRow> effect_commands();
 // Ends the server, with a reason in its log, if the file that it has loaded lacks part of a value.
 void loading_ended(api::Ctx* ctx);
 // Ends the server. If it got an error instead, it would ignore that, start without the value, and

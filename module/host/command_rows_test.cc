@@ -1,4 +1,5 @@
-// Command: what a server learns about a command, with and without the functions of later versions.
+// CommandRow: what a server learns about a command, with and without the functions of later
+// versions.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -29,9 +30,9 @@ Result<void> load(const FakeHost& /*host*/) {
     return names.emplace_back("F" + std::to_string(loads) + verb).c_str();
   };
   ++loads;
-  static std::vector<std::array<Command, 3>> rows;
+  static std::vector<std::array<CommandRow, 3>> rows;
   rows.reserve(100);
-  const std::array<Command, 3>& all = rows.emplace_back(std::array<Command, 3>{
+  const std::array<CommandRow, 3>& all = rows.emplace_back(std::array<CommandRow, 3>{
       command<read_key>({.name = name(".READ"),
                          .syntax = "key",
                          .kind = CommandKind::reads,

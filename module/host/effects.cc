@@ -153,7 +153,7 @@ void end_loading(api::Ctx* ctx, const std::string& why) {
   std::_Exit(1);
 }
 
-std::span<const Command> effect_commands() {
+std::span<const CommandRow> effect_commands() {
   static const std::array kCommands = {
       command<EffectCommands::at>({
           .name = "SEMEL.AT",

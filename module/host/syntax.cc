@@ -14,8 +14,8 @@ class Parser {
   explicit Parser(std::string_view line) : line_(line) { next(); }
 
   // Parses up to the bracket that closes the alternatives.
-  Syntax alternatives(std::string_view end) {
-    std::vector<Syntax> choices = {sequence()};
+  CommandSyntax alternatives(std::string_view end) {
+    std::vector<CommandSyntax> choices = {sequence()};
     while (token_ == "|") {
       next();
       choices.push_back(sequence());
@@ -23,7 +23,7 @@ class Parser {
     SEMEL_ASSERT(token_ == end);
     next();
     if (choices.size() == 1) return std::move(choices.front());
-    return {.kind = Syntax::Kind::choice, .parts = std::move(choices)};
+    return {.kind = CommandSyntax::Kind::choice, .parts = std::move(choices)};
   }
 
  private:
@@ -36,8 +36,8 @@ class Parser {
     line_.remove_prefix(token_.size());
   }
 
-  Syntax sequence() {
-    Syntax all;
+  CommandSyntax sequence() {
+    CommandSyntax all;
     while (!token_.empty() && token_ != "|" && token_ != "]" && token_ != ">") {
       if (token_ == "...") {
         SEMEL_ASSERT(!all.parts.empty());
@@ -51,11 +51,11 @@ class Parser {
     return all;
   }
 
-  Syntax item() {
+  CommandSyntax item() {
     if (token_ == "[" || token_ == "<") {
       const bool optional = token_ == "[";
       next();
-      Syntax inner = alternatives(optional ? "]" : ">");
+      CommandSyntax inner = alternatives(optional ? "]" : ">");
       if (!optional) return inner;
       // [[a]] becomes [a]. In [a ...] the part stays optional and multiple.
       inner.optional = true;
@@ -63,8 +63,8 @@ class Parser {
     }
     const bool capitals = std::none_of(token_.begin(), token_.end(),
                                        [](unsigned char c) { return std::islower(c) != 0; });
-    Syntax word{.kind = capitals ? Syntax::Kind::token : Syntax::Kind::word,
-                .text = std::string(token_)};
+    CommandSyntax word{.kind = capitals ? CommandSyntax::Kind::token : CommandSyntax::Kind::word,
+                       .text = std::string(token_)};
     next();
     return word;
   }
@@ -75,20 +75,20 @@ class Parser {
 
 }  // namespace
 
-Syntax Syntax::parse(std::string_view line) {
-  Syntax all = Parser(line).alternatives("");
+CommandSyntax CommandSyntax::parse(std::string_view line) {
+  CommandSyntax all = Parser(line).alternatives("");
   if (all.kind == Kind::sequence && !all.optional) return all;
-  Syntax one;
+  CommandSyntax one;
   one.parts.push_back(std::move(all));
   return one;
 }
 
-int Syntax::least() const {
+int CommandSyntax::least() const {
   if (optional) return 0;
   if (kind == Kind::token || kind == Kind::word) return 1;
   int least = 0;
   bool first = true;
-  for (const Syntax& part : parts) {
+  for (const CommandSyntax& part : parts) {
     const int needs = part.least();
     if (kind == Kind::choice) {
       least = first ? needs : std::min(least, needs);
@@ -100,14 +100,16 @@ int Syntax::least() const {
   return least;
 }
 
-bool Syntax::varies() const {
+bool CommandSyntax::varies() const {
   if (optional || multiple) return true;
-  if (kind == Kind::choice && std::any_of(parts.begin(), parts.end(), [&](const Syntax& part) {
+  if (kind == Kind::choice &&
+      std::any_of(parts.begin(), parts.end(), [&](const CommandSyntax& part) {
         return part.least() != parts.front().least();
       })) {
     return true;
   }
-  return std::any_of(parts.begin(), parts.end(), [](const Syntax& part) { return part.varies(); });
+  return std::any_of(parts.begin(), parts.end(),
+                     [](const CommandSyntax& part) { return part.varies(); });
 }
 
 }  // namespace semel::host

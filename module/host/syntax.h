@@ -1,4 +1,4 @@
-// Syntax: the arguments of a command, parsed from a line such as
+// CommandSyntax: the arguments of a command, parsed from a line such as
 //
 //   key counter delta [ID id | OP client seq]
 //
@@ -12,17 +12,17 @@
 
 namespace semel::host {
 
-struct Syntax {
+struct CommandSyntax {
   enum class Kind { token, word, sequence, choice };
 
   Kind kind = Kind::sequence;
   std::string text = {};  // of a token or word
   bool optional = false;
   bool multiple = false;
-  std::vector<Syntax> parts = {};
+  std::vector<CommandSyntax> parts = {};
 
   // REQUIRES: `line` is well formed. Lines are constants of the table.
-  static Syntax parse(std::string_view line);
+  static CommandSyntax parse(std::string_view line);
 
   // Returns the least number of arguments.
   int least() const;

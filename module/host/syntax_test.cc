@@ -1,4 +1,4 @@
-// Syntax: what a line of the table of commands means for the number of arguments.
+// CommandSyntax: what a line of the table of commands means for the number of arguments.
 #include "module/host/syntax.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ struct Case {
   bool varies;
 };
 
-TEST(Syntax, TellsHowManyArgumentsThereAre) {
+TEST(CommandSyntax, TellsHowManyArgumentsThereAre) {
   const Case cases[] = {
       {"key", 1, false},
       {"key counter delta [ID id | OP client seq]", 3, true},
@@ -27,21 +27,21 @@ TEST(Syntax, TellsHowManyArgumentsThereAre) {
       {"", 0, false},
   };
   for (const Case& c : cases) {
-    const Syntax syntax = Syntax::parse(c.line);
+    const CommandSyntax syntax = CommandSyntax::parse(c.line);
     EXPECT_EQ(syntax.least(), c.least) << c.line;
     EXPECT_EQ(syntax.varies(), c.varies) << c.line;
   }
 }
 
-TEST(Syntax, KeepsWordsAlternativesAndRepetitionApart) {
-  const Syntax syntax = Syntax::parse("key [ID id | EXACT] item ...");
+TEST(CommandSyntax, KeepsWordsAlternativesAndRepetitionApart) {
+  const CommandSyntax syntax = CommandSyntax::parse("key [ID id | EXACT] item ...");
   ASSERT_EQ(syntax.parts.size(), 3u);
   EXPECT_EQ(syntax.parts[0].text, "key");
-  EXPECT_EQ(syntax.parts[0].kind, Syntax::Kind::word);
+  EXPECT_EQ(syntax.parts[0].kind, CommandSyntax::Kind::word);
   EXPECT_TRUE(syntax.parts[1].optional);
-  EXPECT_EQ(syntax.parts[1].kind, Syntax::Kind::choice);
+  EXPECT_EQ(syntax.parts[1].kind, CommandSyntax::Kind::choice);
   ASSERT_EQ(syntax.parts[1].parts.size(), 2u);
-  EXPECT_EQ(syntax.parts[1].parts[1].kind, Syntax::Kind::token);
+  EXPECT_EQ(syntax.parts[1].parts[1].kind, CommandSyntax::Kind::token);
   EXPECT_TRUE(syntax.parts[2].multiple);
   EXPECT_FALSE(syntax.parts[2].optional);
 }

@@ -34,7 +34,7 @@ SeriesGoal series_goal(const BloomValue::Goal& goal, HashId hash) {
   return {.fpr = goal.error,
           .first_keys = goal.capacity,
           .sites = SeriesGoal::kMostSites,
-          .chains = Chains::apart,
+          .chains = SeriesChains::apart,
           .growth = goal.expansion,
           .hash = hash};
 }

@@ -42,7 +42,7 @@ SeriesGoal series_goal(const CuckooValue::Goal& goal, HashId hash) {
   return {.fpr = goal.error,
           .first_keys = goal.capacity,
           .sites = SeriesGoal::kMostSites,
-          .chains = Chains::apart,
+          .chains = SeriesChains::apart,
           .growth = goal.expansion == 1 ? 2 : goal.expansion,
           .hash = hash};
 }

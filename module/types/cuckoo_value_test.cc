@@ -476,7 +476,7 @@ TEST(CuckooValue, RefusesAPieceWithTwoEntriesOfOneDot) {
   const SeriesGoal goal{.fpr = 0.001,
                         .first_keys = 10,
                         .sites = SeriesGoal::kMostSites,
-                        .chains = Chains::apart,
+                        .chains = SeriesChains::apart,
                         .growth = 2,
                         .hash = value->hasher().id()};
   const filter_internal::CuckooPlaces shape = *crdt_internal::shape_of<ObservedCuckoo>(goal, 1);

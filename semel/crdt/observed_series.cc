@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "semel/core/assert.h"
-#include "semel/crdt/internal/observed_part.h"
 #include "semel/crdt/internal/link_map.h"
+#include "semel/crdt/internal/observed_part.h"
 #include "semel/crdt/internal/series_record.h"
 #include "semel/crdt/series.h"
 #include "semel/filter/internal/candidates.h"
@@ -49,13 +49,13 @@ Result<LinkDot> ObservedSeries<Filter>::add(Digest key, SiteLife site, Delta* de
 
 template <class Filter>
 Result<LinkDot> ObservedSeries<Filter>::add_to(SiteId chain, Digest key, SiteLife site) {
-  SEMEL_ASSERT(this->goal_.chains == Chains::apart);
+  SEMEL_ASSERT(this->goal_.chains == SeriesChains::apart);
   return add_one(key, chain, site, nullptr);
 }
 
 template <class Filter>
 Result<LinkDot> ObservedSeries<Filter>::add_within(SiteId chain, Digest key, SiteLife site) {
-  SEMEL_ASSERT(this->goal_.chains == Chains::apart);
+  SEMEL_ASSERT(this->goal_.chains == SeriesChains::apart);
   return add_to_links(key, chain, site, nullptr);
 }
 

@@ -263,7 +263,7 @@ Result<std::partial_ordering> SeriesBase<Filter>::compare(const SeriesBase& othe
 
 template <class Filter>
 double SeriesBase<Filter>::fpr() const {
-  if (goal_.chains != Chains::apart) return goal_.fpr;
+  if (goal_.chains != SeriesChains::apart) return goal_.fpr;
   // Sites that add to one chain independently fill its links more than once.
   double chains = 0, fill = 0;
   for (auto link = body_->links.entries().begin(); link != body_->links.entries().end();) {

@@ -3,9 +3,10 @@
 // Contract  Everything that its filters promise. In addition, contains(y) for a key y never added
 //           is true with a probability of at most fpr(), whatever the number of keys. This bounds
 //           the mean over random digests.
-//           With Chains::own the bound holds however seldom the sites merge and however unevenly
-//           they add, because no site fills another's links and each has its share of the error.
-//           With Chains::apart each chain adds the fpr of the goal, and the sum is the bound.
+//           With SeriesChains::own the bound holds however seldom the sites merge and however
+//           unevenly they add, because no site fills another's links and each has its share of the
+//           error.
+//           With SeriesChains::apart each chain adds the fpr of the goal, and the sum is the bound.
 //           live_fpr() is computed from the links as they are now.
 //           Deltas that arrive out of order can fill a link of an observed series beyond its
 //           capacity for a while, because a removal that made room may come last. In the order of a
@@ -134,8 +135,9 @@ class SEMEL_API SeriesBase {
   Result<std::partial_ordering> compare(const SeriesBase& other) const;
 
   const Goal& goal() const { return goal_; }
-  // Returns the fpr of the goal. With Chains::apart it counts once for each chain. A chain whose
-  // links hold more entries than their capacity counts as often as its fullest link is filled.
+  // Returns the fpr of the goal. With SeriesChains::apart it counts once for each chain. A chain
+  // whose links hold more entries than their capacity counts as often as its fullest link is
+  // filled.
   double fpr() const;
   double live_fpr() const;
   double cardinality() const;      // the sum over the links
@@ -261,7 +263,7 @@ class SEMEL_API ObservedSeries : public SeriesBase<Filter> {
   // (docs/replicas.md).
   Result<LinkDot> add(Digest key, SiteLife site, Delta* delta = nullptr);
   // Adds to the chain of another site. Sites that add to one chain without merging fill its links
-  // beyond their capacity. REQUIRES: the goal has Chains::apart.
+  // beyond their capacity. REQUIRES: the goal has SeriesChains::apart.
   Result<LinkDot> add_to(SiteId chain, Digest key, SiteLife site);
   // Does the same, but opens no link. Errc::full, and no change, if a further link is needed: no
   // link of the chain has room for this key.

@@ -26,7 +26,7 @@ SeriesGoal apart(double fpr, std::uint64_t first_keys, std::uint32_t growth = 2)
   return {.fpr = fpr,
           .first_keys = first_keys,
           .sites = SeriesGoal::kMostSites,
-          .chains = Chains::apart,
+          .chains = SeriesChains::apart,
           .growth = growth,
           .hash = kTestHash};
 }

@@ -62,8 +62,8 @@ Result<void> SeriesGoal::check() const {
   if (first_keys == 0) return Error{Errc::invalid, "first_keys must be at least 1"};
   if (sites == 0 || sites > kMostSites)
     return Error{Errc::invalid, "a series has 1 to 65,536 sites"};
-  if (chains > Chains::apart) return Error{Errc::invalid, "chains are own or apart"};
-  if (growth == 0 && chains != Chains::apart)
+  if (chains > SeriesChains::apart) return Error{Errc::invalid, "chains are own or apart"};
+  if (growth == 0 && chains != SeriesChains::apart)
     return Error{Errc::invalid, "growth is at least 1, or 0 if chains are apart"};
   if (!hash.valid()) return Error{Errc::invalid, "a series with a hash of unknown kind"};
   return {};
@@ -71,7 +71,7 @@ Result<void> SeriesGoal::check() const {
 
 double SeriesGoal::share(std::uint8_t link) const {
   SEMEL_ASSERT(link > 0);
-  if (chains == Chains::apart) {
+  if (chains == SeriesChains::apart) {
     Walk walk(*this);
     double all = 0, wanted = 0;
     for (unsigned i = 1; i <= kMostLinks; ++i) {
@@ -88,7 +88,7 @@ double SeriesGoal::share(std::uint8_t link) const {
 
 Result<std::uint64_t> SeriesGoal::capacity(std::uint8_t link) const {
   SEMEL_ASSERT(link > 0);
-  if (chains == Chains::apart) {
+  if (chains == SeriesChains::apart) {
     Walk walk(*this);
     for (std::uint8_t i = 1; i < link; ++i) {
       SEMEL_TRY(walk.next());

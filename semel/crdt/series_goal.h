@@ -35,7 +35,7 @@
 namespace semel {
 
 // Says what the error of a goal bounds.
-enum class Chains : std::uint8_t {
+enum class SeriesChains : std::uint8_t {
   own = 0,    // all chains together, at any frequency of merges and any skew
   apart = 1,  // each chain by itself: n chains have n * fpr
 };
@@ -54,13 +54,13 @@ struct SEMEL_API SeriesGoal {
   double fpr;
   std::uint64_t first_keys = 1 << 16;  // the capacity of the first link of a chain
   std::uint32_t sites = 1;             // number of sites that will add: 1 to 65,536
-  Chains chains = Chains::own;
+  SeriesChains chains = SeriesChains::own;
   std::uint32_t growth = 2;  // capacity of a link as a multiple of the one before; 0, with
-                             // Chains::apart: one link
+                             // SeriesChains::apart: one link
   HashId hash = {};
 
   // Errc::invalid unless every field is in its range: first_keys, sites and growth are at least 1
-  // (growth 0 is allowed with Chains::apart), and fpr is an error rate.
+  // (growth 0 is allowed with SeriesChains::apart), and fpr is an error rate.
   Result<void> check() const;
 
   // REQUIRES: check() and capacity(link) succeed.

@@ -42,7 +42,8 @@ static_assert(Mergeable<ObservedCuckooSeries>);
 constexpr double kFpr = 0.01;
 const Hasher kHasher = Hasher::fast(1);
 
-SeriesGoal goal_of(std::uint64_t first_keys, std::uint32_t sites, Chains chains = Chains::own) {
+SeriesGoal goal_of(std::uint64_t first_keys, std::uint32_t sites,
+                   SeriesChains chains = SeriesChains::own) {
   return {.fpr = kFpr,
           .first_keys = first_keys,
           .sites = sites,
@@ -78,7 +79,7 @@ using AllSeries = ::testing::Types<GrowBloomSeries, GrowCuckooSeries, ObservedCu
 TYPED_TEST_SUITE(AnySeries, AllSeries);
 
 // Three sites that know a part of the history, add independently, and remove where they can.
-template <class Series, Chains kChains>
+template <class Series, SeriesChains kChains>
 struct LawsCase {
   using Type = Series;
   static std::vector<Digest> added(int replica) {
@@ -178,10 +179,11 @@ using Formats = ::testing::Types<
     StateCase<ObservedCuckooSeries, kObservedFile>, DeltaCase<GrowBloomSeries, kBloomDeltaFile>,
     DeltaCase<GrowCuckooSeries, kCuckooDeltaFile>,
     DeltaCase<ObservedCuckooSeries, kObservedDeltaFile>, CountedCase>;
-using Laws = ::testing::Types<
-    LawsCase<GrowBloomSeries, Chains::own>, LawsCase<GrowBloomSeries, Chains::apart>,
-    LawsCase<GrowCuckooSeries, Chains::own>, LawsCase<ObservedCuckooSeries, Chains::own>,
-    LawsCase<ObservedCuckooSeries, Chains::apart>>;
+using Laws = ::testing::Types<LawsCase<GrowBloomSeries, SeriesChains::own>,
+                              LawsCase<GrowBloomSeries, SeriesChains::apart>,
+                              LawsCase<GrowCuckooSeries, SeriesChains::own>,
+                              LawsCase<ObservedCuckooSeries, SeriesChains::own>,
+                              LawsCase<ObservedCuckooSeries, SeriesChains::apart>>;
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Series, HostileBytes, Formats);
 INSTANTIATE_TYPED_TEST_SUITE_P(Series, Golden, Formats);
@@ -222,7 +224,7 @@ TYPED_TEST(AnySeries, RefusesAnImpossibleGoal) {
   bad[1].fpr = std::nan("");
   bad[2].first_keys = 0;
   bad[3].sites = 65'537;
-  bad[4].chains = static_cast<Chains>(2);
+  bad[4].chains = static_cast<SeriesChains>(2);
   bad[5].growth = 0;
   bad[6].hash.kind = static_cast<HashKind>(2);
   for (const SeriesGoal& goal : bad) {
@@ -297,7 +299,7 @@ TYPED_TEST(AnySeries, KeepsItsErrorAtAnyFrequencyOfMergesAndAnySkew) {
 }
 
 TYPED_TEST(AnySeries, AddsInBatchesAsOneByOne) {
-  for (const Chains chains : {Chains::own, Chains::apart}) {
+  for (const SeriesChains chains : {SeriesChains::own, SeriesChains::apart}) {
     const SeriesGoal goal = goal_of(7, 2, chains);
     TypeParam one = *TypeParam::make(goal), many = one;
     typename TypeParam::Delta one_delta(goal), many_delta(goal);
@@ -333,7 +335,7 @@ TYPED_TEST(AnySeries, AddsInBatchesAsOneByOne) {
 }
 
 TYPED_TEST(AnySeries, MergesDeltasAsStates) {
-  for (const Chains chains : {Chains::own, Chains::apart}) {
+  for (const SeriesChains chains : {SeriesChains::own, SeriesChains::apart}) {
     const SeriesGoal goal = goal_of(10, 3, chains);
     const TypeParam empty = *TypeParam::make(goal);
     std::vector<TypeParam> sites(3, empty);
@@ -597,7 +599,7 @@ TEST(GrowSeries, TakesMemoryInProportionToItsKeys) {
 }
 
 TYPED_TEST(AnySeries, TakesTheBytesThatAreTold) {
-  for (const Chains chains : {Chains::own, Chains::apart}) {
+  for (const SeriesChains chains : {SeriesChains::own, SeriesChains::apart}) {
     SeriesGoal goal = goal_of(100, 1, chains);
     auto series = *TypeParam::make(goal);
     for (std::uint64_t n = 0; n < 3000; ++n) {
@@ -692,7 +694,7 @@ TEST(ObservedSeries, KeepsRemovedWhatAnOlderStateStillHolds) {
 
 TEST(ObservedSeries, ReusesEmptiedLinksUnderChurn) {
   constexpr std::uint64_t kLive = 1000;
-  for (const Chains chains : {Chains::own, Chains::apart}) {
+  for (const SeriesChains chains : {SeriesChains::own, SeriesChains::apart}) {
     ObservedCuckooSeries series = *ObservedCuckooSeries::make(goal_of(256, 1, chains));
     std::vector<LinkDot> places(50 * kLive);
     std::size_t links = 0;

@@ -42,7 +42,7 @@ void change(OrderedStore& store, Random& random, int times, std::uint64_t keys =
       continue;
     }
     std::vector<std::pair<std::string, std::string>> records(1 + random.below(3));
-    std::vector<Write> writes;
+    std::vector<RecordWrite> writes;
     for (auto& [key, value] : records) {
       key = numbered_key(random.below(keys));
       value.assign(random.below(60), static_cast<char>('a' + draw % 26));
@@ -393,7 +393,7 @@ TEST(IndexedStore, AScrubTellsWhereTheDiskHasChanged) {
   store.silently([&] {
     put(store, numbered_key(100), "rotten");
     const std::string gone = numbered_key(900);
-    const Write removal{gone, std::nullopt};
+    const RecordWrite removal{gone, std::nullopt};
     ASSERT_TRUE(store.write({&removal, 1}));
     put(store, numbered_key(1500) + "x", "new");
   });
@@ -517,7 +517,7 @@ TEST(IndexedStore, SumsMeasuresOfTheRecordsThatAreIndexed) {
       change(store, random, static_cast<int>(random.below(100)));
       for (std::uint64_t n = random.below(20); n > 0; --n) {
         const std::string key = numbered_key(random.below(2000));
-        const Write merge{key, "longer", true};
+        const RecordWrite merge{key, "longer", true};
         ASSERT_TRUE(store.write({&merge, 1}));
       }
       if (round % 10 == 3) {
@@ -694,7 +694,7 @@ TEST(IndexedStore, StaysRightWhenMemoryRunsOutForANote) {
     expect_equals_rebuilt(*index);
     try {
       const FailingAllocation failing(good / 2);
-      const Write write{key, "value"};
+      const RecordWrite write{key, "value"};
       EXPECT_TRUE(store.write({&write, 1}));
     } catch (const std::bad_alloc&) {  // thrown by the store
     }

@@ -202,7 +202,7 @@ void ForgetfulBloomFilter::advance(TimeMs now_ms) {
   adapt();
 }
 
-Promise ForgetfulBloomFilter::promise() const {
+WindowPromise ForgetfulBloomFilter::promise() const {
   TimeMs first_ms = now();
   if (carries(goal_.rule)) first_ms = std::min(first_ms, carried_.first_ms);
   for (const Lane& lane : lanes_) first_ms = std::min(first_ms, lane.period.first_ms);

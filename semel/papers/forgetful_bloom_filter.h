@@ -67,7 +67,7 @@ class ForgetfulBloomFilter {
 
   void advance(TimeMs now_ms);
   TimeMs now() const { return time_.now(); }
-  Promise promise() const;
+  WindowPromise promise() const;
   WindowCounts counts() const;
   double false_positive_rate() const;
   std::uint64_t bytes() const;

@@ -241,7 +241,7 @@ TimeMs TimedSeries::kept_from() const {
   return std::max(kept_from_ms_, earlier_by(now(), shape_.filter.window_ms));
 }
 
-Promise TimedSeries::promise() const {
+WindowPromise TimedSeries::promise() const {
   const std::uint64_t tick_begin = tick_ * tick_ms_;
   const auto window = static_cast<std::uint64_t>(shape_.filter.window_ms);
   return {.window_ms = shape_.filter.window_ms,

@@ -66,7 +66,7 @@ class TimedSeries {
 
   void advance(TimeMs now_ms);
   TimeMs now() const { return time_.now(); }
-  Promise promise() const;
+  WindowPromise promise() const;
   WindowCounts counts() const;
   // Returns an estimate: the live shares are exact, but probes and their expiries are treated as
   // independent.

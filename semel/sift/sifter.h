@@ -94,7 +94,7 @@ class SEMEL_API Sifter {
 
   // These hold as of the last change.
   TimeMs now() const { return window_.now(); }
-  Promise promise() const { return window_.promise(); }
+  WindowPromise promise() const { return window_.promise(); }
   WindowCounts counts() const { return window_.counts(); }
   double false_positive_rate() const { return window_.false_positive_rate(); }
   std::uint64_t claims() const { return claims_.size(); }

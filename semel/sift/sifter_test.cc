@@ -69,7 +69,7 @@ class Timed {
   }
 
   TimeMs now() const { return sifter_.now(); }
-  Promise promise() const { return sifter_.promise(); }
+  WindowPromise promise() const { return sifter_.promise(); }
   WindowCounts counts() const { return sifter_.counts(); }
   std::uint64_t claims() const { return sifter_.claims(); }
   std::uint64_t ids() const { return sifter_.ids(now_ms_); }
@@ -415,7 +415,7 @@ class SifterTwin {
 
   void add(std::uint64_t number, TimeMs at_ms) {
     const TimeMs taken_ms = std::min(at_ms, now());
-    const Promise promise = sifter_.promise();
+    const WindowPromise promise = sifter_.promise();
     const Memory memory = recall(number);
     const bool was_pending = pending(number);
     const ClaimAnswer answer = sifter_.add(key(number), at_ms);
@@ -490,7 +490,7 @@ class SifterTwin {
 
   Memory recall(std::uint64_t number) const {
     const auto taken = taken_.find(number);
-    const Promise promise = sifter_.promise();
+    const WindowPromise promise = sifter_.promise();
     if (taken == taken_.end() || taken->second < promise.forgotten_before_ms) return Memory::no;
     return taken->second >= promise.kept_from_ms ? Memory::yes : Memory::maybe;
   }

@@ -64,17 +64,18 @@ class MemoryStore::Body {
     return found == records_.end() ? nullptr : found->second.at(sequence_);
   }
 
-  Result<void> write(std::span<const Write> writes) {
-    if (std::none_of(writes.begin(), writes.end(), [](const Write& one) { return one.merge; })) {
+  Result<void> write(std::span<const RecordWrite> writes) {
+    if (std::none_of(writes.begin(), writes.end(),
+                     [](const RecordWrite& one) { return one.merge; })) {
       put(writes);
       return {};
     }
     if (merger_ == nullptr) return Error{Errc::unsupported, "the store has no merger"};
     std::deque<std::string> merged;  // a deque, because its elements stay in place while it grows
     std::unordered_map<std::string_view, std::optional<std::string_view>> before;  // in this batch
-    std::vector<Write> made;
+    std::vector<RecordWrite> made;
     made.reserve(writes.size());
-    for (const Write& write : writes) {
+    for (const RecordWrite& write : writes) {
       const auto [now, first] = before.try_emplace(write.key);
       if (write.merge) {
         SEMEL_ASSERT(write.value.has_value());
@@ -94,18 +95,18 @@ class MemoryStore::Body {
   }
 
   // REQUIRES: no merges.
-  void put(std::span<const Write> writes) {
+  void put(std::span<const RecordWrite> writes) {
     // The observer hears first. Nobody can read before the mutex is free.
-    for (const Write& write : writes) note(sequence_ + 1, std::string(write.key));
+    for (const RecordWrite& write : writes) note(sequence_ + 1, std::string(write.key));
     std::vector<Value> values;
     values.reserve(writes.size());
-    for (const Write& write : writes) {
+    for (const RecordWrite& write : writes) {
       values.push_back(write.value ? Value(*write.value) : std::nullopt);
     }
     try {
-      for (const Write& write : writes) prepare(write);
+      for (const RecordWrite& write : writes) prepare(write);
     } catch (...) {
-      for (const Write& write : writes) sweep(write.key);
+      for (const RecordWrite& write : writes) sweep(write.key);
       throw;
     }
     ++sequence_;
@@ -113,7 +114,7 @@ class MemoryStore::Body {
       const auto found = records_.find(writes[i].key);
       if (found != records_.end()) supersede(found->second, std::move(values[i]));
     }
-    for (const Write& write : writes) {
+    for (const RecordWrite& write : writes) {
       if (!write.value) sweep(write.key);
     }
   }
@@ -211,7 +212,7 @@ class MemoryStore::Body {
 
   // These take all memory that the next write needs, so that it happens as a whole or not at all. A
   // record without a value takes the place of a new one.
-  void prepare(const Write& write) {
+  void prepare(const RecordWrite& write) {
     const auto found = records_.lower_bound(write.key);
     if (found != records_.end() && found->first == write.key) {
       prepare(*found);
@@ -347,7 +348,7 @@ Result<std::optional<std::string>> MemoryStore::get(std::string_view key) const 
   return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
-Result<void> MemoryStore::write(std::span<const Write> writes) {
+Result<void> MemoryStore::write(std::span<const RecordWrite> writes) {
   if (writes.empty()) return {};
   const std::unique_lock lock(body_->mutex());
   return body_->write(writes);
@@ -368,7 +369,7 @@ Result<void> MemoryStore::update(std::span<const std::string_view> keys, const B
   if (keys.empty()) return {};
   const std::unique_lock lock(body_->mutex());
   std::vector<Value> values;
-  std::vector<Write> writes;
+  std::vector<RecordWrite> writes;
   values.reserve(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::string* const now = body_->find(keys[i]);

@@ -30,7 +30,7 @@ class SEMEL_API MemoryStore final : public OrderedStore {
   ~MemoryStore() override;
 
   Result<std::optional<std::string>> get(std::string_view key) const override;
-  Result<void> write(std::span<const Write> writes) override;
+  Result<void> write(std::span<const RecordWrite> writes) override;
   Result<void> remove_range(const KeyRange& range) override;
   Result<void> sync() override { return {}; }
   Result<std::unique_ptr<Cursor>> cursor() const override;

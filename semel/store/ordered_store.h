@@ -29,7 +29,7 @@
 
 namespace semel {
 
-struct Write {
+struct RecordWrite {
   std::string_view key;
   std::optional<std::string_view> value;  // nullopt: remove
   bool merge = false;  // the value is an operand that the store's Merger adds to the record
@@ -74,7 +74,7 @@ class SEMEL_API OrderedStore {
   virtual ~OrderedStore() = default;
 
   virtual Result<std::optional<std::string>> get(std::string_view key) const = 0;
-  virtual Result<void> write(std::span<const Write> writes) = 0;
+  virtual Result<void> write(std::span<const RecordWrite> writes) = 0;
   virtual Result<void> remove_range(const KeyRange& range) = 0;
   // Waits until all earlier writes are on disk.
   virtual Result<void> sync() = 0;
@@ -109,7 +109,7 @@ class SEMEL_API ForwardingStore : public OrderedStore {
   Result<std::optional<std::string>> get(std::string_view key) const override {
     return below_.get(key);
   }
-  Result<void> write(std::span<const Write> writes) override { return below_.write(writes); }
+  Result<void> write(std::span<const RecordWrite> writes) override { return below_.write(writes); }
   Result<void> remove_range(const KeyRange& range) override { return below_.remove_range(range); }
   Result<void> sync() override { return below_.sync(); }
   Result<std::unique_ptr<Cursor>> cursor() const override { return below_.cursor(); }

@@ -168,8 +168,8 @@ TYPED_TEST(OrderedStoreContract, ACursorSeesTheInstantOfItsOpening) {
 }
 
 TYPED_TEST(OrderedStoreContract, TheLastOfEqualKeysInAWriteCounts) {
-  const std::vector<Write> writes = {{"a", "1"}, {"a", std::nullopt}, {"b", "1"},
-                                     {"b", "2"}, {"c", std::nullopt}, {"c", "3"}};
+  const std::vector<RecordWrite> writes = {{"a", "1"}, {"a", std::nullopt}, {"b", "1"},
+                                           {"b", "2"}, {"c", std::nullopt}, {"c", "3"}};
   const auto open = this->store().cursor();  // versions are kept
   ASSERT_TRUE(this->store().write(writes));
   EXPECT_EQ(read(this->store()), (Model{{"b", "2"}, {"c", "3"}}));
@@ -180,7 +180,7 @@ TYPED_TEST(OrderedStoreContract, AMergeAddsToWhateverIsThere) {
   OrderedStore& store = this->store();
   put(store, "gone", "1");
   put(store, "here", "1");
-  const Write remove{"gone", std::nullopt};
+  const RecordWrite remove{"gone", std::nullopt};
   ASSERT_TRUE(store.write({&remove, 1}));
   for (const char* const key : {"absent", "gone", "here"}) {
     ASSERT_TRUE(merge(store, key, "a"));
@@ -197,7 +197,7 @@ TYPED_TEST(OrderedStoreContract, AMergeSeesWhatCameBeforeItInTheSameWrite) {
   put(this->store(), "b", "0");
   put(this->store(), "c", "0");
   put(this->store(), "d", "0");
-  const std::vector<Write> writes = {
+  const std::vector<RecordWrite> writes = {
       {"a", "1", true}, {"a", "2", true},    {"a", "3", true},  // absent before
       {"b", "1", true}, {"b", std::nullopt}, {"b", "2", true},  // a removal in between
       {"c", "1", true}, {"c", "2"},          {"c", "3", true},  // a value in between
@@ -235,7 +235,7 @@ TYPED_TEST(OrderedStoreContract, ADamagedMergeIsCorruptWhereItIsMadeAndHarmsNoOt
   OrderedStore& store = this->store();
   put(store, "b", "1");
   put(store, "c", "1");
-  const std::vector<Write> writes = {{"a", "2"}, {"b", "!", true}};
+  const std::vector<RecordWrite> writes = {{"a", "2"}, {"b", "!", true}};
   const Result<void> written = store.write(writes);
   if (!written) {
     EXPECT_EQ(written.error().code, Errc::corrupt);
@@ -315,7 +315,7 @@ TYPED_TEST(OrderedStoreContract, ACursorSeesNoHalfWriteWhileOthersWrite) {
   std::vector<std::string> keys(kKeys);
   for (int n = 0; n < kKeys; ++n) keys[n] = std::string("k").append(std::to_string(1000 + n));
   const auto set_all = [&](const std::string& value) {
-    std::vector<Write> writes;
+    std::vector<RecordWrite> writes;
     for (const std::string& key : keys) writes.push_back({key, value});
     ASSERT_TRUE(this->store().write(writes));
   };
@@ -460,21 +460,21 @@ TEST(MemoryStore, AWriteIsDoneAsAWholeOrNotAtAllWhenMemoryRunsOut) {
           expected["key-" + std::to_string(i)] = "a value that takes a block of its own: before";
         }
         for (const auto& [key, value] : expected) {
-          const Write write{key, value};
+          const RecordWrite write{key, value};
           ASSERT_TRUE(store.write({&write, 1}));
         }
         const Model before = expected;
         const std::unique_ptr<Cursor> cursor = watched ? *store.cursor() : nullptr;
 
         const std::string after = "a value that takes a block of its own: after";
-        const Write writes[] = {{"key-0", after},
-                                {"key-1", std::nullopt},
-                                {"a new key beside the others", after},
-                                {"key-0", std::nullopt},
-                                {"key-0", "twice"},
-                                {"none", std::nullopt},
-                                {"another key", after},
-                                {"another key", std::nullopt}};
+        const RecordWrite writes[] = {{"key-0", after},
+                                      {"key-1", std::nullopt},
+                                      {"a new key beside the others", after},
+                                      {"key-0", std::nullopt},
+                                      {"key-0", "twice"},
+                                      {"none", std::nullopt},
+                                      {"another key", after},
+                                      {"another key", std::nullopt}};
         failed = false;
         try {
           const FailingAllocation failing(good);
@@ -483,7 +483,7 @@ TEST(MemoryStore, AWriteIsDoneAsAWholeOrNotAtAllWhenMemoryRunsOut) {
           failed = true;
         }
         if (!failed) {
-          for (const Write& write : writes) {
+          for (const RecordWrite& write : writes) {
             expected.erase(std::string(write.key));
             if (write.value) expected[std::string(write.key)] = *write.value;
           }
@@ -499,7 +499,7 @@ TEST(MemoryStore, AWriteIsDoneAsAWholeOrNotAtAllWhenMemoryRunsOut) {
 
 TEST(MemoryStore, WithoutAMergerItRefusesToMergeAndChangesNothing) {
   MemoryStore store;
-  const std::vector<Write> writes = {{"a", "1"}, {"b", "1", true}};
+  const std::vector<RecordWrite> writes = {{"a", "1"}, {"b", "1", true}};
   EXPECT_EQ(store.write(writes).error().code, Errc::unsupported);
   EXPECT_EQ(read(store), Model{});
 }
@@ -513,7 +513,7 @@ TEST(ResponsibleStore, AnythingOutsideIsAnErrorThatChangesNothing) {
   const auto outside = [](const auto& result) {
     return !result && result.error().code == Errc::outside;
   };
-  const std::vector<Write> half = {{"b", "1"}, {"d", "1"}};
+  const std::vector<RecordWrite> half = {{"b", "1"}, {"d", "1"}};
   EXPECT_TRUE(outside(store.write(half)));
   const std::vector<std::string_view> keys = {"b", "e"};
   EXPECT_TRUE(outside(store.update(keys, [](std::size_t, auto) -> std::optional<std::string> {
@@ -561,7 +561,7 @@ TEST(ResponsibleStore, NoWriteOutsideIsUnderWayWhenTheResponsibilityHasChanged) 
       for (int i = 0; !ended; ++i) {
         const std::string key = std::string("k").append(std::to_string(t)),
                           value = std::to_string(i);
-        const Write write{key, value};
+        const RecordWrite write{key, value};
         const Result<void> wrote = store.write({&write, 1});
         ASSERT_TRUE(wrote || wrote.error().code == Errc::outside);
       }

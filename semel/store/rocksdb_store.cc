@@ -85,9 +85,9 @@ struct RocksStore::Body {
   bool writable() const { return open.writable(); }
   Result<std::optional<std::string>> get(std::string_view key) const;
   Result<std::optional<std::string>> get_checked(std::string_view key) const;
-  Status add(const Write& write, rocksdb::WriteBatch& batch) const;
+  Status add(const RecordWrite& write, rocksdb::WriteBatch& batch) const;
   // REQUIRES: the mutex is held.
-  Result<void> write(std::span<const Write> writes);
+  Result<void> write(std::span<const RecordWrite> writes);
 
   RocksDatabase open;
   rocksdb::WriteOptions writing;
@@ -129,7 +129,7 @@ Result<std::optional<std::string>> RocksStore::Body::get_checked(std::string_vie
   return std::optional(at->value().ToString());
 }
 
-Status RocksStore::Body::add(const Write& write, rocksdb::WriteBatch& batch) const {
+Status RocksStore::Body::add(const RecordWrite& write, rocksdb::WriteBatch& batch) const {
   const Slice key = slice(write.key);
   if (write.value && open.plan.prefix() != nullptr && !open.plan.prefix()->InDomain(key)) {
     return Status::NotSupported("the key " + shown(write.key) +
@@ -143,11 +143,11 @@ Status RocksStore::Body::add(const Write& write, rocksdb::WriteBatch& batch) con
   return batch.Merge(open.family, key, slice(*write.value));
 }
 
-Result<void> RocksStore::Body::write(std::span<const Write> writes) {
+Result<void> RocksStore::Body::write(std::span<const RecordWrite> writes) {
   constexpr std::size_t kBeside = 24;  // for the batch, and for each record: lengths, kind, family
   std::size_t bytes = kBeside;
   bool merges = false;
-  for (const Write& write : writes) {
+  for (const RecordWrite& write : writes) {
     merges = merges || write.merge;
     bytes += write.key.size() + (write.value ? write.value->size() : 0) + kBeside;
   }
@@ -155,14 +155,14 @@ Result<void> RocksStore::Body::write(std::span<const Write> writes) {
     return Error{Errc::unsupported, "the store has no merger"};
   }
   rocksdb::WriteBatch batch(bytes);
-  for (const Write& write : writes) {
+  for (const RecordWrite& write : writes) {
     const Status status = add(write, batch);
     if (!status.ok()) return last->note(error_of(status));
   }
   const Status status = open.db->Write(writing, &batch);
   // The observer hears of failed writes too: they may be in the log and show at the next opening.
   if (observer != nullptr) {
-    for (const Write& write : writes) observer->changed(write.key);
+    for (const RecordWrite& write : writes) observer->changed(write.key);
   }
   return last->check(status);
 }
@@ -227,7 +227,7 @@ Result<std::optional<std::string>> RocksStore::get(std::string_view key) const {
   return body_->get(key);
 }
 
-Result<void> RocksStore::write(std::span<const Write> writes) {
+Result<void> RocksStore::write(std::span<const RecordWrite> writes) {
   if (!body_->writable()) return kReadOnly;
   const std::shared_lock lock(body_->mutex);
   return body_->write(writes);
@@ -274,7 +274,7 @@ Result<void> RocksStore::update(std::span<const std::string_view> keys, const Be
   if (!body_->writable()) return kReadOnly;
   const std::unique_lock lock(body_->mutex);
   std::vector<std::optional<std::string>> values;
-  std::vector<Write> writes;
+  std::vector<RecordWrite> writes;
   values.reserve(keys.size());
   writes.reserve(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {

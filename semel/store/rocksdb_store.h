@@ -93,7 +93,7 @@ class SEMEL_API RocksStore final : public OrderedStore {
   ~RocksStore() override;
 
   Result<std::optional<std::string>> get(std::string_view key) const override;
-  Result<void> write(std::span<const Write> writes) override;
+  Result<void> write(std::span<const RecordWrite> writes) override;
   Result<void> remove_range(const KeyRange& range) override;
   Result<void> sync() override;
   Result<std::unique_ptr<Cursor>> cursor() const override;

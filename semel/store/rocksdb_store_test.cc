@@ -200,7 +200,7 @@ TEST_F(RocksStoreTest, ReadsOnlyWhatIsOpenedReadOnly) {
   }
   for (const Mode mode : {Mode::read_only, Mode::secondary}) {
     const auto store = open({.mode = mode});
-    const Write write{"a", "1"};
+    const RecordWrite write{"a", "1"};
     const std::vector<std::string_view> keys = {"a"};
     EXPECT_EQ(store->write({&write, 1}).error().code, Errc::unsupported);
     EXPECT_EQ(store->remove_range(KeyRange::all()).error().code, Errc::unsupported);
@@ -455,7 +455,7 @@ TEST_F(RocksStoreTest, TheMergerOfOneColumnFamilyIsKeptByAWriterToAnother) {
 
 TEST_F(RocksStoreTest, WithoutAMergerItRefusesToMergeAndChangesNothing) {
   const auto store = open();
-  const std::vector<Write> writes = {{"a", "1"}, {"b", "1", true}};
+  const std::vector<RecordWrite> writes = {{"a", "1"}, {"b", "1", true}};
   EXPECT_EQ(store->write(writes).error().code, Errc::unsupported);
   EXPECT_EQ(read(*store), Model{});
 }

@@ -87,7 +87,9 @@ Result<std::optional<std::string>> Replica::get(std::string_view key) const {
   return body_->clients.get(key);
 }
 
-Result<void> Replica::write(std::span<const Write> writes) { return body_->clients.write(writes); }
+Result<void> Replica::write(std::span<const RecordWrite> writes) {
+  return body_->clients.write(writes);
+}
 
 Result<void> Replica::update(std::span<const std::string_view> keys,
                              const OrderedStore::Become& become) {

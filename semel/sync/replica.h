@@ -62,7 +62,7 @@ class SEMEL_API Replica {
   ~Replica();
 
   Result<std::optional<std::string>> get(std::string_view key) const;
-  Result<void> write(std::span<const Write> writes);
+  Result<void> write(std::span<const RecordWrite> writes);
   Result<void> update(std::span<const std::string_view> keys, const OrderedStore::Become& become);
 
   RangeSet responsibility() const;

@@ -160,7 +160,7 @@ TEST(Replica, AnswersForItsResponsibilityAlone) {
   EXPECT_TRUE(side->get("b1")->has_value());
   EXPECT_EQ(side->get("n1").error().code, Errc::outside);
   EXPECT_EQ(side.add("n1", 0).error().code, Errc::outside);
-  const Write writes[] = {{"b2", "x"}, {"n2", "x"}};
+  const RecordWrite writes[] = {{"b2", "x"}, {"n2", "x"}};
   EXPECT_EQ(side->write(writes).error().code, Errc::outside);
   EXPECT_EQ(side.all().size(), 1U);
 
@@ -198,7 +198,7 @@ TEST(Replica, CopiesARangeAndOverwritesNothing) {
   Side source{RangeSet::all()};
   Side destination{RangeSet(), 2};
   for (std::uint64_t n = 0; n < 300; ++n) ASSERT_TRUE(source.add(key_of(n), 1));
-  const Write own[] = {{"n0001", "own"}, {"n9999", "only here"}};
+  const RecordWrite own[] = {{"n0001", "own"}, {"n9999", "only here"}};
   ASSERT_TRUE(destination.store().write(own));
   LocalPeer peer(destination->responder());
   const Result<SyncReport> copied = source->copy_set(peer, kUpper);

@@ -18,7 +18,7 @@ struct TableInfo {
   // How the table recognises retries.
   Recognition recognition;
   TimeMs now_ms = 0;  // the time of the last change
-  Promise promise = {};
+  WindowPromise promise = {};
   WindowCounts counts = {};
   double false_positive_rate = 0;  // now
   double expected_undercount = 0;  // operations lost as retries since the table was made or opened

@@ -106,7 +106,7 @@ Result<ClientWindow> ClientWindow::make(const Goal& goal, TimeMs now_ms) {
 
 TimeMs ClientWindow::now() const { return memory_->time.now(); }
 
-Promise ClientWindow::promise() const { return memory_->time.promise(); }
+WindowPromise ClientWindow::promise() const { return memory_->time.promise(); }
 
 std::uint64_t ClientWindow::clients() const { return memory_->clients.size(); }
 

@@ -86,7 +86,7 @@ class SEMEL_API ClientWindow {
 
   void advance(TimeMs now_ms);
   TimeMs now() const;
-  Promise promise() const;
+  WindowPromise promise() const;
   WindowCounts counts() const;
   double false_positive_rate() const { return 0; }
   // Includes operations that have left the window and are not yet cleared.

@@ -364,7 +364,7 @@ void Window::advance(TimeMs now_ms) {
 TimeMs Window::now() const {
   return body_->visit([](const auto& w) { return w.now(); });
 }
-Promise Window::promise() const {
+WindowPromise Window::promise() const {
   return body_->visit([](const auto& w) { return w.promise(); });
 }
 WindowCounts Window::counts() const {

@@ -79,11 +79,11 @@ enum class OnFull : std::uint8_t {
 inline constexpr std::uint64_t kNoCap = std::numeric_limits<std::uint64_t>::max();
 inline constexpr TimeMs kForever = std::numeric_limits<TimeMs>::max();
 
-struct Promise {
+struct WindowPromise {
   TimeMs window_ms;            // as asked for
   TimeMs kept_from_ms;         // every id accepted at this time or later is recognised now
   TimeMs forgotten_before_ms;  // no id accepted earlier is recognised, except by error
-  bool operator==(const Promise&) const = default;
+  bool operator==(const WindowPromise&) const = default;
 };
 
 // Counts since the window was made or decoded.
@@ -161,7 +161,7 @@ class SEMEL_API Window {
 
   void advance(TimeMs now_ms);
   TimeMs now() const;
-  Promise promise() const;
+  WindowPromise promise() const;
   WindowCounts counts() const;
   double false_positive_rate() const;  // that a new id is taken for a duplicate, now
   // Returns how many ids are remembered, now or as after advance(now_ms): an estimate for filters.

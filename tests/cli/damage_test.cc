@@ -249,7 +249,7 @@ TEST_F(Damage, OfADirectoryWhoseProcessWasKilledIsTold) {
   for (int i = 0; i < 200; ++i) {
     const std::string key = "key-" + std::to_string(i);
     const std::string value(i % 40 == 39 ? 50'000 : 100, static_cast<char>('a' + i % 26));
-    ASSERT_TRUE((*store)->write(std::vector<Write>{{key, value}}));
+    ASSERT_TRUE((*store)->write(std::vector<RecordWrite>{{key, value}}));
   }
   fs::copy(path("used"), path("db"), fs::copy_options::recursive);
   attack({.pristine = path("db"), .questions = kOfRecords, .may_be_cut = is_log_or_manifest});

@@ -67,7 +67,7 @@ void carry_out(const Operation& operation, Model& model) {
 
 Result<void> carry_out(const Operation& operation, OrderedStore& store) {
   if (operation.kind == Operation::Kind::remove_range) return store.remove_range(operation.range);
-  std::vector<Write> writes;
+  std::vector<RecordWrite> writes;
   for (const Operation::Change& change : operation.changes) {
     writes.push_back({change.key, change.value});
   }

@@ -174,7 +174,7 @@ TEST_F(RocksIndexTest, FollowsWhatACompactionDrops) {
       const std::string key = std::to_string(1'000'000 + 200 * round + n);
       std::string value;
       for (std::uint64_t i = 0; i < 20; ++i) value += std::to_string(Random(n * 20 + i)());
-      const Write write{key, value};
+      const RecordWrite write{key, value};
       ASSERT_TRUE(store_->write({&write, 1}));
     }
     ASSERT_TRUE(store_->raw().Flush({}).ok());

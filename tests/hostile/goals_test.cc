@@ -177,7 +177,7 @@ void grows_or_refuses() {
     const SeriesGoal goal{.fpr = *any_rate(),
                           .first_keys = std::min<std::uint64_t>(*any_count(), 1 << 16),
                           .sites = *rc::gen::element<std::uint32_t>(0, 1, 3, 65'536, 65'537),
-                          .chains = static_cast<Chains>(*rc::gen::inRange(0, 4)),
+                          .chains = static_cast<SeriesChains>(*rc::gen::inRange(0, 4)),
                           .growth = *rc::gen::element<std::uint32_t>(0, 1, 2, 3, 1000),
                           .hash = kTestHash};
     auto series = Series::make(goal);

@@ -55,7 +55,7 @@ class Site {
   }
   IndexedStore& index() { return *index_; }
   void put(const std::string& key, const std::string& value) {
-    const Write write{key, value};
+    const RecordWrite write{key, value};
     ASSERT_TRUE(store_.write({&write, 1}));
   }
   Records records() const {

@@ -56,7 +56,7 @@ class RecogniserModel {
   explicit RecogniserModel(Recogniser::Kind kind) : kind_(kind) {}
 
   // Returns why the answer is impossible; empty if it is possible.
-  std::string objection(const Query& query, Outcome answer, const Promise& promise) const {
+  std::string objection(const Query& query, Outcome answer, const WindowPromise& promise) const {
     if (query.id.kind == OperationId::Kind::none) {
       return answer == Outcome::applied ? "" : "an operation without an id is known";
     }
@@ -94,7 +94,7 @@ class RecogniserModel {
     return {{query.id.kind == OperationId::Kind::numbered, query.id.digest.lo}, query.id.sequence};
   }
   // Returns true only if the client has forgotten a sequence at or above this one.
-  bool may_be_stale(const Query& query, const Promise& promise) const {
+  bool may_be_stale(const Query& query, const WindowPromise& promise) const {
     const bool numbers = query.id.kind == OperationId::Kind::numbered;
     if (kind_ != Recogniser::Kind::clients || !numbers) return false;
     return std::any_of(operations_.begin(), operations_.end(), [&](const auto& known) {

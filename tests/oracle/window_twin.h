@@ -76,7 +76,7 @@ class WindowTwin {
   }
 
   void call(Call kind, Number number, std::optional<TimeMs> at_ms = std::nullopt) {
-    const Promise promise = window_.promise();
+    const WindowPromise promise = window_.promise();
     const std::optional<Type> before = compares_ ? std::optional<Type>(window_) : std::nullopt;
     const Verdict verdict = answer(kind, WindowCase::id(number), at_ms);
     const TimeMs taken_ms = std::min(at_ms.value_or(now_ms_), now_ms_);
@@ -89,7 +89,7 @@ class WindowTwin {
   }
 
   void call(Call kind, const std::vector<Number>& numbers) {
-    const Promise promise = window_.promise();
+    const WindowPromise promise = window_.promise();
     std::vector<Id> ids;
     ids.reserve(numbers.size());
     for (const Number number : numbers) ids.push_back(WindowCase::id(number));
@@ -135,7 +135,7 @@ class WindowTwin {
   }
 
   // `promise` holds before the call; `kept_from_ms` holds at the time of the answer.
-  void judge(Call kind, Number number, TimeMs at_ms, Verdict verdict, const Promise& promise,
+  void judge(Call kind, Number number, TimeMs at_ms, Verdict verdict, const WindowPromise& promise,
              TimeMs kept_from_ms) {
     const auto known = accepted_.find(number);
     const bool ever = known != accepted_.end();
@@ -178,7 +178,7 @@ class WindowTwin {
 
   void check_state() {
     rate_.reset();
-    const Promise promise = window_.promise();
+    const WindowPromise promise = window_.promise();
     const WindowCounts counts = window_.counts();
     if (counts.forgotten_early > counts_.forgotten_early) last_forgetting_ms_ = now_ms_;
     demand(counts.forgotten_early >= counts_.forgotten_early, "forgets what it forgot", 0);

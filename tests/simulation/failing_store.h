@@ -20,7 +20,7 @@ class FailingStore final : public ForwardingStore {
   enum class Failure : std::uint8_t { write_not_done, write_done, sync };
   void fail_next(std::optional<Failure> failure) { next_ = failure; }
 
-  Result<void> write(std::span<const Write> writes) override {
+  Result<void> write(std::span<const RecordWrite> writes) override {
     const bool not_done = takes(Failure::write_not_done);
     if (not_done) return error();
     const bool done = takes(Failure::write_done);

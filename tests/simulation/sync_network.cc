@@ -27,7 +27,7 @@ Records SyncSite::records() const {
 }
 
 void SyncSite::put(const std::string& key, const std::string& value) {
-  const Write write{key, value};
+  const RecordWrite write{key, value};
   SEMEL_ASSERT(store_.write({&write, 1}).has_value());
 }
 

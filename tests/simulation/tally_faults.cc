@@ -14,8 +14,8 @@
 
 namespace semel::simulation {
 
-Result<void> IdFirstStore::write(std::span<const Write> writes) {
-  for (const Write& write : writes) {
+Result<void> IdFirstStore::write(std::span<const RecordWrite> writes) {
+  for (const RecordWrite& write : writes) {
     if (!write.value || !tally::internal::journal_of_key(write.key)) continue;
     const Result<tally::internal::JournalRecord> record =
         tally::internal::JournalRecord::decode(bytes_of(*write.value), with_content_);
@@ -55,32 +55,32 @@ Result<void> rewrite(OrderedStore& store, std::string_view key,
 
 }  // namespace
 
-Result<void> ForgetfulStore::write(std::span<const Write> writes) {
+Result<void> ForgetfulStore::write(std::span<const RecordWrite> writes) {
   if (fault_ == TallyFault::folded_not_kept) return write_unkept(writes);
   if (fault_ == TallyFault::out_of_order_forgotten) return write_in_order(writes);
   return below().write(writes);
 }
 
 // An operation of this site becomes an entry only once the site says that it holds the operation.
-Result<void> ForgetfulStore::write_unkept(std::span<const Write> writes) {
-  const bool says = std::any_of(writes.begin(), writes.end(), [this](const Write& write) {
+Result<void> ForgetfulStore::write_unkept(std::span<const RecordWrite> writes) {
+  const bool says = std::any_of(writes.begin(), writes.end(), [this](const RecordWrite& write) {
     return tally::internal::site_of_key(write.key) == site_;
   });
-  std::vector<Write> kept(writes.begin(), writes.end());
-  std::erase_if(kept, [&](const Write& write) {
+  std::vector<RecordWrite> kept(writes.begin(), writes.end());
+  std::erase_if(kept, [&](const RecordWrite& write) {
     const std::optional<Dot> dot = tally::internal::dot_of_key(write.key);
     return !says && write.value && dot && dot->site == site_;
   });
   return below().write(kept);
 }
 
-Result<void> ForgetfulStore::write_in_order(std::span<const Write> writes) {
-  const bool arrives = std::any_of(writes.begin(), writes.end(), [this](const Write& write) {
+Result<void> ForgetfulStore::write_in_order(std::span<const RecordWrite> writes) {
+  const bool arrives = std::any_of(writes.begin(), writes.end(), [this](const RecordWrite& write) {
     const std::optional<Dot> dot = tally::internal::dot_of_key(write.key);
     return write.value && dot && dot->site != site_;
   });
   if (Result<void> written = below().write(writes); !written) return written;
-  for (const Write& write : writes) {
+  for (const RecordWrite& write : writes) {
     if (!write.value || !tally::internal::journal_of_key(write.key)) continue;
     Result<tally::internal::JournalRecord> record =
         tally::internal::JournalRecord::decode(bytes_of(*write.value), with_content_);
@@ -140,7 +140,7 @@ Result<void> become_blindly(OrderedStore& store, SiteId site) {
   state->log.site = site;
   state->log.ready = false;
   const std::string value = encoded(*state);
-  const Write write{tally::internal::kStateKey, value};
+  const RecordWrite write{tally::internal::kStateKey, value};
   return store.write({&write, 1});
 }
 

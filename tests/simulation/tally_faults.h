@@ -58,7 +58,7 @@ class IdFirstStore final : public ForwardingStore {
   IdFirstStore(OrderedStore& below, bool with_content)
       : ForwardingStore(below), with_content_(with_content) {}
 
-  Result<void> write(std::span<const Write> writes) override;
+  Result<void> write(std::span<const RecordWrite> writes) override;
 
  private:
   bool with_content_;
@@ -71,11 +71,11 @@ class ForgetfulStore final : public ForwardingStore {
   ForgetfulStore(OrderedStore& below, SiteId site, TallyFault fault, bool with_content)
       : ForwardingStore(below), site_(site), fault_(fault), with_content_(with_content) {}
 
-  Result<void> write(std::span<const Write> writes) override;
+  Result<void> write(std::span<const RecordWrite> writes) override;
 
  private:
-  Result<void> write_unkept(std::span<const Write> writes);
-  Result<void> write_in_order(std::span<const Write> writes);
+  Result<void> write_unkept(std::span<const RecordWrite> writes);
+  Result<void> write_in_order(std::span<const RecordWrite> writes);
 
   SiteId site_;
   TallyFault fault_;

@@ -87,7 +87,7 @@ Result<void> TallySite::open_as_blind_copy_of(TallySite& member, TimeMs now_ms) 
   for (cursor->seek({}); cursor->valid(); cursor->next()) {
     records.emplace_back(cursor->key(), cursor->value());
   }
-  std::vector<Write> writes;
+  std::vector<RecordWrite> writes;
   for (const auto& [key, value] : records) writes.push_back({key, value});
   if (Result<void> copied = disk_.write(writes); !copied) return copied;
   if (Result<void> became = become_blindly(disk_, id_); !became) return became;
@@ -184,7 +184,7 @@ void TallySite::take(const Entries& entries, bool join, TimeMs now_ms) {
     };
     require(table_->entries().update(keys, become), "entries of another site");
   } else {
-    std::vector<Write> writes;
+    std::vector<RecordWrite> writes;
     for (const auto& [key, value] : entries) writes.push_back({key, value});
     require(table_->entries().write(writes), "entries of another site");
   }

@@ -43,7 +43,7 @@ Records records_of(const OrderedStore& store, std::string_view first = {},
 }
 
 Result<void> write_all(OrderedStore& store, const Records& records) {
-  std::vector<Write> writes;
+  std::vector<RecordWrite> writes;
   for (const auto& [key, value] : records) writes.push_back({key, value});
   return store.write(writes);
 }

@@ -30,7 +30,7 @@ void CrashingStore::lose(std::size_t writes) {
   below_.observe(nullptr);
   if (writes > 0) {
     const std::size_t first = firsts_[firsts_.size() - writes];
-    std::vector<Write> back;  // the newest first: of equal keys in a write the last counts
+    std::vector<RecordWrite> back;  // the newest first: of equal keys in a write the last counts
     for (std::size_t i = replaced_.size(); i > first; --i) {
       back.push_back({replaced_[i - 1].key, replaced_[i - 1].value});
     }
@@ -53,10 +53,10 @@ Result<std::optional<std::string>> CrashingStore::get(std::string_view key) cons
   return below_.get(key);
 }
 
-Result<void> CrashingStore::write(std::span<const Write> writes) {
+Result<void> CrashingStore::write(std::span<const RecordWrite> writes) {
   const std::lock_guard lock(mutex_);
   const std::size_t first = replaced_.size();
-  for (const Write& write : writes) {
+  for (const RecordWrite& write : writes) {
     replaced_.push_back({std::string(write.key), *below_.get(write.key)});
   }
   return finish(first, below_.write(writes));

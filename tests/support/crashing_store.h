@@ -29,7 +29,7 @@ class CrashingStore final : public OrderedStore {
   void lose_all_unsynced();
 
   Result<std::optional<std::string>> get(std::string_view key) const override;
-  Result<void> write(std::span<const Write> writes) override;
+  Result<void> write(std::span<const RecordWrite> writes) override;
   Result<void> remove_range(const KeyRange& range) override;
   Result<void> sync() override;
   Result<std::unique_ptr<Cursor>> cursor() const override;

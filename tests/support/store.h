@@ -59,12 +59,12 @@ class Appender final : public Merger {
 };
 
 inline void put(OrderedStore& store, std::string_view key, std::string_view value) {
-  const Write write{key, value};
+  const RecordWrite write{key, value};
   ASSERT_TRUE(store.write({&write, 1}));
 }
 
 inline Result<void> merge(OrderedStore& store, std::string_view key, std::string_view operand) {
-  const Write write{key, operand, true};
+  const RecordWrite write{key, operand, true};
   return store.write({&write, 1});
 }
 

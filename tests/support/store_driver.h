@@ -67,7 +67,7 @@ class Driver {
 
   void write(Random& random) {
     std::vector<std::string> keys(1 + random.below(5)), values(keys.size());
-    std::vector<Write> writes;
+    std::vector<RecordWrite> writes;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       keys[i] = random_key(random);
       values[i] = std::to_string(random());

@@ -55,7 +55,7 @@ Result<EncodedSeries> read_series(ByteView in, const Format& format, FilterKind 
   Reader r = SEMEL_TRY(open_sealed(in, format));
   const FilterKind found_kind = r.enumeration(FilterKind::observed_cuckoo);
   EncodedSeries series{};
-  series.goal.chains = r.enumeration(Chains::apart);
+  series.goal.chains = r.enumeration(SeriesChains::apart);
   const bool found_counted = r.boolean();
   series.goal.fpr = r.f64();
   series.goal.first_keys = r.u64();

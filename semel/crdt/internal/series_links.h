@@ -92,7 +92,7 @@ Result<std::map<LinkId, Part>> decode_parts(const EncodedSeries& series, const F
     const auto shape = SEMEL_TRY(shape_of<Filter>(series.goal, link.id.link));
     if (part->shape() != shape) return Error{Errc::mismatch, format.what, "shape of a link"};
     if (is_empty(*part)) return corrupt(format, "an empty link");
-    if (series.goal.chains == Chains::own && !belongs_to(link.id.chain, *part)) {
+    if (series.goal.chains == SeriesChains::own && !belongs_to(link.id.chain, *part)) {
       return corrupt(format, "a dot of another site");
     }
     parts.emplace_hint(parts.end(), link.id, *std::move(part));

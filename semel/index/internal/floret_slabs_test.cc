@@ -19,7 +19,7 @@ class FloretSlabsTest : public ::testing::Test {
     const std::string value(value_size, 'v');
     for (int n = first; n < last; ++n) {
       const std::string name = key(n);
-      const Write write{name, value};
+      const RecordWrite write{name, value};
       ASSERT_TRUE(store_.write({&write, 1}));
       slabs_.note(name);
     }

@@ -76,9 +76,9 @@ Result<std::optional<std::string>> ResponsibleStore::get(std::string_view key) c
   return store_.get(key);
 }
 
-Result<void> ResponsibleStore::write(std::span<const Write> writes) {
+Result<void> ResponsibleStore::write(std::span<const RecordWrite> writes) {
   const std::shared_lock lock(mutex_);
-  for (const Write& write : writes) {
+  for (const RecordWrite& write : writes) {
     if (!inside_->contains(write.key)) return kOutside;
   }
   return store_.write(writes);

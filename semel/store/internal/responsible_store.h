@@ -30,7 +30,7 @@ class ResponsibleStore final : public OrderedStore {
   OrderedStore& whole() const { return store_; }
 
   Result<std::optional<std::string>> get(std::string_view key) const override;
-  Result<void> write(std::span<const Write> writes) override;
+  Result<void> write(std::span<const RecordWrite> writes) override;
   Result<void> remove_range(const KeyRange& range) override;
   Result<void> sync() override;
   Result<std::unique_ptr<Cursor>> cursor() const override;

@@ -25,7 +25,7 @@ class FrontierTest : public testing::Test {
     for (int i = 0; i < 3000; ++i) {
       const std::string key = "user:" + std::to_string(random.below(100'000));
       const std::string value = "value " + std::to_string(i);
-      const Write write{key, value};
+      const RecordWrite write{key, value};
       ASSERT_TRUE(store_.write({&write, 1}));
     }
     Result<std::unique_ptr<IndexedStore>> opened =

@@ -427,7 +427,7 @@ Result<RangeSum> Ledger::with_overlays(RangeSum folded, const NameRange& range,
 }
 
 TableInfo Ledger::info() const {
-  Promise promise = recogniser_.promise();
+  WindowPromise promise = recogniser_.promise();
   promise.kept_from_ms = clock_of(promise.kept_from_ms);
   promise.forgotten_before_ms = clock_of(promise.forgotten_before_ms);
   TableInfo info;

@@ -444,10 +444,10 @@ void Recogniser::advance(TimeMs now_ms) {
 
 TimeMs Recogniser::now() const { return clients_ ? clients_->now() : window_->now(); }
 
-Promise Recogniser::promise() const {
-  std::optional<Promise> weakest;
+WindowPromise Recogniser::promise() const {
+  std::optional<WindowPromise> weakest;
   for_each_window([&](const auto& window) {
-    const Promise promise = window.promise();
+    const WindowPromise promise = window.promise();
     if (!weakest) weakest = promise;
     weakest->kept_from_ms = std::max(weakest->kept_from_ms, promise.kept_from_ms);
     weakest->forgotten_before_ms =

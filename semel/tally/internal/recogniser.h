@@ -73,8 +73,8 @@ class Recogniser {
   // Prefetches what test_and_insert() will read.
   void touch(const OperationId& id) const;
   // Remembers the id from `at_ms` on, even if it is known, because another site took it or a log
-  // contains it. Returns applied if it is remembered now, full if there is no room, stale if `at_ms`
-  // has left the window.
+  // contains it. Returns applied if it is remembered now, full if there is no room, stale if
+  // `at_ms` has left the window.
   Outcome insert(const Query& query, TimeMs at_ms);
   // Does the same after a restart, when windows are filled in other steps and may need more memory
   // for the same ids. An accepted id must stay known, so instead of being refused it may exceed
@@ -94,8 +94,8 @@ class Recogniser {
 
   void advance(TimeMs now_ms);
   TimeMs now() const;
-  Promise promise() const;      // of all ids: the weakest of its windows
-  WindowCounts counts() const;  // of all windows together, since it was made or decoded
+  WindowPromise promise() const;  // of all ids: the weakest of its windows
+  WindowCounts counts() const;    // of all windows together, since it was made or decoded
   double false_positive_rate() const;
   // Returns the expected number of new operations that were taken for retries; refused ones count
   // too. The rate is computed once for every kSettled ids.

@@ -308,7 +308,7 @@ TEST(Recogniser, MakesAFilterForTheFirstOpaqueId) {
   EXPECT_EQ(tested(recogniser, std::vector<Query>{opaque(1)}), Answers{applied});
   EXPECT_LT(recogniser.bytes(), 1000u);
   EXPECT_EQ(recogniser.false_positive_rate(), 0);
-  const Promise promise = recogniser.promise();
+  const WindowPromise promise = recogniser.promise();
   EXPECT_EQ(recogniser.insert(opaque(1), kNow + 4500), applied);
   EXPECT_GT(recogniser.bytes(), 1u << 20);
   EXPECT_EQ(recogniser.now(), kNow + 5000);

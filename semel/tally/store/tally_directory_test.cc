@@ -159,7 +159,7 @@ TEST_F(TallyDirectoryTest, AStoreOfAnotherKindIsRefusedAndStaysAsItWas) {
   const auto with_record = [this] {
     const auto store = RocksStore::open(path(), {.create = true});
     EXPECT_TRUE(store) << store.error().message();
-    const Write write{"some", "record"};
+    const RecordWrite write{"some", "record"};
     EXPECT_TRUE((*store)->write({&write, 1}));
   };
   with_record();

@@ -47,7 +47,7 @@ struct ThreeSites : ::testing::Test {
     CrashingStore& copy = *copies.back();
     const auto cursor = *store.cursor();
     for (cursor->seek({}); cursor->valid(); cursor->next()) {
-      const Write write{cursor->key(), cursor->value()};
+      const RecordWrite write{cursor->key(), cursor->value()};
       EXPECT_TRUE(copy.write({&write, 1}));
     }
     EXPECT_TRUE(copy.sync());
@@ -171,11 +171,11 @@ TEST_F(ThreeSites, ADeadSiteIsRetiredAndReplaced) {
 
 TEST_F(ThreeSites, WhatIsNoEntryIsRefused) {
   for (const std::string_view key : {"c", "x", "o", "v", "!state", "o1234567"}) {
-    const Write write{key, "value"};
+    const RecordWrite write{key, "value"};
     EXPECT_FALSE(a->entries().write({&write, 1})) << key;
   }
   const std::string view = view_key(2);
-  const Write removal{view, std::nullopt};
+  const RecordWrite removal{view, std::nullopt};
   EXPECT_EQ(a->entries().write({&removal, 1}).error().code, Errc::unsupported);
   EXPECT_FALSE(a->entries().remove_range({}));
 }
@@ -190,7 +190,7 @@ Result<void> hand_on(TallyStore& from, TallyStore& to, const Wanted& wanted = al
   for (cursor->seek(kSharedFirst); cursor->valid() && cursor->key() < kSharedEnd; cursor->next()) {
     if (wanted(cursor->key())) entries.emplace_back(cursor->key(), cursor->value());
   }
-  std::vector<Write> writes;
+  std::vector<RecordWrite> writes;
   for (const auto& [key, entry] : entries) writes.push_back({key, entry});
   return to.entries().write(writes);
 }
@@ -236,9 +236,9 @@ struct EveryStoredEntry : ThreeSites {
   // Hands an entry to b, by itself and after sound ones, as any transport and as a sync do.
   void expect_refused(const std::string& key, const std::string& damaged) {
     test_clock().set(kNow + 500);
-    const Write alone{key, damaged};
+    const RecordWrite alone{key, damaged};
     expect_corrupt(b->entries().write({&alone, 1}), key);
-    std::vector<Write> many;
+    std::vector<RecordWrite> many;
     for (const auto& [sound_key, value] : entries) many.push_back({sound_key, value});
     many.push_back(alone);
     expect_corrupt(b->entries().write(many), key);
@@ -307,10 +307,10 @@ TEST_F(EveryStoredEntry, DamagedInTheStoreOfOneSiteDoesNotReachAnother) {
     if (before.contains(key)) continue;
     std::string damaged = value;
     damaged.front() = static_cast<char>(damaged.front() ^ 1);
-    const Write write{key, damaged};
+    const RecordWrite write{key, damaged};
     ASSERT_TRUE(stores[0].write({&write, 1}));
     expect_corrupt(hand_on(*a, *b), key);
-    const Write repair{key, value};
+    const RecordWrite repair{key, value};
     ASSERT_TRUE(stores[0].write({&repair, 1}));
   }
   expect_that_true_entries_are_taken();

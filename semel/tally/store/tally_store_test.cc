@@ -213,8 +213,8 @@ class MergeCountingStore final : public ForwardingStore {
   using ForwardingStore::ForwardingStore;
   std::size_t longest = 0;
 
-  Result<void> write(std::span<const Write> writes) override {
-    for (const Write& write : writes) {
+  Result<void> write(std::span<const RecordWrite> writes) override {
+    for (const RecordWrite& write : writes) {
       std::size_t& merges = merges_[std::string(write.key)];
       merges = write.merge ? merges + 1 : 0;
       longest = std::max(longest, merges);
@@ -251,7 +251,7 @@ TEST_F(InMemory, AnotherShapeIsRefusedAndNothingChanges) {
 
 TEST_F(InMemory, AStoreThatIsNoTableIsRefused) {
   EXPECT_EQ(TallyStore::open(store, {}, kNow).error().code, Errc::invalid);
-  const Write write{"some", "record"};
+  const RecordWrite write{"some", "record"};
   ASSERT_TRUE(store.write({&write, 1}));
   EXPECT_EQ(TallyStore::open(store, settings_of(), kNow).error().code, Errc::corrupt);
 }
@@ -272,7 +272,7 @@ class FailingStore final : public ForwardingStore {
   using ForwardingStore::ForwardingStore;
   bool failing = false;
 
-  Result<void> write(std::span<const Write> writes) override {
+  Result<void> write(std::span<const RecordWrite> writes) override {
     if (failing) return Error{Errc::io, "planted"};
     return below().write(writes);
   }

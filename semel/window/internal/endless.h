@@ -10,7 +10,7 @@ namespace semel::window_internal {
 inline constexpr TimeMs kFirstTime = std::numeric_limits<TimeMs>::min();
 
 // Nothing is ever too old.
-inline constexpr Promise kEndless = {
+inline constexpr WindowPromise kEndless = {
     .window_ms = kForever, .kept_from_ms = kFirstTime, .forgotten_before_ms = kFirstTime};
 
 }  // namespace semel::window_internal

@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kChunk = 512;
 
 Result<void> check(const EndlessFilter::Goal& goal) {
-  if (goal.sites == 1 && goal.chains == Chains::own) return {};
+  if (goal.sites == 1 && goal.chains == SeriesChains::own) return {};
   return Error{Errc::invalid, "an endless filter has one site"};
 }
 

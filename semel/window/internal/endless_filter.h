@@ -28,7 +28,7 @@ namespace semel::window_internal {
 class EndlessFilter {
  public:
   using Id = Digest;
-  using Goal = SeriesGoal;  // of one site, with Chains::own
+  using Goal = SeriesGoal;  // of one site, with SeriesChains::own
 
   // Errors: Errc::invalid unless the goal is as above, and the errors of GrowBloomSeries::make.
   static Result<EndlessFilter> make(const Goal& goal, TimeMs now_ms);
@@ -50,7 +50,7 @@ class EndlessFilter {
 
   void advance(TimeMs now_ms) { time_.advance(now_ms); }
   TimeMs now() const { return time_.now(); }
-  Promise promise() const { return kEndless; }
+  WindowPromise promise() const { return kEndless; }
   WindowCounts counts() const {
     return {.backward_steps = time_.backward_steps(), .refused = refused_};
   }

@@ -64,13 +64,14 @@ TEST(EndlessFilter, RefusesAnImpossibleGoal) {
   EXPECT_EQ(EndlessFilter::make({.fpr = 0}, 0).error().code, Errc::invalid);
   EXPECT_EQ(EndlessFilter::make({.fpr = 0.01, .first_keys = ~0ull}, 0).error().code, Errc::limit);
   EXPECT_EQ(EndlessFilter::make({.fpr = 0.01, .sites = 2}, 0).error().code, Errc::invalid);
-  EXPECT_EQ(EndlessFilter::make({.fpr = 0.01, .chains = Chains::apart}, 0).error().code,
+  EXPECT_EQ(EndlessFilter::make({.fpr = 0.01, .chains = SeriesChains::apart}, 0).error().code,
             Errc::invalid);
 }
 
 TEST(EndlessFilter, RefusesASeriesOfSites) {
-  for (const SeriesGoal& goal : {SeriesGoal{.fpr = 0.01, .sites = 2, .hash = {}},
-                                 SeriesGoal{.fpr = 0.01, .chains = Chains::apart, .hash = {}}}) {
+  for (const SeriesGoal& goal :
+       {SeriesGoal{.fpr = 0.01, .sites = 2, .hash = {}},
+        SeriesGoal{.fpr = 0.01, .chains = SeriesChains::apart, .hash = {}}}) {
     Bytes bytes;
     GrowBloomSeries::make(goal)->encode_counted(bytes);
     EXPECT_EQ(EndlessFilter::decode(bytes).error().code, Errc::corrupt);

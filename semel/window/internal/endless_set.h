@@ -50,7 +50,7 @@ class EndlessSet {
 
   void advance(TimeMs now_ms) { time_.advance(now_ms); }
   TimeMs now() const { return time_.now(); }
-  Promise promise() const { return kEndless; }
+  WindowPromise promise() const { return kEndless; }
   WindowCounts counts() const { return {.backward_steps = time_.backward_steps()}; }
   double false_positive_rate() const { return 0; }
   std::uint64_t bytes() const { return table_.bytes(); }

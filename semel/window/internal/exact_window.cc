@@ -132,8 +132,8 @@ TimeMs ExactWindow::longest_ms(const Goal& goal) {
   return later_by(goal.window_ms, (goal.window_ms - 1) / goal.generations);
 }
 
-Promise ExactWindow::promise() const {
-  Promise promise = time_.promise();
+WindowPromise ExactWindow::promise() const {
+  WindowPromise promise = time_.promise();
   if (goal_.punctual) promise.forgotten_before_ms = horizon_.from_ms;
   return promise;
 }

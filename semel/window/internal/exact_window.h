@@ -91,7 +91,7 @@ class ExactWindow {
 
   void advance(TimeMs now_ms);
   TimeMs now() const { return time_.now(); }
-  Promise promise() const;
+  WindowPromise promise() const;
   WindowCounts counts() const;
   double false_positive_rate() const { return 0; }
   std::uint64_t bytes() const { return bytes_; }

@@ -356,7 +356,7 @@ void ForgetfulFilter::advance(TimeMs now_ms) {
                        static_cast<double>(period_ms_));
 }
 
-Promise ForgetfulFilter::promise() const {
+WindowPromise ForgetfulFilter::promise() const {
   TimeMs first_ms = now();
   for (const LaneTable& table : tables_) first_ms = std::min(first_ms, table.first_ms());
   return {goal_.window_ms, promised_from(), std::min(first_ms, promised_from())};

@@ -230,7 +230,7 @@ TEST(ForgetfulFilter, ForgetsEarlyAndSaysSo) {
     ASSERT_NE(filter.insert(key(i)), Verdict::full);  // even an id that seems to be a duplicate
   }
   EXPECT_GT(filter.counts().forgotten_early, 8 * goal.ids);
-  const Promise promise = filter.promise();
+  const WindowPromise promise = filter.promise();
   EXPECT_GT(promise.kept_from_ms, filter.now() - kWindow);
   for (std::uint64_t i = 0; i < 10 * goal.ids; ++i) {
     if (static_cast<TimeMs>(i / 10) >= promise.kept_from_ms) {

@@ -65,7 +65,7 @@ class GenerationTime {
     return at_ms < now() && at_ms < std::max(edge(), kept_from_ms_);
   }
 
-  Promise promise() const {
+  WindowPromise promise() const {
     const TimeMs edge_ms = edge();
     TimeMs start_ms = 0;
     if (__builtin_mul_overflow(generation_of(edge_ms), span_ms_, &start_ms)) {

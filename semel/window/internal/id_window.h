@@ -23,7 +23,7 @@ concept IdWindow = requires(W window, const W& seen, typename W::Id id, TimeMs t
   { window.test_and_insert(ids, verdicts) } -> std::same_as<void>;
   { window.advance(time) } -> std::same_as<void>;
   { seen.now() } -> std::same_as<TimeMs>;
-  { seen.promise() } -> std::same_as<Promise>;
+  { seen.promise() } -> std::same_as<WindowPromise>;
   { seen.counts() } -> std::same_as<WindowCounts>;
   { seen.false_positive_rate() } -> std::same_as<double>;
   { seen.bytes() } -> std::same_as<std::uint64_t>;

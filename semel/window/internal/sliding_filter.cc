@@ -371,7 +371,7 @@ TimeMs SlidingFilter::kept_from() const {
   return std::max(kept_from_ms_, earlier_by(now(), shape_.window_ms));
 }
 
-Promise SlidingFilter::promise() const {
+WindowPromise SlidingFilter::promise() const {
   const std::uint64_t tick_begin = tick_ * tick_ms_;
   const auto window = static_cast<std::uint64_t>(shape_.window_ms);
   return {.window_ms = shape_.window_ms,

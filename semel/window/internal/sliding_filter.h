@@ -101,7 +101,7 @@ class SlidingFilter {
 
   void advance(TimeMs now_ms);
   TimeMs now() const { return time_.now(); }
-  Promise promise() const;
+  WindowPromise promise() const;
   WindowCounts counts() const;
   // Returns an estimate: the live shares are exact, but probes are taken for independent.
   double false_positive_rate() const;

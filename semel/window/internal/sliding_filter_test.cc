@@ -169,7 +169,7 @@ TEST(SlidingFilter, KeepsThePromiseAtTheEndsOfTime) {
             filter.advance(saturating_add(filter.now(), by_ms));
           }
           const std::uint64_t id = random.below(100);
-          const Promise promise = filter.promise();
+          const WindowPromise promise = filter.promise();
           const TimeMs at_ms = saturating_add(filter.now(), -by_ms);
           const Verdict verdict = filter.test_and_insert(key(id), at_ms);
           const auto known = accepted.find(id);

@@ -6,7 +6,7 @@
 int main(int, char** argv) {
   const std::string directory = std::string(argv[0]) + ".db";
   const auto store = semel::RocksStore::open(directory, {.create = true});
-  const semel::Write write{"key", "value"};
+  const semel::RecordWrite write{"key", "value"};
   if (!store || !(*store)->write({&write, 1}) || **(*store)->get("key") != "value") return 1;
   std::puts("semel works outside with RocksDB");
 }

@@ -19,9 +19,9 @@ const KeyRange& shared_range() {
   return range;
 }
 
-Result<ArrivedEntries> ArrivedEntries::decode(std::span<const Write> writes) {
+Result<ArrivedEntries> ArrivedEntries::decode(std::span<const RecordWrite> writes) {
   ArrivedEntries arrived;
-  for (const Write& write : writes) {
+  for (const RecordWrite& write : writes) {
     if (!write.value) return removal_refused();
     if (write.merge || !shared_range().contains(write.key)) {
       return Error{Errc::outside, "not an entry that sites share"};
@@ -37,7 +37,7 @@ Result<ArrivedEntries> ArrivedEntries::decode(std::span<const Write> writes) {
   return arrived;
 }
 
-Result<void> SharedEntries::write(std::span<const Write> writes) {
+Result<void> SharedEntries::write(std::span<const RecordWrite> writes) {
   ArrivedEntries arrived = SEMEL_TRY(ArrivedEntries::decode(writes));
   return arrive_(std::move(arrived));
 }
@@ -46,7 +46,7 @@ Result<void> SharedEntries::remove_range(const KeyRange& /*range*/) { return rem
 
 Result<void> SharedEntries::update(std::span<const std::string_view> keys, const Become& become) {
   std::vector<std::optional<std::string>> values(keys.size());
-  std::vector<Write> writes;
+  std::vector<RecordWrite> writes;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::optional<std::string> now = SEMEL_TRY(get(keys[i]));
     values[i] = become(i, now ? std::optional<std::string_view>(*now) : std::nullopt);

@@ -26,7 +26,7 @@ struct ArrivedEntries {
   std::map<SiteId, SiteView> views;
 
   // Errc::outside for other keys, Errc::unsupported for removals, Errc::corrupt for damage.
-  static Result<ArrivedEntries> decode(std::span<const Write> writes);
+  static Result<ArrivedEntries> decode(std::span<const RecordWrite> writes);
 };
 
 class SharedEntries final : public ForwardingStore {
@@ -37,7 +37,7 @@ class SharedEntries final : public ForwardingStore {
   SharedEntries(OrderedStore& store, Arrive arrive, Sync sync)
       : ForwardingStore(store), arrive_(std::move(arrive)), sync_(std::move(sync)) {}
 
-  Result<void> write(std::span<const Write> writes) override;
+  Result<void> write(std::span<const RecordWrite> writes) override;
   Result<void> remove_range(const KeyRange& range) override;
   Result<void> sync() override { return sync_(); }
   Result<void> update(std::span<const std::string_view> keys, const Become& become) override;

@@ -84,7 +84,7 @@ class StoreBatch final : public Ledger::Base {
   SiteId site_ = 0;
   std::string text_;  // keys and values, one after the other
   std::vector<Piece> writes_;
-  std::vector<Write> views_;
+  std::vector<RecordWrite> views_;
   std::map<std::string, CounterState, std::less<>> folds_;     // written after everything else
   std::vector<Merges> merges_ = std::vector<Merges>(kPlaces);  // by a hash of the name
   std::vector<std::string> heavy_;
