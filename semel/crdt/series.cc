@@ -688,9 +688,9 @@ Result<ObservedSeries<Filter>> ObservedSeries<Filter>::renamed(const ObservedSer
       continue;
     }
     const std::uint64_t fork = *filter.fork_from(*there, from);
+    const auto& shape = filter.shape();
     const auto take = [&](LinkId into, SiteId site, const ObservedPart& part) {
-      const Result<bool> taken =
-          links.try_emplace(into, filter.shape()).first->second.merge(site, part);
+      const Result<bool> taken = links.try_emplace(into, shape).first->second.merge(site, part);
       SEMEL_ASSERT(taken);
     };
     for (const auto& [site, last] : filter.context().sites()) {
