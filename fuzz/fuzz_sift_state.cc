@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "fuzz/accepted.h"
 #include "fuzz/sift_judges.h"
 #include "semel/hash/internal/checksum.h"
 
@@ -14,6 +15,7 @@ using namespace semel::cli;
 void run(std::uint8_t kind, ByteView bytes) {
   const std::unique_ptr<Judge> judge = fuzzed_judge(kind);
   if (!decode_state(bytes, kFuzzedOptions, *judge)) return;
+  ++accepted_inputs;
   Bytes again;
   const auto encoded = encode_state(kFuzzedOptions, *judge, [&](ByteView piece) {
     again.insert(again.end(), piece.begin(), piece.end());
