@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "cli/judge.h"
-#include "cli/sift_state.h"
+#include "fuzz/accepted.h"
+#include "fuzz/sift_judges.h"
 #include "semel/hash/internal/checksum.h"
 
 namespace {
@@ -12,25 +12,12 @@ namespace {
 using namespace semel;
 using namespace semel::cli;
 
-const StateOptions kOptions = {{"--a", "1"}, {"--b", ""}};
-
-std::unique_ptr<Judge> make(std::uint8_t kind) {
-  const Memory memory{.window_ms = kind % 4 < 2 ? std::optional<TimeMs>(1000) : std::nullopt,
-                      .exact = kind % 2 == 0,
-                      .error = 0.1,
-                      .hash = {},
-                      .now_ms = 0};
-  if (kind < 4) return *make_parallel_judge(memory, 2);
-  if (kind < 8) return *make_sliced_judge(memory, {SliceLayout::vertical, 2, 1, 2});
-  const auto plan = parse_tree("level a slices 2\nlevel b key 1\n", {Format::csv, ','});
-  return *make_tree_judge(memory, *plan, nullptr);
-}
-
 void run(std::uint8_t kind, ByteView bytes) {
-  const std::unique_ptr<Judge> judge = make(kind);
-  if (!decode_state(bytes, kOptions, *judge)) return;
+  const std::unique_ptr<Judge> judge = fuzzed_judge(kind);
+  if (!decode_state(bytes, kFuzzedOptions, *judge)) return;
+  ++accepted_inputs;
   Bytes again;
-  const auto encoded = encode_state(kOptions, *judge, [&](ByteView piece) {
+  const auto encoded = encode_state(kFuzzedOptions, *judge, [&](ByteView piece) {
     again.insert(again.end(), piece.begin(), piece.end());
     return Result<void>();
   });
@@ -41,7 +28,7 @@ void run(std::uint8_t kind, ByteView bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
-  const std::uint8_t kind = data[0] % 12;
+  const std::uint8_t kind = data[0] % kFuzzedJudges;
   Bytes bytes(data + 1, data + size);
   run(kind, bytes);
   if (bytes.size() < 8) return 0;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <variant>
 
+#include "fuzz/accepted.h"
 #include "fuzz/decode.h"
 #include "semel/tally/counters/internal/counter_state.h"
 #include "semel/tally/internal/entries.h"
@@ -29,6 +30,7 @@ std::string value_of(const ViewOfSite& said) { return entry_of(said.site, said.v
 void entry_refuses_or_round_trips(std::string_view key, ByteView in) {
   const Result<SharedEntry> entry = decode_entry(key, in);
   if (!entry) return;
+  ++accepted_inputs;
   const auto differs = [&](const auto& read) {
     return key_of(read) != key || value_of(read) != text_of(in);
   };

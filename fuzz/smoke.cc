@@ -4,6 +4,9 @@
 //                      inputs made from them; the same inputs each time
 //   fuzz_NAME FILE     this one input
 //
+// A fuzzer that counts what it accepts (fuzz/accepted.h) must accept every seed. So a change of a
+// format that leaves old seeds behind fails here.
+//
 // An input that fails is left in the working directory as fuzz_NAME.failed.
 #include <fcntl.h>
 #include <unistd.h>
@@ -27,6 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 // In sanitized builds: called when a sanitizer is about to end the program.
 // NOLINTNEXTLINE(bugprone-reserved-identifier)
 extern "C" [[gnu::weak]] void __sanitizer_set_death_callback(void (*callback)());
+extern "C" [[gnu::weak]] std::uint64_t semel_accepted_inputs();
 
 namespace semel {
 namespace {
@@ -83,15 +87,22 @@ Bytes contents(const fs::path& path) {
 }
 
 // In the order of their names, so that a run does not depend on the file system.
-std::vector<Bytes> seeds_in(const fs::path& folder) {
+std::set<fs::path> seeds_in(const fs::path& folder) {
   std::set<fs::path> paths;
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.is_regular_file()) paths.insert(entry.path());
   }
-  std::vector<Bytes> seeds;
-  seeds.reserve(paths.size());
-  for (const fs::path& path : paths) seeds.push_back(contents(path));
-  return seeds;
+  return paths;
+}
+
+// Runs the input. Returns false if the fuzzer counts what it accepts, and did not accept it.
+bool accepts(ByteView input) {
+  const auto accepted = [] {
+    return semel_accepted_inputs == nullptr ? 0 : semel_accepted_inputs();
+  };
+  const std::uint64_t before = accepted();
+  run(input);
+  return semel_accepted_inputs == nullptr || accepted() > before;
 }
 
 // Numbers at which lengths, counts and shifts go wrong.
@@ -181,7 +192,16 @@ int smoke(const fs::path& path) {
     std::fprintf(stderr, "smoke: %s is neither a folder of seeds nor a file\n", path.c_str());
     return 2;
   }
-  const std::vector<Bytes> seeds = seeds_in(path);
+  std::vector<Bytes> seeds;
+  bool refused = false;
+  for (const fs::path& seed : seeds_in(path)) {
+    seeds.push_back(contents(seed));
+    if (accepts(seeds.back())) continue;
+    std::fprintf(stderr, "smoke: the seed %s is refused; its mutations would test nothing\n",
+                 seed.c_str());
+    refused = true;
+  }
+  if (refused) return 1;
   if (seeds.empty()) {
     std::fprintf(stderr, "smoke: no seeds in %s\n", path.c_str());
     return 2;

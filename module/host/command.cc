@@ -64,8 +64,7 @@ std::string flags_of(const CommandRow& row) {
 // The arguments for COMMAND DOCS. The server copies the strings and lists, which this object owns.
 class Documentation {
  public:
-  explicit Documentation(const CommandRow& row)
-      : row_(row), syntax_(CommandSyntax::parse(row.syntax)) {
+  explicit Documentation(const CommandRow& row) : syntax_(CommandSyntax::parse(row.syntax)) {
     if (!row.keys.empty()) keys_[0] = key_spec(row.keys, row.kind != CommandKind::reads);
     if (!row.sources.empty()) keys_[1] = key_spec(row.sources, false);
     info_.version = &version_;
@@ -163,7 +162,6 @@ class Documentation {
 
   const char* text(std::string value) { return texts_.emplace_back(std::move(value)).c_str(); }
 
-  const CommandRow& row_;
   CommandSyntax syntax_;
   api::CommandInfoVersion version_;
   std::array<api::CommandKeySpec, 3> keys_ = {};  // ends with one of zeros

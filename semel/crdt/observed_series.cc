@@ -174,8 +174,9 @@ Result<ObservedSeries<Filter>> ObservedSeries<Filter>::renamed(const ObservedSer
       continue;
     }
     const std::uint64_t fork = *filter.fork_from(*there, from);
+    const auto& shape = filter.shape();
     const auto take = [&](LinkId into, SiteId site, const ObservedPart& part) {
-      Filter& renamed = links.try_emplace(into, filter.shape()).first->second;
+      Filter& renamed = links.try_emplace(into, shape).first->second;
       const Result<bool> taken = ObservedParts::merge(renamed, site, part);
       SEMEL_ASSERT(taken);
     };

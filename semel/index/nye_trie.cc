@@ -150,29 +150,27 @@ class NyeTrie::Body::Rebuild {
 };
 
 Result<void> NyeTrie::Body::Rebuild::run(std::size_t first, std::size_t end) {
-  const ContainerBlocks& blocks = trie_.blocks;
-  const Marks& marks = trie_.marks;
   ContainerBuilder builder(trie_.burst_bytes,
                            [&](Container&& container) { splice_.add(std::move(container)); });
   std::optional<BitPath> before;  // the previous container
   if (first > 0) {
-    before = blocks.last_of(first - 1);
+    before = trie_.blocks.last_of(first - 1);
     builder.begin_after(before->first_key());
   }
   // Returns the end of the previous container, where a gap begins.
   const auto gap_begin = [&] { return before ? before->range().end : std::string(); };
 
   std::optional<std::string> from;  // the start of the open marked run, if any
-  Walk walk = blocks.at(first);
+  Walk walk = trie_.blocks.at(first);
   for (; walk.block() < end; walk.next()) {
-    if (marks.gap_before(walk)) {
+    if (trie_.marks.gap_before(walk)) {
       if (!from) from = gap_begin();
     } else if (from) {
       if (Result<void> done = read(builder, {*std::exchange(from, {}), gap_begin()}); !done) {
         return done;
       }
     }
-    if (marks.container(walk)) {
+    if (trie_.marks.container(walk)) {
       if (!from) from = walk.path().first_key();
     } else {
       const std::string key = walk.path().first_key();
@@ -190,8 +188,8 @@ Result<void> NyeTrie::Body::Rebuild::run(std::size_t first, std::size_t end) {
     return {};
   }
   KeyRange rest;
-  if (!marks.last_gap()) rest.end = gap_begin();
-  if (!from && marks.last_gap()) from = gap_begin();
+  if (!trie_.marks.last_gap()) rest.end = gap_begin();
+  if (!from && trie_.marks.last_gap()) from = gap_begin();
   if (from) {
     rest.first = *std::move(from);
     if (Result<void> done = read(builder, rest); !done) return done;

@@ -22,6 +22,7 @@
 #include "semel/window/internal/endless_filter.h"
 #include "semel/window/internal/endless_set.h"
 #include "semel/window/internal/exact_window.h"
+#include "tests/support/any_tree.h"
 #include "tests/support/keys.h"
 
 namespace semel {
@@ -94,13 +95,7 @@ class Forest {
   TestNode& node(std::size_t i) { return *nodes_[i]; }
 
   std::size_t add_leaf(std::size_t parent) { return *tree_->add_leaf(parent, add_node()); }
-  std::vector<std::size_t> leaves() const {
-    std::vector<std::size_t> all;
-    for (std::size_t i = 0; i < tree_->shape().nodes(); ++i) {
-      if (tree_->shape().leaf(i)) all.push_back(i);
-    }
-    return all;
-  }
+  std::vector<std::size_t> leaves() const { return leaves_of(tree_->shape()); }
   std::vector<Verdict> sift(std::size_t leaf, const std::vector<Digest>& ids, TimeMs now_ms = 0) {
     std::vector<Verdict> verdicts(ids.size());
     tree_->test_and_set(leaf, ids, {}, verdicts, now_ms);
@@ -294,17 +289,6 @@ TEST(BloomTree, GoesOnUpwardsAfterARefutedHit) {
 
 // -------------------------------------------------------------------------------------- properties
 
-rc::Gen<std::vector<std::size_t>> any_tree() {
-  return rc::gen::map(rc::gen::container<std::vector<unsigned>>(rc::gen::inRange(0u, 1000u)),
-                      [](const std::vector<unsigned>& numbers) {
-                        std::vector<std::size_t> parents = {kNone};
-                        for (const unsigned n : numbers) {
-                          if (parents.size() < 20) parents.push_back(n % parents.size());
-                        }
-                        return parents;
-                      });
-}
-
 TreeRules any_rules() {
   TreeRules rules;
   rules.kind = *rc::gen::element(TreeKind::sparse, TreeKind::dense);
@@ -355,10 +339,11 @@ RC_GTEST_PROP(BloomTree, SaysWhatASingleFilterSays, ()) {
   Forest confirming(parents, rules, filter_slice);
   std::set<std::uint64_t> twin;
   const std::vector<std::size_t> leaves = sparse.leaves();
+  // As many as there is room for, so that the filters err in every run.
   const auto events = *rc::gen::container<std::vector<std::uint64_t>>(
-      rc::gen::inRange<std::uint64_t>(0, kFilterIds));
+      kFilterIds, rc::gen::inRange<std::uint64_t>(0, 2 * kFilterIds));
   const std::uint64_t salt = *rc::gen::inRange<std::uint64_t>(0, 1'000'000) * 1000;
-  for (std::size_t i = 0; i < std::min<std::size_t>(events.size(), kFilterIds); ++i) {
+  for (std::size_t i = 0; i < events.size(); ++i) {
     const std::size_t leaf = leaves[mix(events[i] + i) % leaves.size()];
     const Digest id = key(salt + events[i]);
     const Verdict verdict = single.sift(0, id);

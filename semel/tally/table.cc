@@ -219,6 +219,16 @@ Result<std::map<SiteId, SiteView>> read_views(Reader& r) {
   return views;
 }
 
+// Returns true if the site published more than its state has. A state only grows, so no table
+// writes that.
+bool published_more(const OperationLog::State& state, const std::map<SiteId, SiteView>& views) {
+  const auto published = views.find(state.site);
+  if (published == views.end()) return false;
+  VersionVector held = state.held;
+  Members members = state.members;
+  return held.merge(published->second.held) || members.merge(published->second.members);
+}
+
 Result<void> read_counters(Reader& r, const VersionVector& folded, Counters& counters) {
   const std::uint64_t count = r.varint();
   std::string before;
@@ -284,6 +294,7 @@ Result<Table> Table::decode(ByteView in) {
   Recogniser recogniser = SEMEL_TRY(Recogniser::decode(bytes_of(encoded)));
   const std::vector<Operation> operations = SEMEL_TRY(read_operations(r));
   const std::map<SiteId, SiteView> views = SEMEL_TRY(read_views(r));
+  if (published_more(state.log, views)) return corrupt(kFormat, "a state behind its own view");
   OperationLog log = SEMEL_TRY(OperationLog::restore(state.log, operations, views, limits));
   if (log.state() != state.log) return corrupt(kFormat, "a state behind its views");
   auto made = std::make_unique<Body>(

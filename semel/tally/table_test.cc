@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <string>
@@ -13,10 +14,12 @@
 #include "semel/core/limits.h"
 #include "semel/tally/internal/entries.h"
 #include "semel/tally/internal/ledger.h"
+#include "semel/tally/internal/site_view.h"
 #include "tests/golden/golden.h"
 #include "tests/hostile/hostile_bytes.h"
 #include "tests/support/allocation.h"
 #include "tests/support/keys.h"
+#include "tests/support/reseal.h"
 #include "tests/support/table_probe.h"
 
 namespace semel::tally {
@@ -547,6 +550,36 @@ TEST_F(TwoSites, ACopyRemembersForAWindowByWhateverClock) {
   meet();
   EXPECT_EQ(added(c, "x", 1, id(2), ahead + window_ms).outcome, Outcome::duplicate);
   EXPECT_EQ(added(c, "x", 1, id(2), ahead + 3 * window_ms).outcome, Outcome::applied);
+}
+
+// Such a table would go on, and write bytes that nobody can read.
+TEST_F(TwoSites, ATableThatPublishedMoreThanItKnowsIsRefused) {
+  added(a, "x", 1, id(1));
+  exchange();
+  const SiteView published = a.log().view();
+  ASSERT_TRUE(a.retire(2));
+  const auto written = [](const SiteView& view) {
+    Bytes bytes;
+    Writer(bytes).text(text_of(encoded(view)));
+    return bytes;
+  };
+  const auto refused = [&](const SiteView& view) {
+    const Bytes bytes = encoded(a), before = written(published), after = written(view);
+    const auto at = std::search(bytes.begin(), bytes.end(), before.begin(), before.end());
+    EXPECT_NE(at, bytes.end());
+    Bytes changed(bytes.begin(), at);
+    changed.insert(changed.end(), after.begin(), after.end());
+    changed.insert(changed.end(), at + static_cast<std::ptrdiff_t>(before.size()), bytes.end());
+    const Result<Table> read = Table::decode(resealed(std::move(changed)));
+    return !read && read.error().code == Errc::corrupt;
+  };
+  EXPECT_FALSE(refused(published));
+  SiteView view = published;
+  view.held.advance({2, view.held.at(2) + 1});
+  EXPECT_TRUE(refused(view));
+  view = published;
+  view.members.admit(9);
+  EXPECT_TRUE(refused(view));
 }
 
 // 100,000 counters and a million ids.
