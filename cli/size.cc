@@ -38,11 +38,11 @@ constexpr std::uint64_t kMeasuredIds = 4096;  // in an object that is measured, 
 constexpr std::uint64_t kClientIds = 1000;    // ids of one client in a window
 
 struct Settings {
-  std::optional<std::uint64_t> ids;
+  std::optional<std::uint64_t> capacity;
   std::optional<double> rate;
   std::optional<TimeMs> window_ms;
   std::optional<double> error;
-  std::optional<std::uint64_t> memory;
+  std::optional<std::uint64_t> max_bytes;
   bool json = false;
 };
 
@@ -251,13 +251,13 @@ std::optional<double> least_error(Fits fits) {
   return good;
 }
 
-// REQUIRES: two of ids, error and memory are given.
+// REQUIRES: two of capacity, error and max_bytes are given.
 std::optional<Row> solve(const Structure& structure, const Settings& given) {
   const auto fits = [&](std::uint64_t ids, double error) {
     const std::optional<Plan> plan = structure.plan(ids, error);
-    return plan && plan->bytes <= given.memory.value_or(plan->bytes);
+    return plan && plan->bytes <= given.max_bytes.value_or(plan->bytes);
   };
-  std::optional<std::uint64_t> ids = given.ids;
+  std::optional<std::uint64_t> ids = given.capacity;
   std::optional<double> error = given.error;
   if (!ids) ids = most_ids([&](std::uint64_t n) { return fits(n, *error); });
   if (!error) error = least_error([&](double e) { return fits(*ids, e); });
@@ -282,7 +282,7 @@ std::string fixed(double number) {
 std::string json(const Row& row) {
   return JsonObject()
              .text("structure", row.name)
-             .add("ids", row.ids)
+             .add("capacity", row.ids)
              .add("bytes", row.plan.bytes)
              .add("bits_per_id", row.bits_per_id(), 6)
              .add("error", row.plan.error, 6)
@@ -294,7 +294,7 @@ std::string json(const Row& row) {
 // Aligns numbers to the right and words to the left; the last column is not padded.
 std::string table(const std::vector<Row>& rows) {
   std::vector<std::vector<std::string>> cells = {
-      {"structure", "ids", "bytes", "bits/id", "error", "use"}};
+      {"structure", "capacity", "bytes", "bits/id", "error", "use"}};
   for (const Row& row : rows) {
     cells.push_back({row.name, std::to_string(row.ids), std::to_string(row.plan.bytes),
                      fixed(row.bits_per_id()), rounded(row.plan.error, 3), row.use});
@@ -315,12 +315,12 @@ std::string table(const std::vector<Row>& rows) {
 
 // Refuses options that make no sense together.
 Result<void> check_options(const Settings& s) {
-  if (s.ids && s.rate) return exclusive("--ids", "--rate");
+  if (s.capacity && s.rate) return exclusive("--capacity", "--rate");
   if (s.rate && !s.window_ms) return usage_error("--rate needs --window; allowed: both");
   if (s.window_ms == TimeMs{0}) return usage_error("--window cannot be '0'; allowed: 1ms or more");
-  const int given = (s.ids || s.rate ? 1 : 0) + (s.error ? 1 : 0) + (s.memory ? 1 : 0);
+  const int given = (s.capacity || s.rate ? 1 : 0) + (s.error ? 1 : 0) + (s.max_bytes ? 1 : 0);
   if (given != 2) {
-    return usage_error("two of --ids (or --rate), --error and --memory are needed, not " +
+    return usage_error("two of --capacity (or --rate), --error and --max-bytes are needed, not " +
                        std::to_string(given) + ": the third is worked out");
   }
   return {};
@@ -334,7 +334,7 @@ Result<Exit> size(Settings settings) {
       return usage_error("--rate and --window make " + rounded(ids, 3) +
                          " ids in a window; allowed: 1 to " + std::to_string(kMostIds));
     }
-    settings.ids = static_cast<std::uint64_t>(ids);
+    settings.capacity = static_cast<std::uint64_t>(ids);
   }
   std::vector<Row> rows;
   for (const Structure& structure : structures(settings.window_ms)) {
@@ -360,23 +360,24 @@ Command size_command() {
       "Give two of the number of ids, the error and the memory: the third is worked out, for every "
       "structure that fits. Without a window these are sets that never forget; with one the number "
       "of ids is that in a window.",
-      {{"ids", 'n', count_value("N", settings->ids, 1, kMostIds), "how many ids to recognise"},
+      {{"capacity", 'n', count_value("N", settings->capacity, 1, kMostIds),
+        "how many ids to recognise"},
        {"rate", 'r',
         number_value("R", settings->rate, "a number above 0",
                      [](double rate) { return rate > 0 && std::isfinite(rate); }),
-        "how many new ids come in a second, in place of --ids; needs --window"},
+        "how many new ids come in a second, in place of --capacity; needs --window"},
        {"window", 'w', duration_value("TIME", settings->window_ms),
         "forget an id after this time: 90s, 10m, 1h"},
        {"error", 'e', error_rate_value(settings->error),
         "the probability, at most, that a new id is taken for a known one"},
-       {"memory", 'm', bytes_value("SIZE", settings->memory, 1, std::uint64_t{1} << 60),
-        "the memory that there is"},
+       {"max-bytes", 'm', bytes_value("SIZE", settings->max_bytes, 1, std::uint64_t{1} << 60),
+        "the most memory that it may take"},
        {"json", 'j', flag_value(settings->json), "a JSON object on a line for each structure"}}};
   syntax.examples = {
-      {"semel size --ids 1M --error 1e-6", "memory for a set of a million"},
+      {"semel size --capacity 1M --error 1e-6", "memory for a set of a million"},
       {"semel size --rate 5000 --window 1h --error 1e-3", "memory for a window"},
-      {"semel size --memory 1G --error 1e-6", "how many ids fit a gibibyte"},
-      {"semel size --memory 64M --ids 20M --window 10m", "the error that this leaves"}};
+      {"semel size --max-bytes 1G --error 1e-6", "how many ids fit a gibibyte"},
+      {"semel size --max-bytes 64M --capacity 20M --window 10m", "the error that this leaves"}};
   return {"size", std::move(syntax), [settings] { return size(*settings); }};
 }
 

@@ -44,16 +44,16 @@ std::map<std::string, Row> rows(std::vector<std::string> options) {
     EXPECT_TRUE(line.starts_with(before) && line.ends_with("\"}")) << line;
     const std::string name =
         line.substr(before.size(), line.find('"', before.size()) - before.size());
-    all[name] = {static_cast<std::uint64_t>(number_in(line, "ids")),
+    all[name] = {static_cast<std::uint64_t>(number_in(line, "capacity")),
                  static_cast<std::uint64_t>(number_in(line, "bytes")),
                  number_in(line, "bits_per_id"), number_in(line, "error")};
   }
   return all;
 }
 
-std::map<std::string, Row> sets() { return rows({"--ids", "100k", "--error", "1e-3"}); }
+std::map<std::string, Row> sets() { return rows({"--capacity", "100k", "--error", "1e-3"}); }
 std::map<std::string, Row> windows() {
-  return rows({"--ids", "100k", "--error", "1e-3", "--window", "10m"});
+  return rows({"--capacity", "100k", "--error", "1e-3", "--window", "10m"});
 }
 
 void expect_row(const std::map<std::string, Row>& all, const std::string& name, std::uint64_t bytes,
@@ -90,7 +90,7 @@ TEST(Size, TellsTheBytesOfSift) {
   for (const char* ids : {"1", "3M"}) {
     const std::string lines = run_semel({"generate", "-n", ids, "-d", "0", "-b", "17"}).out;
     const std::string summary = run_semel({"sift", "-c", "--json", "-e", "1e-3"}, lines).err;
-    const std::uint64_t bytes = rows({"--ids", ids, "--error", "1e-3"}).at("sift").bytes;
+    const std::uint64_t bytes = rows({"--capacity", ids, "--error", "1e-3"}).at("sift").bytes;
     EXPECT_NE(summary.find("\"memory_bytes\":" + std::to_string(bytes) + ','), std::string::npos)
         << bytes << " is not in " << summary;
   }
@@ -167,7 +167,7 @@ TEST(Size, TellsTheBytesOfAnExactSetOfAnySize) {
   for (const std::uint64_t ids : {1, 3000, 4096, 4097, 6144, 6145, 98'304, 98'305, 200'000}) {
     window_internal::EndlessSet set({}, 0);
     for (const Digest& id : keys(0, ids)) (void)set.insert(id);
-    EXPECT_EQ(rows({"--ids", std::to_string(ids), "--error", "0.1"}).at("exact-set").bytes,
+    EXPECT_EQ(rows({"--capacity", std::to_string(ids), "--error", "0.1"}).at("exact-set").bytes,
               set.bytes())
         << ids;
   }
@@ -181,17 +181,17 @@ TEST(Size, WorksBackwardsFromItsOwnAnswers) {
       options.insert(options.end(), in_window.begin(), in_window.end());
       return rows(options);
     };
-    for (const auto& [name, row] : with({"--ids", "100k", "--error", "1e-3"})) {
+    for (const auto& [name, row] : with({"--capacity", "100k", "--error", "1e-3"})) {
       SCOPED_TRACE(name);
       const std::string memory = std::to_string(row.bytes);
-      const auto ids = with({"--memory", memory, "--error", "1e-3"});
+      const auto ids = with({"--max-bytes", memory, "--error", "1e-3"});
       ASSERT_TRUE(ids.contains(name));
       EXPECT_GE(ids.at(name).ids, kIds);
       EXPECT_LE(ids.at(name).bytes, row.bytes);
       const bool in_steps =
           name.starts_with("exact") || name.starts_with("client") || name == "sift";
       EXPECT_TRUE(in_steps || ids.at(name).ids <= kIds + kIds / 100) << ids.at(name).ids;
-      const auto errors = with({"--memory", memory, "--ids", "100k"});
+      const auto errors = with({"--max-bytes", memory, "--capacity", "100k"});
       ASSERT_TRUE(errors.contains(name));
       EXPECT_LE(errors.at(name).error, row.error * 1.002);
       EXPECT_GE(errors.at(name).error, row.error * 0.98);
@@ -208,7 +208,7 @@ TEST(Size, TakesARateTimesAWindow) {
 }
 
 TEST(Size, LeavesOutWhatCannotErrSoLittle) {
-  const auto all = rows({"--ids", "1k", "--error", "1e-12"});
+  const auto all = rows({"--capacity", "1k", "--error", "1e-12"});
   EXPECT_TRUE(all.contains("bloom-plain"));
   EXPECT_TRUE(all.contains("cuckoo"));
   EXPECT_TRUE(all.contains("exact-set"));
@@ -218,20 +218,21 @@ TEST(Size, LeavesOutWhatCannotErrSoLittle) {
 TEST(Size, TakesTheLeastAndTheMostOfEverything) {
   for (const char* ids : {"1", "2", "1000", "70368744177664"}) {
     for (const char* error : {"1e-12", "0.99"}) {
-      for (const auto& [name, row] : rows({"--ids", ids, "--error", error})) {
+      for (const auto& [name, row] : rows({"--capacity", ids, "--error", error})) {
         EXPECT_GT(row.bytes, 0u) << name;
         EXPECT_LE(row.error, std::stod(error)) << name;
       }
       for (const char* window : {"1ms", "100d"}) {
-        EXPECT_FALSE(rows({"--ids", ids, "--error", error, "--window", window}).empty());
+        EXPECT_FALSE(rows({"--capacity", ids, "--error", error, "--window", window}).empty());
       }
     }
   }
-  EXPECT_FALSE(rows({"--memory", "1000T", "--error", "0.5"}).empty());
+  EXPECT_FALSE(rows({"--max-bytes", "1000T", "--error", "0.5"}).empty());
 }
 
 TEST(Size, AlignsItsTable) {
-  const Outcome outcome = run_semel({"size", "--ids", "1M", "--error", "1e-3", "--window", "1h"});
+  const Outcome outcome =
+      run_semel({"size", "--capacity", "1M", "--error", "1e-3", "--window", "1h"});
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(outcome.err, "");
   std::istringstream lines(outcome.out);
@@ -255,17 +256,18 @@ TEST(Size, AlignsItsTable) {
 }
 
 TEST(Size, RefusesAnythingButTwoOfThree) {
-  for (const auto& options :
-       std::vector<std::vector<std::string>>{{},
-                                             {"--ids", "1"},
-                                             {"--error", "0.1"},
-                                             {"--memory", "1M"},
-                                             {"--window", "1h"},
-                                             {"--ids", "1", "--error", "0.1", "--memory", "1M"}}) {
+  for (const auto& options : std::vector<std::vector<std::string>>{
+           {},
+           {"--capacity", "1"},
+           {"--error", "0.1"},
+           {"--max-bytes", "1M"},
+           {"--window", "1h"},
+           {"--capacity", "1", "--error", "0.1", "--max-bytes", "1M"}}) {
     std::vector<std::string> arguments = {"size"};
     arguments.insert(arguments.end(), options.begin(), options.end());
-    expect_usage_error(run_semel(arguments),
-                       {"semel size: two of --ids (or --rate), --error and --memory are needed"});
+    expect_usage_error(
+        run_semel(arguments),
+        {"semel size: two of --capacity (or --rate), --error and --max-bytes are needed"});
   }
 }
 
@@ -274,24 +276,24 @@ TEST(Size, RefusesBadValues) {
     arguments.insert(arguments.begin(), "size");
     expect_usage_error(run_semel(arguments), {"semel size: ", part});
   };
-  refused({"--ids", "0", "--error", "0.1"}, "--ids cannot be '0'");
-  refused({"--ids", "1", "--error", "0"}, "--error cannot be '0'");
-  refused({"--ids", "1", "--error", "1"}, "a number, 1e-12 or more, below 1");
-  refused({"--ids", "1", "--error", "nan"}, "--error cannot be 'nan'");
-  refused({"--memory", "0", "--error", "0.1"}, "--memory cannot be '0'");
-  refused({"--ids", "1", "--error", "0.1", "--window", "0s"}, "--window cannot be '0'");
-  refused({"--ids", "1", "--error", "0.1", "--window", "soon"}, "--window cannot be 'soon'");
+  refused({"--capacity", "0", "--error", "0.1"}, "--capacity cannot be '0'");
+  refused({"--capacity", "1", "--error", "0"}, "--error cannot be '0'");
+  refused({"--capacity", "1", "--error", "1"}, "a number, 1e-12 or more, below 1");
+  refused({"--capacity", "1", "--error", "nan"}, "--error cannot be 'nan'");
+  refused({"--max-bytes", "0", "--error", "0.1"}, "--max-bytes cannot be '0'");
+  refused({"--capacity", "1", "--error", "0.1", "--window", "0s"}, "--window cannot be '0'");
+  refused({"--capacity", "1", "--error", "0.1", "--window", "soon"}, "--window cannot be 'soon'");
   refused({"--rate", "1", "--error", "0.1"}, "--rate needs --window");
   refused({"--rate", "0", "--error", "0.1", "--window", "1h"}, "--rate cannot be '0'");
   refused({"--rate", "inf", "--error", "0.1", "--window", "1h"}, "--rate cannot be 'inf'");
   refused({"--rate", "1e30", "--error", "0.1", "--window", "1h"}, "ids in a window; allowed: 1 to");
-  refused({"--rate", "1", "--ids", "1", "--error", "0.1", "--window", "1h"},
-          "--ids and --rate exclude each other");
-  refused({"--ids", "1", "--error", "0.1", "file"}, "unexpected 'file'");
+  refused({"--rate", "1", "--capacity", "1", "--error", "0.1", "--window", "1h"},
+          "--capacity and --rate exclude each other");
+  refused({"--capacity", "1", "--error", "0.1", "file"}, "unexpected 'file'");
 }
 
 TEST(Size, SaysWhenNothingFits) {
-  const Outcome outcome = run_semel({"size", "--ids", "1M", "--memory", "10"});
+  const Outcome outcome = run_semel({"size", "--capacity", "1M", "--max-bytes", "10"});
   EXPECT_EQ(outcome.status, 1);
   EXPECT_EQ(outcome.out, "");
   EXPECT_TRUE(outcome.err.starts_with("semel size: no structure can do this")) << outcome.err;
