@@ -449,7 +449,8 @@ void info(Call& call) {
                      {"Recogniser size", info.recogniser_bytes},
                      {"Last change", static_cast<std::uint64_t>(info.now_ms)},
                      {"Recognised since", static_cast<std::uint64_t>(info.promise.kept_from_ms)},
-                     {"Refused", counts.refused + counts.stale},
+                     {"Refused", counts.refused},
+                     {"Stale", counts.stale},
                      {"Forgotten early", counts.forgotten_early}});
 }
 
@@ -539,7 +540,9 @@ std::span<const host::Command> tally_commands() {
           .kind = CommandKind::reads,
           .summary =
               "Returns what a table promises and its present state: error, window and memory",
-          .reply = "map",
+          .reply =
+              "map; `Refused` counts ids for which there was no room, `Stale` those too old to "
+              "judge, `Forgotten early` those that left before their time",
       }),
   };
   return kCommands;
