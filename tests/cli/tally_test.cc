@@ -8,6 +8,7 @@
 #include <string>
 
 #include "semel/store/rocksdb_store.h"
+#include "semel/tally/store/counter_merger.h"
 #include "semel/tally/store/tally_store.h"
 #include "tests/cli/command.h"
 #include "tests/cli/temporary_directory.h"
@@ -514,7 +515,7 @@ TEST_F(Tally, CountsLinesThroughManyBatchesAndFiles) {
 void make_old_table(const std::string& path, TimeMs window_ms, TimeMs age_ms, bool with_id) {
   RocksStore::Settings below;
   below.create = true;
-  below.merger = &tally::TallyStore::merger();
+  below.merger = &tally::counter_merger();
   const auto store = RocksStore::open(path, below);
   ASSERT_TRUE(store) << store.error().what;
   tally::TallyStore::Settings settings;
