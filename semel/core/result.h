@@ -44,6 +44,7 @@ struct Error {
   Errc code = Errc::invalid;
   const char* what = "";   // a string literal
   std::uint64_t site = 0;  // Errc::forked: the site
+  bool from_peer = false;  // the detail is what a peer said: untrusted words
 
   constexpr Error() = default;
   constexpr Error(Errc why, const char* words, std::uint64_t of_site = 0)
@@ -67,6 +68,7 @@ struct Error {
   Error about(std::string_view subject) const {
     Error error(code, std::string(subject) + ": " + message());
     error.site = site;
+    error.from_peer = from_peer;
     return error;
   }
 
