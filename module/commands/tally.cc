@@ -177,7 +177,6 @@ void increment(Call& call) {
   const std::string_view counter = call[2];
   if (counter.size() > limits::kCounterNameBytes) return call.error(kNameTooLong);
   AddedTable table(call);
-  if (table.value() != nullptr) table.value()->table().prefetch(counter);
   const Result<OperationId> id = parse_id(call, 4, table.hasher());
   if (!id) return call.error(id.error());
   TallyValue* const value = table.value_to_write();

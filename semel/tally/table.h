@@ -65,8 +65,6 @@ class SEMEL_API Table {
   // are kUnanswered. REQUIRES: the spans are of equal size.
   Result<void> add(std::span<const Addition> additions, std::span<Answer> answers, TimeMs now_ms);
   Result<Answer> add(const Addition& addition, TimeMs now_ms);
-  // Begins to load a counter for add(), if the caller knows its name before the id.
-  void prefetch(std::string_view counter) const;
   // Sets a counter to zero, or removes it, for all sites. Both undo everything that this site has
   // seen of it.
   Result<Answer> reset(std::string_view counter, const OperationId& id, TimeMs now_ms);
