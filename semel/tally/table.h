@@ -8,7 +8,7 @@
 //           together: an operation that is refused leaves its id free. Values, sums and counts
 //           include all operations that are here at present. Time is handed in with each call, and
 //           never runs backwards inside.
-// Order     Counters are in the order of the bytes of their names.
+//           Counters are in the order of the bytes of their names.
 // Sites     Each site has a Table. publish() gives the entries that the other sites need, receive()
 //           takes in theirs. A new site starts from a copy of a member's table (decode(),
 //           become()).
