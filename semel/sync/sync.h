@@ -97,7 +97,7 @@ struct SyncReport {
   std::uint64_t written_there = 0;
   std::uint64_t removed_here = 0;
   std::uint64_t removed_there = 0;
-  // True if the findings explain the difference of the full digests to the last bit. False if
+  // The findings explain the difference of the full digests to the last bit. This is false if
   // records were written meanwhile; then only these may be left.
   bool proved = false;
   bool stopped = false;     // before the end, by on_progress or the peer
