@@ -29,7 +29,7 @@ class Buffer {
   std::unique_ptr<char[]> bytes_;
 };
 
-// What happens to a record.
+// The fate of a record: where it goes.
 enum class Fate : std::uint8_t {
   unknown,    // not yet judged
   first,      // goes to the output

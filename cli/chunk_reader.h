@@ -3,7 +3,7 @@
 // Contract  Records have any length and hold any bytes. A record is handed on as soon as its end is
 //           read. A chunk holds records of one input.
 //           An input that cannot be read, or is compressed, is reported, and the next one is read.
-// Header    With `has_header` the first record of each input names its columns. The header of the
+//           With `has_header` the first record of each input names its columns. The header of the
 //           first input is handed on to be written. An input whose header has other columns, or
 //           another order, is not read.
 // Cost      Bytes are not copied after they are read, except those of a record that the end of a

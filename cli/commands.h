@@ -1,6 +1,6 @@
 // The subcommands of semel, one file each, and the code that they share.
 //
-// Errors    run() returns an error, and main() prints it. Errc::invalid means that the command line
+// Error     run() returns an error, and main() prints it. Errc::invalid means that the command line
 //           makes no sense: Exit::usage. Any other error gives the subcommand's `failure`.
 #pragma once
 

@@ -13,7 +13,7 @@
 #include "cli/files.h"
 #include "cli/sift_report.h"
 #include "semel/store/rocksdb_store.h"
-#include "semel/tally/store/tally_store.h"
+#include "semel/tally/store/counter_merger.h"
 
 namespace semel::cli {
 namespace {
@@ -114,7 +114,7 @@ Result<std::unique_ptr<Directory>> Directory::open(const std::string& path, Acce
     return cannot_open(path, "it is in use by another process; allowed: --secondary");
   }
   RocksStore::Settings settings = settings_of(access, column_family, places);
-  const Merger& counters = tally::TallyStore::merger();
+  const Merger& counters = tally::counter_merger();
   if (RocksStore::merge_operator(path, column_family) == counters.name()) {
     // A table may be read. Only a program that knows what its records mean may write to it.
     if (settings.mode == RocksStore::Mode::read_write) {

@@ -29,7 +29,7 @@
 
 namespace semel::cli {
 
-// How keys are recognised, and for how long.
+// The way in which keys are recognised, and the time for which they are.
 struct Memory {
   std::optional<TimeMs> window_ms;  // none: for ever
   bool exact = false;

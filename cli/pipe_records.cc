@@ -58,21 +58,22 @@ void PipeEncoder::record(std::uint8_t kind, ByteView content, std::string& out) 
   out.append(text_of(bytes));
 }
 
-PipeDecoder::Item PipeDecoder::next(Bytes& frame) {
-  if (last_ != Item::none) return last_;
+Result<PipeDecoder::Item> PipeDecoder::next(Bytes& frame) {
+  if (SEMEL_TRY(last_) != Item::none) return last_;
   if (!greeted_) {
-    if (const Item item = greet(); !greeted_) return item;
+    const Item item = SEMEL_TRY(greet());
+    if (!greeted_) return item;
   }
   for (;;) {
     const std::size_t before = at_;
-    if (const Item item = record(frame); item != Item::none || at_ == before) {
+    if (const Item item = SEMEL_TRY(record(frame)); item != Item::none || at_ == before) {
       if (item == Item::none) bytes_.erase(0, std::exchange(at_, 0));
       return item;
     }
   }
 }
 
-PipeDecoder::Item PipeDecoder::greet() {
+Result<PipeDecoder::Item> PipeDecoder::greet() {
   const std::string_view hello = hello_of(peer_);
   const std::string_view got = std::string_view(bytes_).substr(0, hello.size());
   if (got != hello.substr(0, got.size())) return settle(Item::foreign);
@@ -82,32 +83,33 @@ PipeDecoder::Item PipeDecoder::greet() {
 }
 
 // Returns none if the record is not all there, or was a piece of a frame.
-PipeDecoder::Item PipeDecoder::record(Bytes& frame) {
+Result<PipeDecoder::Item> PipeDecoder::record(Bytes& frame) {
   const ByteView bytes = bytes_of(bytes_).subspan(at_);
   if (bytes.size() < kHeaderSize) return Item::none;
   Reader header(bytes);
   const std::size_t length = header.u16();
   const std::uint8_t kind = header.u8();
   const std::uint32_t number = header.u32();
-  if (length > kMostContent || kind < kPiece || kind > kEnd) return settle(Item::broken, kDamaged);
+  if (length > kMostContent || kind < kPiece || kind > kEnd)
+    return settle(Error{Errc::corrupt, kDamaged});
   if (bytes.size() < kHeaderSize + length + kChecksumSize) return Item::none;
   const ByteView summed = bytes.first(kHeaderSize + length);
   if (load_u64(bytes.data() + summed.size()) != checksum(summed)) {
-    return settle(Item::broken, kDamaged);
+    return settle(Error{Errc::corrupt, kDamaged});
   }
-  if (number != number_) return settle(Item::broken, kOutOfOrder);
+  if (number != number_) return settle(Error{Errc::corrupt, kOutOfOrder});
   ++number_;
   at_ += summed.size() + kChecksumSize;
   if (kind == kAlive) return Item::alive;
   if (kind == kFull) return Item::full;
   if (kind == kEnd) {
     return frame_.empty() ? settle(Item::end)
-                          : settle(Item::broken, "the peer ended in the middle of a frame");
+                          : settle(Error{Errc::corrupt, "the peer ended in the middle of a frame"});
   }
   if (frame_.size() + length > most_bytes_) {
-    return settle(Item::broken, "the peer sends a frame of more than " +
-                                    std::to_string(most_bytes_) +
-                                    " bytes; allowed: up to that, see --frame-bytes");
+    return settle(Error{Errc::limit, "the peer sends a frame of more than " +
+                                         std::to_string(most_bytes_) +
+                                         " bytes; allowed: up to that, see --frame-bytes"});
   }
   const ByteView content = summed.subspan(kHeaderSize);
   frame_.insert(frame_.end(), content.begin(), content.end());
@@ -116,23 +118,21 @@ PipeDecoder::Item PipeDecoder::record(Bytes& frame) {
   return Item::frame;
 }
 
-PipeDecoder::Item PipeDecoder::settle(Item last, std::string problem) {
-  problem_ = std::move(problem);
-  return last_ = last;
-}
+Result<PipeDecoder::Item> PipeDecoder::settle(Result<Item> last) { return last_ = std::move(last); }
 
 bool PipeDecoder::line_is_whole() const {
   return bytes_.size() >= kLongestLine || bytes_.find('\n') != std::string::npos;
 }
 
-std::string PipeDecoder::what() const {
-  if (last_ != Item::foreign) return problem_;
+Error PipeDecoder::foreign() const {
   const std::string said = quoted(bytes_.substr(0, std::min(bytes_.find('\n'), kLongestLine)));
   const std::string_view hello = hello_of(peer_);
-  return bytes_.starts_with(kHelloName)
-             ? "the peer speaks another version, or has the same role as this end: it said " +
-                   said + ", not " + quoted(hello.substr(0, hello.size() - 1))
-             : "the peer does not speak semel's sync: it said " + said;
+  if (!bytes_.starts_with(kHelloName)) {
+    return {Errc::unsupported, "the peer does not speak semel's sync: it said " + said};
+  }
+  return {Errc::unsupported,
+          "the peer speaks another version, or has the same role as this end: it said " + said +
+              ", not " + quoted(hello.substr(0, hello.size() - 1))};
 }
 
 }  // namespace semel::cli

@@ -1,8 +1,8 @@
 // The byte stream of a sync over a pipe: frames, signs of life and the end.
 //
 // Contract  Frames come out as they went in, whole and in order. If bytes were lost, changed,
-//           repeated or swapped, the stream gives a problem, and no frame that was not sent. The
-//           problem shows after at most two more signs of life: each is as long as the longest
+//           repeated or swapped, the stream gives an error, and no frame that was not sent. The
+//           error shows after at most two more signs of life: each is as long as the longest
 //           record, so it completes any record that the reader waits for.
 // Memory    The decoder holds bytes that it has not read yet, and a frame of at most `most_bytes`,
 //           which grows with its pieces.
@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "semel/core/codec.h"
+#include "semel/core/result.h"
 
 namespace semel::cli {
 
@@ -47,31 +48,30 @@ class PipeDecoder {
     alive,    // a sign of life
     full,     // a sign of life of a peer that does not read at present
     end,      // the peer sends nothing more
-    foreign,  // the stream has no hello; what() describes it, better with more bytes
-    broken,   // what() says how
+    foreign,  // the stream has no hello; foreign() describes it, better with more bytes
   };
 
   // `peer` is the end that wrote the stream.
   PipeDecoder(PipeRole peer, std::uint32_t most_bytes) : peer_(peer), most_bytes_(most_bytes) {}
 
   void feed(std::string_view bytes) { bytes_.append(bytes); }
-  // Returns the next item. After `foreign`, `broken` and `end` it is always the same.
-  // `frame` is set by Item::frame alone.
-  Item next(Bytes& frame);
+  // Returns the next item. `frame` is set by Item::frame alone. Errors: Errc::corrupt and
+  // Errc::limit if the stream is broken. After an error, `foreign` or `end` it returns the same.
+  Result<Item> next(Bytes& frame);
 
-  // True after the peer's hello.
+  // Returns true after the peer's hello.
   bool greeted() const { return greeted_; }
-  // True if the stream must not end here.
+  // Returns true if the stream must not end here.
   bool in_the_middle() const { return !greeted_ || at_ < bytes_.size() || !frame_.empty(); }
-  // True if the first line of a foreign stream is there, or enough of it.
+  // Returns true if the first line of a foreign stream is there, or enough of it.
   bool line_is_whole() const;
-  // REQUIRES: next() gave `foreign` or `broken`.
-  std::string what() const;
+  // Returns the error that a foreign stream is. REQUIRES: next() returned `foreign`.
+  Error foreign() const;
 
  private:
-  Item greet();
-  Item record(Bytes& frame);
-  Item settle(Item last, std::string problem = "");
+  Result<Item> greet();
+  Result<Item> record(Bytes& frame);
+  Result<Item> settle(Result<Item> last);
 
   PipeRole peer_;
   std::uint32_t most_bytes_;
@@ -80,8 +80,7 @@ class PipeDecoder {
   Bytes frame_;               // the pieces that have come
   std::uint32_t number_ = 0;  // of the next record
   bool greeted_ = false;
-  Item last_ = Item::none;  // that stays
-  std::string problem_;
+  Result<Item> last_ = Item::none;  // an error, and what is not `none`, stays
 };
 
 }  // namespace semel::cli

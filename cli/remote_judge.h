@@ -10,7 +10,7 @@
 //           At most once: keys are added in one step before the record is written. A producer that
 //           ends in between, or loses the answer of a server that goes away, has let nothing
 //           through.
-// Waiting   A key that another producer holds is waited for. Two producers that waited for each
+// Waits     A key that another producer holds is waited for. Two producers that waited for each
 //           other's keys would wait for ever. So a producer that waits for a key first gives back
 //           what it holds of this chunk with a higher digest: while waiting, keys are held only in
 //           the order of their digests.

@@ -61,9 +61,9 @@ Result<bool> answer_all(Responder& responder, SyncPipe& pipe, const StopSignal& 
 
 // Ends this process although it is busy, because nobody waits for its work any more. The directory
 // survives this as it survives a kill.
-[[noreturn]] void abandon(const std::string& problem, int signal) {
+[[noreturn]] void abandon(const Error& error, int signal) {
   if (signal != 0) die_of(signal);
-  complain(kName, problem);
+  complain(kName, error.message());
   std::_Exit(static_cast<int>(Exit::failure));
 }
 

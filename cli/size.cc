@@ -1,7 +1,8 @@
 // semel size: works out the memory of a structure, the number of ids that it holds, or its error.
 // Two of the three give the third, for every structure that fits.
 //
-// Contract  Shapes come from the functions that make the filters themselves. A structure without
+// Contract  Every row is a public class of the library or a command.
+//           Shapes come from the functions that make the filters themselves. A structure without
 //           such a function is made small and measured. Its memory is assumed to double with its
 //           ids, which is right within a tenth.
 //           A structure that cannot answer has no row: its error would be too low, or its memory
@@ -24,25 +25,26 @@
 #include "semel/filter/bloom_math.h"
 #include "semel/filter/cuckoo_filter.h"
 #include "semel/window/client_window.h"
-#include "semel/window/internal/endless_set.h"
-#include "semel/window/internal/exact_window.h"
-#include "semel/window/internal/forgetful_filter.h"
-#include "semel/window/internal/sliding_filter.h"
+#include "semel/window/window.h"
 
 namespace semel::cli {
 namespace {
 
 constexpr char kName[] = "semel size";
 constexpr std::uint64_t kMostIds = limits::kFilterBits;
-constexpr std::uint64_t kMeasuredIds = 4096;  // in an object that is measured, or half as many
-constexpr std::uint64_t kClientIds = 1000;    // ids of one client in a window
+constexpr std::uint64_t kMeasuredIds = 4096;  // in an object that is filled, or half as many
+// In a window that is made and left empty, or half as many. Its first table takes another share of
+// the error if it is small, so this is not.
+constexpr std::uint64_t kMadeIds = 1 << 20;
+constexpr TimeMs kMeasuredWindowMs = 1 << 20;
+constexpr std::uint64_t kClientIds = 1000;  // ids of one client in a window
 
 struct Settings {
-  std::optional<std::uint64_t> ids;
+  std::optional<std::uint64_t> capacity;
   std::optional<double> rate;
   std::optional<TimeMs> window_ms;
   std::optional<double> error;
-  std::optional<std::uint64_t> memory;
+  std::optional<std::uint64_t> max_bytes;
   bool json = false;
 };
 
@@ -71,12 +73,12 @@ struct Row {
 
 Digest numbered(std::uint64_t number) { return {mix(number), mix(~number)}; }
 
-// Halves the number of ids until few are left, measures the memory for these, and doubles it as
-// often. Memory that does not depend on the ids is not doubled.
+// Halves the number of ids until no more than `most` are left, measures the memory for these, and
+// doubles it as often. Memory that does not depend on the ids is not doubled.
 template <class Measure>
-std::uint64_t scaled_up(std::uint64_t ids, Measure measure) {
+std::uint64_t scaled_up(std::uint64_t ids, std::uint64_t most, Measure measure) {
   int halvings = 0;
-  while (divide_up(ids, std::uint64_t{1} << halvings) > kMeasuredIds) ++halvings;
+  while (divide_up(ids, std::uint64_t{1} << halvings) > most) ++halvings;
   const std::uint64_t few = divide_up(ids, std::uint64_t{1} << halvings);
   const std::uint64_t bytes = measure(few);
   if (halvings == 0) return bytes;
@@ -127,10 +129,20 @@ Structure cuckoo() {
           }};
 }
 
-Structure exact_set() {
-  return {"exact-set", "semel sift --exact, EndlessSet", [](std::uint64_t ids, double) {
-            const auto bytes = scaled_up(ids, [](std::uint64_t few) {
-              window_internal::EndlessSet set({}, 0);
+Structure endless_filter() {
+  return {"forgetful", "Window without an end, structure forgetful; more ids may come",
+          [](std::uint64_t ids, double error) -> std::optional<Plan> {
+            const auto bytes = GrowBloomSeries::bytes_for({.fpr = error, .first_keys = ids}, ids);
+            if (!bytes) return std::nullopt;
+            return Plan{*bytes, error};
+          }};
+}
+
+Structure endless_set() {
+  return {"exact", "semel sift --exact; Window without an end, structure exact",
+          [](std::uint64_t ids, double) {
+            const auto bytes = scaled_up(ids, kMeasuredIds, [](std::uint64_t few) {
+              Window set = *Window::make({.structure = Window::Structure::exact, .ids = few}, 0);
               for (std::uint64_t n = 0; n < few; ++n) (void)set.insert(numbered(n));
               return set.bytes();
             });
@@ -138,63 +150,44 @@ Structure exact_set() {
           }};
 }
 
-Structure forgetful(BloomLayout layout, const std::string& word, std::uint32_t lanes) {
-  const std::string past = std::to_string(lanes - 1);
-  return {"forgetful-" + word + '-' + std::to_string(lanes),
-          "ForgetfulFilter, layout " + word + ", past_lanes " + past + ", grows false",
-          [layout, lanes](std::uint64_t ids, double error) -> std::optional<Plan> {
-            const window_internal::ForgetfulFilter::Goal small{.window_ms = 1000,
-                                                               .fpr = 0.1,
-                                                               .ids = 1,
-                                                               .past_lanes = lanes - 1,
-                                                               .layout = layout,
-                                                               .grows = false};
-            const std::uint64_t lane_ids = divide_up(ids, window_internal::periods_covered(lanes));
-            const auto shape =
-                window_internal::forgetful_math::shape_for(layout, lanes, lane_ids, error);
-            if (!shape) return std::nullopt;
-            // All memory but the table is the same for any size.
-            const auto filter = window_internal::ForgetfulFilter::make(small, 0);
-            const std::uint64_t rest = filter->bytes() - filter->tables().front().shape().bytes();
-            return Plan{shape->bytes() + rest, window_internal::forgetful_math::full_rate(
-                                                   *shape, static_cast<double>(lane_ids))};
+// A window has its whole memory from the start as long as no more ids come than it was made for.
+Structure filter_window(Window::Structure structure, const std::string& name,
+                        const std::string& use, TimeMs window_ms) {
+  return {name, use, [=](std::uint64_t ids, double error) -> std::optional<Plan> {
+            bool possible = true;
+            const auto bytes = scaled_up(ids, kMadeIds, [&](std::uint64_t few) {
+              const auto window = Window::make(
+                  {.structure = structure, .window_ms = window_ms, .fpr = error, .ids = few}, 0);
+              possible = possible && window;
+              return window ? window->bytes() : 0;
+            });
+            if (!possible || bytes > limits::kFilterBits / 8) return std::nullopt;
+            return Plan{bytes, error};
           }};
 }
 
-Structure sliding(TimeMs window_ms, std::uint32_t timer_bits) {
-  const std::string bits = std::to_string(timer_bits);
-  return {"sliding-" + bits, "SlidingFilter, timer_bits " + bits + "; for events that come late",
-          [=](std::uint64_t ids, double error) -> std::optional<Plan> {
-            const auto shape = window_internal::SlidingShape::for_goal(
-                {.window_ms = window_ms, .fpr = error, .ids = ids, .timer_bits = timer_bits});
-            if (!shape) return std::nullopt;
-            return Plan{shape->filter_bytes(),
-                        bloom_math::plain_expected_fpr(shape->cells(), shape->probes, ids)};
-          }};
-}
-
-Structure exact_window() {
-  return {"exact-window", "semel sift --exact --window; ExactWindow, punctual",
-          [](std::uint64_t ids, double) {
-            const auto bytes = scaled_up(ids, [](std::uint64_t few) {
-              constexpr TimeMs kWindowMs = 1 << 20;
-              return most_bytes(*window_internal::ExactWindow::make(
-                                    {.window_ms = kWindowMs, .ids = few, .punctual = true}, 0),
-                                kWindowMs, few, numbered);
+Structure exact_window(const std::string& name, const std::string& use, bool punctual) {
+  return {name, use, [punctual](std::uint64_t ids, double) {
+            const auto bytes = scaled_up(ids, kMeasuredIds, [&](std::uint64_t few) {
+              return most_bytes(*Window::make({.structure = Window::Structure::exact,
+                                               .window_ms = kMeasuredWindowMs,
+                                               .ids = few,
+                                               .punctual = punctual},
+                                              0),
+                                kMeasuredWindowMs, few, numbered);
             });
             return std::optional(Plan{bytes, 0});
           }};
 }
 
 Structure client_window() {
-  return {"client-window",
+  return {"clients",
           "ClientWindow, if clients number their ids and have " + std::to_string(kClientIds) +
               " each in a window",
           [](std::uint64_t ids, double) {
-            constexpr TimeMs kWindowMs = 1 << 20;
-            const ClientWindow window = *ClientWindow::make({.window_ms = kWindowMs}, 0);
+            const ClientWindow window = *ClientWindow::make({.window_ms = kMeasuredWindowMs}, 0);
             const std::uint64_t each = std::min(ids, kClientIds);
-            const std::uint64_t client = most_bytes(window, kWindowMs, each,
+            const std::uint64_t client = most_bytes(window, kMeasuredWindowMs, each,
                                                     [](std::uint64_t n) {
                                                       return ClientOperation{{1, 1}, n};
                                                     }) -
@@ -204,28 +197,30 @@ Structure client_window() {
 }
 
 std::vector<Structure> structures(const std::optional<TimeMs>& window_ms) {
-  std::vector<Structure> all;
   if (!window_ms) {
-    all = {bloom(BloomLayout::plain, "plain"), bloom(BloomLayout::blocked, "blocked"),
-           bloom(BloomLayout::blocked2, "blocked2"), bloom(BloomLayout::blocked3, "blocked3")};
-    all.push_back(sifted());
-    all.push_back(cuckoo());
-    all.push_back(exact_set());
-    return all;
+    return {bloom(BloomLayout::plain, "plain"),
+            bloom(BloomLayout::blocked, "blocked"),
+            bloom(BloomLayout::blocked2, "blocked2"),
+            bloom(BloomLayout::blocked3, "blocked3"),
+            cuckoo(),
+            endless_filter(),
+            sifted(),
+            endless_set()};
   }
-  for (const std::uint32_t lanes : {8u, 16u}) {
-    all.push_back(forgetful(BloomLayout::plain, "plain", lanes));
-    all.push_back(forgetful(BloomLayout::blocked2, "blocked2", lanes));
-    all.push_back(forgetful(BloomLayout::blocked3, "blocked3", lanes));
-  }
-  for (const std::uint32_t bits : {4u, 8u, 16u}) all.push_back(sliding(*window_ms, bits));
-  all.push_back(exact_window());
-  all.push_back(client_window());
-  return all;
+  return {filter_window(Window::Structure::forgetful, "forgetful",
+                        "SIFT.RESERVE; Window, structure forgetful", *window_ms),
+          filter_window(Window::Structure::timers, "timers",
+                        "SIFT.RESERVE TIMERS; Window, structure timers; for events that come late",
+                        *window_ms),
+          exact_window("exact", "SIFT.RESERVE EXACT; Window, structure exact", false),
+          exact_window("exact-punctual", "semel sift --exact --window; Window, exact and punctual",
+                       true),
+          client_window()};
 }
 
-// Returns the largest number for which fits(ids) holds; nullopt if there is none. REQUIRES: it
-// holds for all smaller numbers too.
+// Returns the largest number for which fits(ids) holds; nullopt if there is none. It must hold for
+// all smaller numbers too, or the answer may be too low: a window for 2^18 ids is a little smaller
+// than one for 2^18 - 1.
 template <class Fits>
 std::optional<std::uint64_t> most_ids(Fits fits) {
   std::uint64_t good = 0, bad = kMostIds + 1;
@@ -251,13 +246,13 @@ std::optional<double> least_error(Fits fits) {
   return good;
 }
 
-// REQUIRES: two of ids, error and memory are given.
+// REQUIRES: two of capacity, error and max_bytes are given.
 std::optional<Row> solve(const Structure& structure, const Settings& given) {
   const auto fits = [&](std::uint64_t ids, double error) {
     const std::optional<Plan> plan = structure.plan(ids, error);
-    return plan && plan->bytes <= given.memory.value_or(plan->bytes);
+    return plan && plan->bytes <= given.max_bytes.value_or(plan->bytes);
   };
-  std::optional<std::uint64_t> ids = given.ids;
+  std::optional<std::uint64_t> ids = given.capacity;
   std::optional<double> error = given.error;
   if (!ids) ids = most_ids([&](std::uint64_t n) { return fits(n, *error); });
   if (!error) error = least_error([&](double e) { return fits(*ids, e); });
@@ -282,7 +277,7 @@ std::string fixed(double number) {
 std::string json(const Row& row) {
   return JsonObject()
              .text("structure", row.name)
-             .add("ids", row.ids)
+             .add("capacity", row.ids)
              .add("bytes", row.plan.bytes)
              .add("bits_per_id", row.bits_per_id(), 6)
              .add("error", row.plan.error, 6)
@@ -294,7 +289,7 @@ std::string json(const Row& row) {
 // Aligns numbers to the right and words to the left; the last column is not padded.
 std::string table(const std::vector<Row>& rows) {
   std::vector<std::vector<std::string>> cells = {
-      {"structure", "ids", "bytes", "bits/id", "error", "use"}};
+      {"structure", "capacity", "bytes", "bits/id", "error", "use"}};
   for (const Row& row : rows) {
     cells.push_back({row.name, std::to_string(row.ids), std::to_string(row.plan.bytes),
                      fixed(row.bits_per_id()), rounded(row.plan.error, 3), row.use});
@@ -315,12 +310,12 @@ std::string table(const std::vector<Row>& rows) {
 
 // Refuses options that make no sense together.
 Result<void> check_options(const Settings& s) {
-  if (s.ids && s.rate) return exclusive("--ids", "--rate");
+  if (s.capacity && s.rate) return exclusive("--capacity", "--rate");
   if (s.rate && !s.window_ms) return usage_error("--rate needs --window; allowed: both");
   if (s.window_ms == TimeMs{0}) return usage_error("--window cannot be '0'; allowed: 1ms or more");
-  const int given = (s.ids || s.rate ? 1 : 0) + (s.error ? 1 : 0) + (s.memory ? 1 : 0);
+  const int given = (s.capacity || s.rate ? 1 : 0) + (s.error ? 1 : 0) + (s.max_bytes ? 1 : 0);
   if (given != 2) {
-    return usage_error("two of --ids (or --rate), --error and --memory are needed, not " +
+    return usage_error("two of --capacity (or --rate), --error and --max-bytes are needed, not " +
                        std::to_string(given) + ": the third is worked out");
   }
   return {};
@@ -334,7 +329,7 @@ Result<Exit> size(Settings settings) {
       return usage_error("--rate and --window make " + rounded(ids, 3) +
                          " ids in a window; allowed: 1 to " + std::to_string(kMostIds));
     }
-    settings.ids = static_cast<std::uint64_t>(ids);
+    settings.capacity = static_cast<std::uint64_t>(ids);
   }
   std::vector<Row> rows;
   for (const Structure& structure : structures(settings.window_ms)) {
@@ -360,23 +355,24 @@ Command size_command() {
       "Give two of the number of ids, the error and the memory: the third is worked out, for every "
       "structure that fits. Without a window these are sets that never forget; with one the number "
       "of ids is that in a window.",
-      {{"ids", 'n', count_value("N", settings->ids, 1, kMostIds), "how many ids to recognise"},
+      {{"capacity", 'n', count_value("N", settings->capacity, 1, kMostIds),
+        "how many ids to recognise"},
        {"rate", 'r',
         number_value("R", settings->rate, "a number above 0",
                      [](double rate) { return rate > 0 && std::isfinite(rate); }),
-        "how many new ids come in a second, in place of --ids; needs --window"},
+        "how many new ids come in a second, in place of --capacity; needs --window"},
        {"window", 'w', duration_value("TIME", settings->window_ms),
         "forget an id after this time: 90s, 10m, 1h"},
        {"error", 'e', error_rate_value(settings->error),
         "the probability, at most, that a new id is taken for a known one"},
-       {"memory", 'm', bytes_value("SIZE", settings->memory, 1, std::uint64_t{1} << 60),
-        "the memory that there is"},
+       {"max-bytes", 'm', bytes_value("SIZE", settings->max_bytes, 1, std::uint64_t{1} << 60),
+        "the most memory that it may take"},
        {"json", 'j', flag_value(settings->json), "a JSON object on a line for each structure"}}};
   syntax.examples = {
-      {"semel size --ids 1M --error 1e-6", "memory for a set of a million"},
+      {"semel size --capacity 1M --error 1e-6", "memory for a set of a million"},
       {"semel size --rate 5000 --window 1h --error 1e-3", "memory for a window"},
-      {"semel size --memory 1G --error 1e-6", "how many ids fit a gibibyte"},
-      {"semel size --memory 64M --ids 20M --window 10m", "the error that this leaves"}};
+      {"semel size --max-bytes 1G --error 1e-6", "how many ids fit a gibibyte"},
+      {"semel size --max-bytes 64M --capacity 20M --window 10m", "the error that this leaves"}};
   return {"size", std::move(syntax), [settings] { return size(*settings); }};
 }
 

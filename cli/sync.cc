@@ -233,13 +233,13 @@ class Ends {
         SyncPipe::Settings{process_->from(), process_->to(), PipeRole::asks,
                            static_cast<std::uint32_t>(settings_.index.frame_bytes),
                            settings_.timeout_ms},
-        *stop_, [this](const std::string& problem, int signal) { abandon(problem, signal); });
+        *stop_, [this](const Error& why, int signal) { abandon(why, signal); });
     return {};
   }
 
   // Ends this process although it is busy, and the command with it.
-  [[noreturn]] void abandon(const std::string& problem, int signal) {
-    if (signal == 0) complain(settings_.name, problem);
+  [[noreturn]] void abandon(const Error& error, int signal) {
+    if (signal == 0) complain(settings_.name, error.message());
     (void)process_->terminate();
     if (signal != 0) die_of(signal);
     std::_Exit(static_cast<int>(settings_.failure));

@@ -23,7 +23,7 @@ constexpr milliseconds kAliveEvery{1000};
 constexpr milliseconds kLineComes{200};  // wait for the rest of a foreign greeting
 constexpr seconds kLastWords{5};         // wait for the last words of a peer that reads no more
 constexpr seconds kNoticeSignal{1};      // wait for a caller that is busy
-constexpr seconds kNoticeProblem{5};
+constexpr seconds kNoticeError{5};
 constexpr seconds kLinger{1};
 constexpr std::size_t kFrameCost = 64;  // of memory, beside the bytes of a frame
 
@@ -97,9 +97,8 @@ Result<std::optional<Bytes>> SyncPipe::receive() {
 
 // Waits for a frame, a signal or the end.
 Result<SyncPipe::Event> SyncPipe::next(Lock& lock, Bytes& frame) {
-  changed_.wait(lock, [this] {
-    return !abandoned_ && (stopped() || !frames_.empty() || ended_ || !problem_.empty());
-  });
+  changed_.wait(
+      lock, [this] { return !abandoned_ && (stopped() || !frames_.empty() || ended_ || error_); });
   if (!stopped() && !frames_.empty()) {
     frame = std::move(frames_.front());
     frames_.pop_front();
@@ -110,19 +109,18 @@ Result<SyncPipe::Event> SyncPipe::next(Lock& lock, Bytes& frame) {
   }
   noticed_ = true;
   if (stopped()) return Event::stopped;
-  if (!problem_.empty()) return error();
+  if (error_) return *error_;
   return Event::ended;
 }
 
 Result<bool> SyncPipe::flush() {
   Lock lock(mutex_);
-  changed_.wait(
-      lock, [this] { return !abandoned_ && (stopped() || !problem_.empty() || unsent_.empty()); });
-  if (problem_.empty() && !stopped() && deaf_since_) fail("the peer reads no more");
-  if (problem_.empty() && !stopped()) return true;
+  changed_.wait(lock, [this] { return !abandoned_ && (stopped() || error_ || unsent_.empty()); });
+  if (!error_ && !stopped() && deaf_since_) fail({Errc::io, "the peer reads no more"});
+  if (!error_ && !stopped()) return true;
   noticed_ = true;
   if (stopped()) return false;
-  return error();
+  return *error_;
 }
 
 Result<bool> SyncPipe::wait_for_end() {
@@ -130,20 +128,19 @@ Result<bool> SyncPipe::wait_for_end() {
   Bytes frame;
   const Event event = SEMEL_TRY(next(lock, frame));
   if (event != Event::frame) return event == Event::ended;
-  fail("the peer sends an answer that nobody asked for");
+  fail({Errc::corrupt, "the peer sends an answer that nobody asked for"});
   noticed_ = true;
-  return error();
+  return *error_;
 }
 
 void SyncPipe::linger() {
   Lock lock(mutex_);
   noticed_ = true;
-  changed_.wait_for(lock, kLinger,
-                    [this] { return !abandoned_ && (!problem_.empty() || unsent_.empty()); });
+  changed_.wait_for(lock, kLinger, [this] { return !abandoned_ && (error_ || unsent_.empty()); });
 }
 
 void SyncPipe::append(const std::function<void(std::string&)>& write) {
-  if (deaf_since_ || !problem_.empty()) return;
+  if (deaf_since_ || error_) return;
   if (unsent_.empty()) moved_ = Clock::now();
   write(unsent_);
   wake();
@@ -157,9 +154,9 @@ void SyncPipe::wake() const {
 
 bool SyncPipe::full() const { return frames_bytes_ > settings_.most_bytes; }
 
-bool SyncPipe::reads() const { return problem_.empty() && !ended_ && !full(); }
+bool SyncPipe::reads() const { return !error_ && !ended_ && !full(); }
 
-bool SyncPipe::writes() const { return problem_.empty() && !deaf_since_ && !unsent_.empty(); }
+bool SyncPipe::writes() const { return !error_ && !deaf_since_ && !unsent_.empty(); }
 
 void SyncPipe::pump() {
   Lock lock(mutex_);
@@ -184,7 +181,7 @@ void SyncPipe::wait_for_work(Lock& lock) {
   const int ready = ::poll(wanted.data(), wanted.size(), static_cast<int>(patience));
   const std::error_code error = ready < 0 ? last_error() : std::error_code{};
   lock.lock();
-  if (error && error != std::errc::interrupted) fail(cannot("wait", "for the peer", error));
+  if (error && error != std::errc::interrupted) fail(io_error("wait", "for the peer", error));
   if (ready <= 0) return;
   std::uint64_t count = 0;
   if (wanted[kWoken].revents != 0) (void)!::read(woken_.fd(), &count, sizeof count);
@@ -194,7 +191,7 @@ void SyncPipe::wait_for_work(Lock& lock) {
 
 // A peer that has frames to read needs no sign of life.
 void SyncPipe::say_alive() {
-  if (!problem_.empty() || said_end_ || deaf_since_ || !unsent_.empty()) return;
+  if (error_ || said_end_ || deaf_since_ || !unsent_.empty()) return;
   const bool news = full() && !reported_full_;
   if (!news && Clock::now() - spoken_ < kAliveEvery) return;
   reported_full_ = full();
@@ -208,7 +205,7 @@ void SyncPipe::take() {
     const std::error_code error = last_error();
     const bool transient =
         error == std::errc::interrupted || error == std::errc::resource_unavailable_try_again;
-    if (!transient) fail(cannot("read", "from the peer", error));
+    if (!transient) fail(io_error("read", "from the peer", error));
     return;
   }
   heard_ = Clock::now();
@@ -220,8 +217,9 @@ void SyncPipe::take() {
 void SyncPipe::drain() {
   using Item = PipeDecoder::Item;
   for (Bytes frame;;) {
-    const Item item = decoder_.next(frame);
-    switch (item) {
+    const Result<Item> item = decoder_.next(frame);
+    if (!item) return fail(item.error());
+    switch (*item) {
       case Item::none:
         return;
       case Item::alive:
@@ -240,21 +238,21 @@ void SyncPipe::drain() {
         return;
       case Item::foreign:
         if (!foreign_since_) foreign_since_ = Clock::now();
-        if (decoder_.line_is_whole()) fail(decoder_.what());
+        if (decoder_.line_is_whole()) fail(decoder_.foreign());
         return;
-      case Item::broken:
-        return fail(decoder_.what());
     }
   }
 }
 
-std::string SyncPipe::why_it_must_not_end() const {
-  if (foreign_since_) return decoder_.what();
-  if (!decoder_.greeted()) return "the peer ended before it said hello";
-  if (decoder_.in_the_middle()) return "the peer ended in the middle of a frame";
-  if (settings_.role == PipeRole::answers) return "the peer ended before it said goodbye";
-  return said_end_ ? "the peer ended before it said that its directory is closed"
-                   : "the peer ended before it answered";
+Error SyncPipe::why_it_must_not_end() const {
+  if (foreign_since_) return decoder_.foreign();
+  if (!decoder_.greeted()) return {Errc::io, "the peer ended before it said hello"};
+  if (decoder_.in_the_middle()) return {Errc::io, "the peer ended in the middle of a frame"};
+  if (settings_.role == PipeRole::answers) {
+    return {Errc::io, "the peer ended before it said goodbye"};
+  }
+  return {Errc::io, said_end_ ? "the peer ended before it said that its directory is closed"
+                              : "the peer ended before it answered"};
 }
 
 void SyncPipe::give() {
@@ -266,7 +264,7 @@ void SyncPipe::give() {
     const bool transient =
         error == std::errc::interrupted || error == std::errc::resource_unavailable_try_again;
     if (gone) deaf_since_ = Clock::now();
-    if (!gone && !transient) fail(cannot("write", "to the peer", error));
+    if (!gone && !transient) fail(io_error("write", "to the peer", error));
     if (!gone) return;
   }
   spoken_ = moved_ = Clock::now();
@@ -280,14 +278,14 @@ void SyncPipe::give() {
 SyncPipe::Clock::time_point SyncPipe::next_deadline() const {
   Clock::time_point next = Clock::time_point::max();
   const auto until = [&next](Clock::time_point time) { next = std::min(next, time); };
-  if (problem_.empty() && !said_end_ && !deaf_since_ && unsent_.empty()) {
+  if (!error_ && !said_end_ && !deaf_since_ && unsent_.empty()) {
     until(spoken_ + kAliveEvery);
   }
   if (reads()) until(heard_ + timeout_);
   if (writes() && !full()) until(moved_ + timeout_);
-  if (foreign_since_ && problem_.empty()) until(*foreign_since_ + kLineComes);
+  if (foreign_since_ && !error_) until(*foreign_since_ + kLineComes);
   if (deaf_since_ && reads()) until(*deaf_since_ + kLastWords);
-  if (unnoticed()) until(*trouble_since_ + (stopped() ? kNoticeSignal : kNoticeProblem));
+  if (unnoticed()) until(*trouble_since_ + (stopped() ? kNoticeSignal : kNoticeError));
   // An hour stands for 'never', which a sum of times cannot hold.
   return std::min(next, Clock::now() + std::chrono::hours(1));
 }
@@ -296,15 +294,16 @@ void SyncPipe::check_deadlines() {
   const auto now = Clock::now();
   // This end cannot judge the peer while it does not read.
   if (full()) heard_ = moved_ = now;
-  if (foreign_since_ && now >= *foreign_since_ + kLineComes) fail(decoder_.what());
+  if (foreign_since_ && now >= *foreign_since_ + kLineComes) fail(decoder_.foreign());
   if (reads() && now >= heard_ + timeout_) {
-    fail("the peer has been silent for " + seconds_text(settings_.timeout_ms));
+    fail({Errc::io, "the peer has been silent for " + seconds_text(settings_.timeout_ms)});
   }
   if (writes() && now >= moved_ + timeout_) {
-    fail("the peer has read nothing for " + seconds_text(settings_.timeout_ms));
+    fail({Errc::io, "the peer has read nothing for " + seconds_text(settings_.timeout_ms)});
   }
-  if (deaf_since_ && reads() && now >= *deaf_since_ + kLastWords) fail("the peer reads no more");
-  if (!trouble_since_ && (stopped() || ended_ || !problem_.empty())) {
+  if (deaf_since_ && reads() && now >= *deaf_since_ + kLastWords)
+    fail({Errc::io, "the peer reads no more"});
+  if (!trouble_since_ && (stopped() || ended_ || error_)) {
     trouble_since_ = now;
     changed_.notify_all();
   }
@@ -315,16 +314,17 @@ bool SyncPipe::unnoticed() const { return trouble_since_ && !noticed_ && !said_e
 
 void SyncPipe::abandon_if_unnoticed(Lock& lock) {
   if (!unnoticed()) return;
-  const auto patience = stopped() ? kNoticeSignal : kNoticeProblem;
+  const auto patience = stopped() ? kNoticeSignal : kNoticeError;
   if (Clock::now() < *trouble_since_ + patience) return;
   abandoned_ = true;
   lock.unlock();
-  abandon_(problem_.empty() ? "the peer ended before it was answered" : problem_, stop_.received());
+  abandon_(error_.value_or(Error{Errc::io, "the peer ended before it was answered"}),
+           stop_.received());
   lock.lock();
 }
 
-void SyncPipe::fail(std::string problem) {
-  if (problem_.empty()) problem_ = std::move(problem);
+void SyncPipe::fail(Error error) {
+  if (!error_) error_ = std::move(error);
   changed_.notify_all();
 }
 

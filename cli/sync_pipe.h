@@ -45,8 +45,9 @@ class SyncPipe final : public SyncPeer {
     std::uint32_t most_bytes;  // the size limit of a frame
     TimeMs timeout_ms;
   };
-  // Takes the problem, or the signal. Must not return. It is called in the thread of the pipe.
-  using Abandon = std::function<void(const std::string& problem, int signal)>;
+  // Takes the error, and the signal if there was one. Must not return. It is called in the thread
+  // of the pipe.
+  using Abandon = std::function<void(const Error& error, int signal)>;
 
   // REQUIRES: the descriptors and `stop` outlive the pipe, and SIGPIPE is ignored.
   SyncPipe(const Settings& settings, const StopSignal& stop, Abandon abandon);
@@ -82,7 +83,7 @@ class SyncPipe final : public SyncPeer {
   void check_deadlines();
   Clock::time_point next_deadline() const;
   void abandon_if_unnoticed(Lock& lock);
-  void fail(std::string problem);
+  void fail(Error error);
   bool full() const;       // no room for frames
   bool reads() const;      // the thread reads
   bool writes() const;     // the thread writes
@@ -90,10 +91,9 @@ class SyncPipe final : public SyncPeer {
   void append(const std::function<void(std::string&)>& write);
   void wake() const;
   bool stopped() const { return stop_.received() != 0; }
-  std::string why_it_must_not_end() const;
+  Error why_it_must_not_end() const;
   enum class Event : std::uint8_t { frame, ended, stopped };
   Result<Event> next(Lock& lock, Bytes& frame);
-  Error error() const { return {Errc::io, problem_}; }
 
   const Settings settings_;
   const std::chrono::milliseconds timeout_;
@@ -111,10 +111,10 @@ class SyncPipe final : public SyncPeer {
   std::size_t sent_ = 0;   // bytes of unsent_ that are sent
   bool ended_ = false;     // the peer sends nothing more
   bool said_end_ = false;  // this end sends nothing more
-  bool noticed_ = false;   // the caller knows of the problem, the signal or the end
+  bool noticed_ = false;   // the caller knows of the error, the signal or the end
   bool abandoned_ = false;
   bool closing_ = false;
-  std::string problem_;
+  std::optional<Error> error_;  // the first one
 
   Clock::time_point heard_;   // when bytes came, or were not waited for
   Clock::time_point spoken_;  // when bytes went

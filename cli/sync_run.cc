@@ -13,8 +13,8 @@ constexpr auto kProgressEvery = std::chrono::milliseconds(250);
 
 // Quotes what the peer said, which is untrusted.
 Error for_people(const Error& error) {
-  if (error.without_detail() != kPeerRefuses) return error;
-  return {error.code, kPeerRefuses, quoted(error.detail())};
+  if (!error.from_peer) return error;
+  return {error.code, "the peer refuses", quoted(error.detail())};
 }
 
 }  // namespace

@@ -60,9 +60,9 @@ std::string text_of(const Facts& facts) {
   std::ostringstream out;
   out << std::setprecision(2);
   out << "counters         " << grouped(facts.counters.count) << "\nsum              "
-      << decimal(facts.counters.sum) << "\nrecognise        " << word_of(goal.kind)
+      << decimal(facts.counters.sum) << "\nrecognition      " << word_of(goal.kind)
       << "\nwindow           " << window_text(info, facts.now_ms) << "\nids              "
-      << grouped(info.recalled) << " in the window, " << grouped(goal.ids) << " expected\n";
+      << grouped(info.recalled) << " in the window, capacity " << grouped(goal.ids) << "\n";
   if (goal.kind != tally::Recognition::Kind::exact) {
     out << "error            " << info.false_positive_rate << " now, at most " << goal.fpr
         << "\nunder-count      " << facts.undercount() << " expected of the ids in the window\n";
@@ -99,18 +99,18 @@ std::string json_of(const Facts& facts) {
              .add("counters", facts.counters.count)
              // As text: most readers would round a number of up to 128 bits.
              .text("sum", decimal(facts.counters.sum))
-             .text("recognise", word_of(goal.kind))
+             .text("recognition", word_of(goal.kind))
              .add("window_ms", goal.window_ms)
              .add("kept_from_ms", info.promise.kept_from_ms)
              .add("forgotten_early", info.counts.forgotten_early)
              .add("ids_in_window", info.recalled)
-             .add("ids_expected", goal.ids)
+             .add("capacity", goal.ids)
              .add("error_bound", goal.kind == tally::Recognition::Kind::exact ? 0.0 : goal.fpr)
              .add("error_now", info.false_positive_rate)
              .add("expected_undercount", facts.undercount())
              .text("hash", facts.keyed() ? "keyed" : "fast")
              .add("memory_bytes", info.recogniser_bytes)
-             .add("memory_limit_bytes", limit)
+             .add("max_bytes", limit)
              .text("on_full", word_of(goal.on_full))
              .add("disk_bytes", facts.disk_bytes)
              .add("site", info.site)

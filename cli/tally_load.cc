@@ -29,7 +29,7 @@ struct Settings {
   std::optional<std::string> id;
   std::optional<std::string> client;
   std::optional<std::string> sequence;
-  bool no_ids = false;
+  bool no_id = false;
   bool skip_unreadable = false;
   ShapeOptions shape;
   DurabilityOptions durability{tally::Durability::periodic};
@@ -40,7 +40,7 @@ Result<void> check_options(const Settings& s) {
   SEMEL_TRY(s.summary.check());
   SEMEL_TRY(s.input.check());
   SEMEL_TRY(check_id_options(s.id.has_value(), s.client.has_value(), s.sequence.has_value()));
-  if (s.no_ids && (s.id || s.client)) return exclusive("--no-ids", "--id or --client");
+  if (s.no_id && (s.id || s.client)) return exclusive("--no-id", "--id or --client");
   return {};
 }
 
@@ -53,7 +53,7 @@ Result<Questions> questions_of(const Settings& s, const RecordSyntax& syntax) {
       {"--delta", s.delta.value_or(json ? "delta" : "2")}};
   if (s.client) {
     named.insert(named.end(), {{"--client", *s.client}, {"--sequence", *s.sequence}});
-  } else if (!s.no_ids) {
+  } else if (!s.no_id) {
     named.emplace_back("--id", s.id.value_or(json ? "id" : "3"));
   }
   for (const auto& [option, name] : named) {
@@ -86,7 +86,7 @@ Result<Exit> load(Settings settings) {
   TallyLoadPlan plan;
   plan.input = settings.input.plan(kName + (' ' + settings.directory));
   plan.input.questions = SEMEL_TRY(questions_of(settings, plan.input.syntax));
-  plan.ids = settings.no_ids ? IdForm::none : settings.client ? IdForm::numbered : IdForm::opaque;
+  plan.ids = settings.no_id ? IdForm::none : settings.client ? IdForm::numbered : IdForm::opaque;
   plan.skip_unreadable = settings.skip_unreadable;
   plan.progress = !settings.summary.quiet && !settings.summary.json && ::isatty(STDERR_FILENO) == 1;
 
@@ -143,7 +143,7 @@ Command tally_load_command() {
                     "the client that numbers its operations; in place of --id, with --sequence"),
        field_option("sequence", 's', settings->sequence,
                     "the number of the operation of its client"),
-       {"no-ids", 'N', flag_value(settings->no_ids),
+       {"no-id", 'N', flag_value(settings->no_id),
         "records have no ids, and each one counts each time it is loaded"},
        {"on-error", 'E',
         choice_value("ACTION", settings->skip_unreadable,

@@ -94,7 +94,7 @@ class TallyLoad {
       const std::string problem = fields.error().message();
       const bool missing = problem.starts_with("there is no ") && plan_.ids == IdForm::opaque;
       if (!missing) return fields;
-      return unreadable_record(problem + "; allowed: counter, delta and id, or --no-ids");
+      return unreadable_record(problem + "; allowed: counter, delta and id, or --no-id");
     }
     const auto& texts = fields_.texts();
     std::string& counter = counters_[additions_.size()];

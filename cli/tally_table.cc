@@ -38,8 +38,8 @@ std::string number(double x) {
   return out.str();
 }
 
-std::string memory_text(std::uint64_t bytes) {
-  return bytes == kNoCap ? "without --memory" : "--memory " + std::to_string(bytes);
+std::string cap_text(std::uint64_t bytes) {
+  return bytes == kNoCap ? "without --max-bytes" : "--max-bytes " + std::to_string(bytes);
 }
 
 std::optional<Recognition::Kind> kind_asked_for(const ShapeOptions& shape) {
@@ -57,8 +57,8 @@ Recognition goal_of(const ShapeOptions& shape, HashId hash) {
   goal.kind = kind_asked_for(shape).value_or(goal.kind);
   goal.window_ms = shape.window_ms.value_or(goal.window_ms);
   goal.fpr = shape.error.value_or(goal.fpr);
-  goal.ids = shape.ids.value_or(goal.ids);
-  goal.max_bytes = shape.memory_bytes.value_or(goal.max_bytes);
+  goal.ids = shape.capacity.value_or(goal.ids);
+  goal.max_bytes = shape.max_bytes.value_or(goal.max_bytes);
   goal.on_full = shape.on_full.value_or(goal.on_full);
   goal.hash = hash;
   return goal;
@@ -79,11 +79,12 @@ Result<void> check_shape(const Recognition& has, const ShapeOptions& asked) {
   if (asked.error && *asked.error != has.fpr) {
     return differs("--error " + number(has.fpr), "--error " + number(*asked.error));
   }
-  if (asked.ids && *asked.ids != has.ids) {
-    return differs("--ids " + std::to_string(has.ids), "--ids " + std::to_string(*asked.ids));
+  if (asked.capacity && *asked.capacity != has.ids) {
+    return differs("--capacity " + std::to_string(has.ids),
+                   "--capacity " + std::to_string(*asked.capacity));
   }
-  if (asked.memory_bytes && *asked.memory_bytes != has.max_bytes) {
-    return differs(memory_text(has.max_bytes), memory_text(*asked.memory_bytes));
+  if (asked.max_bytes && *asked.max_bytes != has.max_bytes) {
+    return differs(cap_text(has.max_bytes), cap_text(*asked.max_bytes));
   }
   if (asked.on_full && *asked.on_full != has.on_full) {
     return differs("--on-full " + word_of(has.on_full), "--on-full " + word_of(*asked.on_full));
@@ -179,9 +180,9 @@ std::vector<Option> options_of(ShapeOptions& to) {
       {"error", 'e', error_rate_value(to.error),
        "for a new table: the probability, at most, that a filter takes a new id for a retry "
        "(default 1e-6)"},
-      {"ids", 'n', count_value("N", to.ids, 1, std::uint64_t{1} << 39),
+      {"capacity", 'n', count_value("N", to.capacity, 1, std::uint64_t{1} << 39),
        "for a new table: how many ids are expected in a window; more may come (default 65536)"},
-      {"memory", 'm', bytes_value("SIZE", to.memory_bytes, 8192, kNoCap - 1),
+      {"max-bytes", 'm', bytes_value("SIZE", to.max_bytes, 8192, kNoCap - 1),
        "for a new table: the most memory that ids may take (default: no limit)"},
       {"on-full", 'O', choice_value("ACTION", to.on_full, kOnFull),
        "for a new table: what to do at that limit: refuse new ids, or forget the oldest before "

@@ -27,8 +27,8 @@ struct ShapeOptions {
   bool filter = false;
   std::optional<TimeMs> window_ms;
   std::optional<double> error;
-  std::optional<std::uint64_t> ids;
-  std::optional<std::uint64_t> memory_bytes;
+  std::optional<std::uint64_t> capacity;
+  std::optional<std::uint64_t> max_bytes;
   std::optional<OnFull> on_full;
   std::optional<std::string> key_file;
 };

@@ -2,13 +2,13 @@
 //
 // Contract  Commands are appended, sent together, and answered in their order. An error that the
 //           server answers is a Reply like any other. An Error of this class closes the connection
-//           and drops what was on its way; it says in one sentence what happened.
+//           and drops what was on its way; it says in one sentence what happened. A server that
+//           closes the socket is such an error, never a SIGPIPE.
 //           connect() logs in and selects the database before it returns.
 // Waits     Every call ends after its time in the options, and never later than `until`. A reply
 //           that comes byte by byte has no more time than one that comes at once. Only the lookup
 //           of a host name has no limit but that of the system's resolver.
 // Trust     None. A reply beyond the limits is an error, and so is one that nobody asked for.
-// Signals   A server that closes the socket is an error, never a SIGPIPE.
 // Threads   A call needs the object to itself.
 #pragma once
 

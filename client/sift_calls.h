@@ -2,7 +2,7 @@
 //
 // Contract  Calls keeps any number of commands on their way together. What the server refuses is an
 //           Error, in one sentence that says what to do about it.
-// Repeats   Claims, commits, releases, tests and renewing inserts may be sent again without harm:
+//           Claims, commits, releases, tests and renewing inserts may be sent again without harm:
 //           an owner that claims what it holds gets it again, and a commit that was made is `seen`.
 //           An addition that was executed and is sent again is a duplicate of itself.
 // Example   Calls<ClaimAnswer> claims(cluster);

@@ -61,6 +61,7 @@ set(semel_public_headers
   semel/tally/table.h
   semel/tally/table_info.h
   semel/tally/counters/name_range.h
+  semel/tally/store/counter_merger.h
   semel/tally/store/tally_directory.h
   semel/tally/store/tally_store.h
 )

@@ -13,7 +13,6 @@ int main() {
       {.window_ms = 600'000, .fpr = 1e-6, .max_bytes = 64 << 20, .hash = hash.id()},
       clock.now_ms());
   if (!seen) return std::puts(seen.error().message().c_str()), 1;
-
   for (const char* payment : {"pay 17", "pay 18", "pay 17"}) {
     seen->advance(clock.now_ms());
     switch (seen->test_and_insert(hash(payment))) {

@@ -3,6 +3,7 @@
 // right.
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,20 +20,21 @@ using Item = PipeDecoder::Item;
 
 constexpr std::uint32_t kMostBytes = 4096;
 
-std::vector<std::pair<Item, Bytes>> items_of(std::string_view stream, std::size_t piece) {
+std::vector<std::pair<std::optional<Item>, Bytes>> items_of(std::string_view stream,
+                                                            std::size_t piece) {
   PipeDecoder decoder(PipeRole::asks, kMostBytes);
-  std::vector<std::pair<Item, Bytes>> items;
+  std::vector<std::pair<std::optional<Item>, Bytes>> items;  // no item: the stream is broken
   while (!stream.empty()) {
     decoder.feed(stream.substr(0, piece));
     stream.remove_prefix(std::min(piece, stream.size()));
     for (;;) {
       Bytes frame;
-      const Item item = decoder.next(frame);
+      const Result<Item> item = decoder.next(frame);
       if (frame.size() > kMostBytes) std::abort();
-      if (item == Item::none) break;
-      if (item == Item::broken && decoder.what().empty()) std::abort();
-      items.emplace_back(item, std::move(frame));
-      if (item == Item::foreign || item == Item::broken || item == Item::end) return items;
+      if (!item && item.error().message().empty()) std::abort();
+      if (item && *item == Item::none) break;
+      items.emplace_back(item ? std::optional(*item) : std::nullopt, std::move(frame));
+      if (!item || *item == Item::foreign || *item == Item::end) return items;
     }
   }
   return items;

@@ -1,4 +1,4 @@
-// How commands open the value of a key. Each function answers the call if it fails.
+// Commands open the value of a key by these functions. Each function answers the call if it fails.
 #pragma once
 
 #include "module/host/call.h"

@@ -543,7 +543,9 @@ std::span<const host::CommandRow> sift_commands() {
           .syntax = "key",
           .kind = CommandKind::reads,
           .summary = "Returns what a sift promises and its present state: error, window and memory",
-          .reply = "map",
+          .reply =
+              "map; `Refused` counts ids for which there was no room, `Stale` those too old to "
+              "judge, `Forgotten early` those that left before their time",
       }),
   };
   return kCommands;

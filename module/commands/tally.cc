@@ -177,7 +177,6 @@ void increment(Call& call) {
   const std::string_view counter = call[2];
   if (counter.size() > limits::kCounterNameBytes) return call.error(kNameTooLong);
   AddedTable table(call);
-  if (table.value() != nullptr) table.value()->table().prefetch(counter);
   const Result<OperationId> id = parse_id(call, 4, table.hasher());
   if (!id) return call.error(id.error());
   TallyValue* const value = table.value_to_write();
@@ -449,7 +448,8 @@ void info(Call& call) {
                      {"Recogniser size", info.recogniser_bytes},
                      {"Last change", static_cast<std::uint64_t>(info.now_ms)},
                      {"Recognised since", static_cast<std::uint64_t>(info.promise.kept_from_ms)},
-                     {"Refused", counts.refused + counts.stale},
+                     {"Refused", counts.refused},
+                     {"Stale", counts.stale},
                      {"Forgotten early", counts.forgotten_early}});
 }
 
@@ -539,7 +539,9 @@ std::span<const host::CommandRow> tally_commands() {
           .kind = CommandKind::reads,
           .summary =
               "Returns what a table promises and its present state: error, window and memory",
-          .reply = "map",
+          .reply =
+              "map; `Refused` counts ids for which there was no room, `Stale` those too old to "
+              "judge, `Forgotten early` those that left before their time",
       }),
   };
   return kCommands;

@@ -55,7 +55,7 @@ inline constexpr std::uint64_t kEventRole = 0, kEventLoading = 3, kEventReplica 
 inline constexpr std::uint64_t kEventForkChild = 13, kEventAsyncLoad = 14, kEventConfig = 16;
 inline constexpr std::uint64_t kEventRedisSlots = 18, kEventValkeySlots = 19;  // slot migration
 inline constexpr std::uint64_t kLoadingEnded = 3;                              // of kEventLoading
-// Of kEventAsyncLoad.
+// The following are kinds of kEventAsyncLoad.
 inline constexpr std::uint64_t kAsyncLoadStarted = 0, kAsyncLoadAborted = 1;
 inline constexpr std::uint64_t kAsyncLoadCompleted = 2;
 // For ReplyWithArray and ReplyWithMap: the length comes at the end.

@@ -12,7 +12,7 @@
 //           same as its primary did. Limits of the configuration are not checked again for effects.
 // Answers   A handler gives one answer, of any shape. An array of n takes n further answers, a map
 //           of n takes 2n. In RESP2 a map is an array, and a boolean is 0 or 1.
-// Mistakes  A client gets one answer whatever a handler does. A handler that reads an argument that
+//           A client gets one answer whatever a handler does. A handler that reads an argument that
 //           is not there, or gives an answer that is not owed, gets a std::logic_error. The server
 //           never sees either. Answers that are missing at the end are filled in with an error.
 #pragma once

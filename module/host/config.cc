@@ -10,7 +10,8 @@
 namespace semel::host {
 namespace {
 
-// True while the server hands over the values in its file, and the defaults of other settings.
+// This is true while the server hands over the values in its file, and the defaults of other
+// settings.
 constinit bool loading = false;
 
 std::string_view text_of(const api::String* string) {

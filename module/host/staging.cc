@@ -18,7 +18,7 @@ api::Type* handle = nullptr;
 // Values may be freed by another thread.
 std::atomic<std::uint64_t> keys{0}, bytes_held{0}, required{0};
 
-// What has arrived of one value.
+// The part of one value that has arrived.
 class Arrived {
  public:
   Arrived(std::string_view type, std::uint64_t length, bool must_complete)

@@ -25,8 +25,8 @@ constexpr std::size_t kMostTypes = Census::kTypes;
 
 constinit std::array<const TypeSpec*, kMostTypes> loaded_types{};
 constinit std::size_t loaded_count = 0;
-// True while the server loads a dataset beside the one that it serves. Only a replica does that,
-// and it refuses writes. So every value that is loaded meanwhile belongs to the new dataset.
+// This is true while the server loads a dataset beside the one that it serves. Only a replica does
+// that, and it refuses writes. So every value that is loaded meanwhile belongs to the new dataset.
 constinit bool loads_beside = false;
 
 // Room for the piece of an encoding that is under way. It is allocated when the module is loaded,

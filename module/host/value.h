@@ -32,7 +32,7 @@ struct ErrorRate {
   double goal = 0;  // 0: the value makes no errors
 };
 
-// What the census knows of a value.
+// The part of a value that the census keeps.
 struct Account {
   // The list of the census that the value is on.
   enum class Place : std::uint8_t { none, written, late };
@@ -83,7 +83,7 @@ class Value {
   Account account_;
 };
 
-// How the server knows a type of values.
+// A type of values, as the server knows it.
 struct TypeSpec {
   const char* name;  // nine letters, digits, - or _
   int version;       // of the RDB encoding; all versions up to this one can be read

@@ -43,6 +43,7 @@ enum class Errc : std::uint8_t {
 struct Error {
   Errc code = Errc::invalid;
   std::uint64_t site = 0;  // Errc::forked: the site
+  bool from_peer = false;  // the detail is what a peer said: untrusted words
 
   constexpr Error() = default;
   constexpr Error(Errc why, const char* literal, std::uint64_t of_site = 0)
@@ -72,6 +73,7 @@ struct Error {
   Error about(std::string_view subject) const {
     Error error(code, std::string(subject) + ": " + message());
     error.site = site;
+    error.from_peer = from_peer;
     return error;
   }
 

@@ -2,10 +2,10 @@
 //
 // Contract  encode() appends the same bytes to any sink. A piece is handed on as soon as it is
 //           full, so an encoding of any size needs the memory of one piece only.
-// Sizes     Where a format has the size of a part before the part, encoded_size() runs the encoder
+//           Where a format has the size of a part before the part, encoded_size() runs the encoder
 //           once more, into a sink that keeps nothing. An encoder of large data knows its size
 //           beforehand and calls only_measures(), so this extra run costs almost nothing.
-// Checksums See hash/internal/sealed.h.
+//           The checksum is computed on the way (hash/internal/sealed.h).
 // Example   class ToFile final : public Pieces {
 //             using Pieces::Pieces;
 //             void take(ByteView piece) override { ... }

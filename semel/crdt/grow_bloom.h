@@ -142,7 +142,7 @@ class SEMEL_API GrowBloom {
 
   BloomFilter filter_;
   std::uint64_t keys_ = 0;
-  bool counted_ = true;  // whether keys_ is valid
+  bool counted_ = true;  // keys_ is valid
 };
 
 }  // namespace semel

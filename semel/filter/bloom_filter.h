@@ -43,7 +43,7 @@ namespace semel {
 
 namespace filter_internal {
 
-// How the blocked layout divides a filter (filter/internal/bloom_block.h).
+// The parts of a filter in the blocked layout (filter/internal/bloom_block.h).
 struct Sections {
   std::uint64_t blocks;  // in each section
   std::uint32_t probes;  // in each block

@@ -37,11 +37,11 @@ void IndexedStore::Gate::unlock() {
   opened_.notify_one();
 }
 
-// Why no change is missed. The store reports a change once it is visible. So a note that is taken
-// out to be marked names a change that every later cursor sees, and the marks are read with a later
-// cursor. A change reported after the notes were taken out stays noted for the next time, whether
-// this cursor already sees it or not. If memory runs out and a mark is lost, the note says
-// that everything has changed.
+// No change is missed, for this reason. The store reports a change once it is visible. So a note
+// that is taken out to be marked names a change that every later cursor sees, and the marks are
+// read with a later cursor. A change reported after the notes were taken out stays noted for the
+// next time, whether this cursor already sees it or not. If memory runs out and a mark is lost, the
+// note says that everything has changed.
 class IndexedStore::Body final : public ChangeObserver {
  public:
   Body(OrderedStore& store, const Secret& secret, const Settings& settings)

@@ -6,7 +6,7 @@
 //           work is not lost. A commit is accepted once for an id. While it is kept, every later
 //           claim is answered `seen`. An entry that nobody ends is dropped after `keep_ms`, which
 //           counts from the deadline of a claim, and from the time when a commit was made.
-// Owner     An owner is a number that is different for every run of every producer. A producer that
+//           An owner is a number that is different for every run of every producer. A producer that
 //           restarts after a crash is another owner, and waits for the deadline as all others do.
 // Time      Time is handed in, and never runs backwards. A deadline before now() counts as now().
 // Cost      A call is one lookup in a hash table. An entry is dropped in O(log n), once; advance()

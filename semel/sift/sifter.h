@@ -42,7 +42,7 @@ class SEMEL_API Sifter {
   static constexpr auto kUnjudged = static_cast<ClaimAnswer>(0xff);
 
   struct Goal : Window::Goal {
-    // How long after its deadline a claim that nobody took over can be committed.
+    // The time after its deadline in which a claim that nobody took over can still be committed.
     TimeMs keep_ms = 0;
     bool operator==(const Goal&) const = default;
   };

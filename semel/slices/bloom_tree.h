@@ -4,11 +4,11 @@
 // Contract  test_and_set and test do what TreeRun (semel/slices/internal/tree_run.h) does, in one
 //           call for the ids of a leaf. A tree of two levels, with a leaf for each producer below
 //           one root, gives local filters.
-// Nodes     Nodes are slices, which the tree does not own. The trees of several producers may share
+//           Nodes are slices, which the tree does not own. The trees of several producers may share
 //           them if the trees say Producers::many (or have no ids in common) and the nodes allow
 //           several callers (semel/slices/thread_slice.h). An overloaded node can itself be sliced
 //           (sliced_node.h).
-// Growing   A leaf may be added at any time. If hits are confirmed top-down, every producer's tree
+//           A leaf may be added at any time. If hits are confirmed top-down, every producer's tree
 //           must have the leaf before the first id comes in there.
 // Failures  A node whose call fails is `failed` from then on, until the caller says otherwise:
 //           `returning` for a window, then `live`.

@@ -12,9 +12,6 @@
 
 namespace semel {
 
-// Error::what of a sync that the peer refused. The detail is the peer's message: untrusted words.
-inline constexpr const char* kPeerRefuses = "the peer refuses";
-
 class SEMEL_API SyncPeer {
  public:
   virtual ~SyncPeer() = default;

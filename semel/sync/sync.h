@@ -97,7 +97,7 @@ struct SyncReport {
   std::uint64_t written_there = 0;
   std::uint64_t removed_here = 0;
   std::uint64_t removed_there = 0;
-  // True if the findings explain the difference of the full digests to the last bit. False if
+  // The findings explain the difference of the full digests to the last bit. This is false if
   // records were written meanwhile; then only these may be left.
   bool proved = false;
   bool stopped = false;     // before the end, by on_progress or the peer
@@ -109,7 +109,8 @@ struct SyncReport {
   std::uint64_t differences() const { return only_initiator + only_responder + changed; }
 };
 
-// Compares this store with the one behind `peer`, and repairs them if `settings` say so.
+// Compares this store with the one behind `peer`, and repairs them if `settings` say so. If the
+// peer refuses, the error is marked from_peer, and its detail is what the peer said.
 // REQUIRES: nothing is sent to the peer meanwhile, and no answers wait there.
 SEMEL_API Result<SyncReport> sync(IndexedStore& store, SyncPeer& peer,
                                   const SyncSettings& settings);

@@ -90,13 +90,11 @@ Result<void> Table::add(std::span<const Addition> additions, std::span<Answer> a
 }
 
 Result<Answer> Table::add(const Addition& addition, TimeMs now_ms) {
-  prefetch(addition.counter);
+  body_->counters.prefetch_place(addition.counter);
   Answer answer;
   SEMEL_TRY(body_->ledger.run({{&addition, 1}, {&answer, 1}, now_ms}, body_->base));
   return answer;
 }
-
-void Table::prefetch(std::string_view counter) const { body_->counters.prefetch_place(counter); }
 
 Result<Answer> Table::reset(std::string_view counter, const OperationId& id, TimeMs now_ms) {
   return body_->change(Operation::Kind::reset, counter, id, now_ms);

@@ -8,7 +8,7 @@
 //           together: an operation that is refused leaves its id free. Values, sums and counts
 //           include all operations that are here at present. Time is handed in with each call, and
 //           never runs backwards inside.
-// Order     Counters are in the order of the bytes of their names.
+//           Counters are in the order of the bytes of their names.
 // Sites     Each site has a Table. publish() gives the entries that the other sites need, receive()
 //           takes in theirs. A new site starts from a copy of a member's table (decode(),
 //           become()).
@@ -65,8 +65,6 @@ class SEMEL_API Table {
   // are kUnanswered. REQUIRES: the spans are of equal size.
   Result<void> add(std::span<const Addition> additions, std::span<Answer> answers, TimeMs now_ms);
   Result<Answer> add(const Addition& addition, TimeMs now_ms);
-  // Begins to load a counter for add(), if the caller knows its name before the id.
-  void prefetch(std::string_view counter) const;
   // Sets a counter to zero, or removes it, for all sites. Both undo everything that this site has
   // seen of it.
   Result<Answer> reset(std::string_view counter, const OperationId& id, TimeMs now_ms);

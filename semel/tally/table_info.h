@@ -15,7 +15,7 @@
 namespace semel::tally {
 
 struct TableInfo {
-  // How the table recognises retries.
+  // The way in which the table recognises retries.
   Recognition recognition;
   TimeMs now_ms = 0;  // the time of the last change
   WindowPromise promise = {};
@@ -31,7 +31,7 @@ struct TableInfo {
   VersionVector folded = {};   // those of them that are in the counters for good
   std::uint64_t unfolded = 0;  // operations that not all members are known to hold
   bool ready = true;           // false: the site is new, and does not yet hold what the others held
-  // True if others hold operations of this site that it does not hold: it was restored from an old
+  // Others hold operations of this site that it does not hold: it was restored from an old
   // backup, or another site has its id. It must go on under another id.
   bool superseded = false;
   // Sites of whose log another member holds different operations than this one, as far as is known

@@ -182,6 +182,29 @@ TEST(TableClients, ASequenceTooOldIsStale) {
   added(table, "x", 1, numbered(1, 5), kNow);
   added(table, "x", 1, numbered(1, 6), kNow + 900);
   EXPECT_EQ(added(table, "x", 1, numbered(1, 5), kNow + 1800), (Answer{Outcome::stale, 2}));
+  EXPECT_EQ(table.counts().stale, 1u);
+}
+
+// Whoever finds an operation stale: judge() because time moved, a window in a batch or alone, or
+// the check for overflow.
+TEST(TableClients, CountsEachStaleOperationOnce) {
+  for (const std::int64_t delta : {std::int64_t{1}, std::numeric_limits<std::int64_t>::max()}) {
+    Table table = table_of(Recognition::Kind::clients);
+    added(table, "x", delta, numbered(1, 5), kNow);
+    added(table, "y", 1, numbered(1, 6), kNow + 900);
+    const Addition batch[] = {{"x", delta, numbered(1, 5)},
+                              {"x", delta, numbered(1, 4)},
+                              {"y", 1, numbered(1, 7)},
+                              {"x", delta, numbered(1, 5)}};
+    Answer answers[4];
+    ASSERT_TRUE(table.add(batch, answers, kNow + 1800));
+    EXPECT_EQ(answers[2].outcome, Outcome::applied);
+    EXPECT_EQ(answers[3].outcome, Outcome::stale);
+    EXPECT_EQ(table.counts().stale, 3u);
+    EXPECT_EQ(added(table, "x", delta, numbered(1, 5), kNow + 1800).outcome, Outcome::stale);
+    EXPECT_EQ(table.counts().stale, 4u);
+    EXPECT_EQ(table.counts().refused, 0u);
+  }
 }
 
 TEST(TableClients, WhatTheRecogniserHasNoRoomForIsRefused) {
@@ -556,7 +579,7 @@ TEST_F(TwoSites, ACopyRemembersForAWindowByWhateverClock) {
 TEST_F(TwoSites, ATableThatPublishedMoreThanItKnowsIsRefused) {
   added(a, "x", 1, id(1));
   exchange();
-  const SiteView published = a.log().view();
+  const SiteView published = TableProbe::log(a).view();
   ASSERT_TRUE(a.retire(2));
   const auto written = [](const SiteView& view) {
     Bytes bytes;

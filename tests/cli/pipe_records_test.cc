@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "semel/core/internal/random.h"
@@ -31,20 +32,28 @@ Bytes frame_of(std::size_t size) {
 struct Read {
   std::vector<Bytes> frames;
   Item last = Item::none;
-  std::string problem;
+  std::optional<Error> error = std::nullopt;  // how the stream is broken or foreign
+
+  std::string problem() const { return error ? error->message() : ""; }
 };
 
 Read read(std::string_view stream, std::size_t piece = SIZE_MAX) {
   PipeDecoder decoder(PipeRole::asks, kMostBytes);
   Read result;
-  while (!stream.empty() && result.last == Item::none) {
+  while (!stream.empty() && result.last == Item::none && !result.error) {
     decoder.feed(stream.substr(0, piece));
     stream.remove_prefix(std::min(piece, stream.size()));
     for (;;) {
       Bytes frame;
-      const Item item = decoder.next(frame);
+      const Result<Item> next = decoder.next(frame);
+      if (!next) {
+        result.error = next.error();
+        EXPECT_EQ(decoder.next(frame).error().message(), result.problem()) << "it does not stay";
+        break;
+      }
+      const Item item = *next;
       if (item == Item::frame) result.frames.push_back(frame);
-      if (item == Item::foreign || item == Item::broken) result.problem = decoder.what();
+      if (item == Item::foreign) result.error = decoder.foreign();
       if (item == Item::none || item == Item::alive || item == Item::full || item == Item::frame) {
         if (item == Item::none) break;
         continue;
@@ -71,11 +80,10 @@ struct Sent {
   }
 };
 
-// A damaged stream gives frames that were sent, in order, and then a problem.
+// A damaged stream gives frames that were sent, in order, and then an error.
 void expect_noticed(const Sent& sent, const std::string& damaged, const std::string& how) {
   const Read result = read(damaged + sent.later);
-  EXPECT_TRUE(result.last == Item::broken || result.last == Item::foreign) << how;
-  EXPECT_NE(result.problem, "") << how;
+  EXPECT_NE(result.problem(), "") << how;
   ASSERT_LE(result.frames.size(), sent.frames.size()) << how;
   EXPECT_TRUE(std::equal(result.frames.begin(), result.frames.end(), sent.frames.begin())) << how;
 }
@@ -86,7 +94,7 @@ TEST(PipeRecords, ComeOutAsTheyWentInWhateverThePieces) {
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{1000}, SIZE_MAX}) {
     const Read result = read(stream, piece);
     EXPECT_EQ(result.frames, sent.frames) << piece;
-    EXPECT_EQ(result.last, Item::none) << result.problem;
+    EXPECT_EQ(result.last, Item::none) << result.problem();
   }
 }
 
@@ -170,7 +178,7 @@ TEST(PipeRecords, EndOnlyBehindAWholeFrame) {
   second.frame({}, last);
   second.end(end);
   const std::string cut = std::string(cli::hello_of(PipeRole::asks)) + piece.substr(0, kRecordSize);
-  EXPECT_EQ(read(cut + end).problem, "the peer ended in the middle of a frame");
+  EXPECT_EQ(read(cut + end).problem(), "the peer ended in the middle of a frame");
 }
 
 TEST(PipeRecords, RefuseAFrameThatGrowsBeyondTheLimit) {
@@ -180,18 +188,18 @@ TEST(PipeRecords, RefuseAFrameThatGrowsBeyondTheLimit) {
   encoder.frame(frame_of(kMostBytes + 1), stream);
   const Read result = read(stream);
   EXPECT_EQ(result.frames.size(), 1u);
-  EXPECT_EQ(result.problem,
+  EXPECT_EQ(result.problem(),
             "the peer sends a frame of more than 5000 bytes; allowed: up to that, see "
             "--frame-bytes");
 }
 
 TEST(PipeRecords, NameWhatIsNoHello) {
-  EXPECT_EQ(read("Welcome\nto host\n").problem,
+  EXPECT_EQ(read("Welcome\nto host\n").problem(),
             "the peer does not speak semel's sync: it said 'Welcome'");
-  EXPECT_EQ(read("semel-sync 2\n").problem,
+  EXPECT_EQ(read("semel-sync 2\n").problem(),
             "the peer speaks another version, or has the same role as this end: it said "
             "'semel-sync 2', not 'semel-sync 1 asks'");
-  EXPECT_EQ(read(cli::hello_of(PipeRole::answers)).problem,
+  EXPECT_EQ(read(cli::hello_of(PipeRole::answers)).problem(),
             "the peer speaks another version, or has the same role as this end: it said "
             "'semel-sync 1 answers', not 'semel-sync 1 asks'");
 }

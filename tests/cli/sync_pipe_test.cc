@@ -30,7 +30,7 @@ using std::chrono::milliseconds;
 constexpr TimeMs kTimeoutMs = SyncPipe::kLeastTimeoutMs;
 constexpr milliseconds kLonger{kTimeoutMs + 1200};
 
-void abandon(const std::string& problem, int /*signal*/) { FAIL() << problem; }
+void abandon(const Error& error, int /*signal*/) { FAIL() << error.message(); }
 
 // Returns the next frame, "ended", or why there is none.
 std::string received(SyncPipe& pipe) {
@@ -203,8 +203,8 @@ TEST_F(SyncPipes, AnEndThatIsFullSaysSoAndReadsOnLater) {
         decoder.feed({bytes.data(), got});
       }
       Bytes none;
-      for (auto item = decoder.next(none); item != PipeDecoder::Item::none;
-           item = decoder.next(none)) {
+      for (auto item = *decoder.next(none); item != PipeDecoder::Item::none;
+           item = *decoder.next(none)) {
         full = full || item == PipeDecoder::Item::full;
       }
       return full || given == stream.size();
@@ -236,8 +236,8 @@ TEST_F(SyncPipes, AnAnswerThatWasNotAskedForIsNoGoodbye) {
 
 TEST_F(SyncPipes, ABusyCallerIsAbandoned) {
   std::atomic<bool> abandoned = false;
-  SyncPipe asks(asker(), stop_, [&](const std::string& problem, int signal) {
-    EXPECT_EQ(problem, "the peer ended before it said hello");
+  SyncPipe asks(asker(), stop_, [&](const Error& error, int signal) {
+    EXPECT_EQ(error.message(), "the peer ended before it said hello");
     EXPECT_EQ(signal, 0);
     abandoned = true;
   });

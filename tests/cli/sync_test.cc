@@ -560,8 +560,8 @@ TEST_F(Sync, ServerNamesAPeerThatIsNone) {
   cli::PipeDecoder decoder(cli::PipeRole::answers, 1 << 20);
   decoder.feed(answered.out);
   Bytes frame;
-  EXPECT_EQ(decoder.next(frame), cli::PipeDecoder::Item::frame);
-  EXPECT_EQ(decoder.next(frame), cli::PipeDecoder::Item::end);
+  EXPECT_EQ(*decoder.next(frame), cli::PipeDecoder::Item::frame);
+  EXPECT_EQ(*decoder.next(frame), cli::PipeDecoder::Item::end);
 }
 
 // A peer that falls silent, and says so by a file.

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "semel/store/rocksdb_store.h"
+#include "semel/tally/store/counter_merger.h"
 #include "semel/tally/store/tally_store.h"
 #include "tests/cli/command.h"
 #include "tests/cli/temporary_directory.h"
@@ -188,8 +189,8 @@ TEST_F(Tally, KeepsItsShapeAndNamesWhatDiffers) {
   expect_difference({"--exact"}, "--filter, and cannot go on with --exact");
   expect_difference({"-w", "10m"}, "--window 1h, and cannot go on with --window 10m");
   expect_difference({"-e", "1e-6"}, "--error 0.001, and cannot go on with --error 1e-06");
-  expect_difference({"-n", "2k"}, "--ids 1000, and cannot go on with --ids 2000");
-  expect_difference({"-m", "2M"}, "--memory 1048576, and cannot go on with --memory 2097152");
+  expect_difference({"-n", "2k"}, "--capacity 1000, and cannot go on with --capacity 2000");
+  expect_difference({"-m", "2M"}, "--max-bytes 1048576, and cannot go on with --max-bytes 2097152");
   expect_difference({"--on-full", "refuse"},
                     "--on-full forget, and cannot go on with --on-full refuse");
   EXPECT_EQ(all(), "likes\t1\n");
@@ -247,7 +248,7 @@ TEST_F(Tally, TakesEveryDurability) {
 // --- get, top, sum
 
 TEST_F(Tally, GetsCountersInTheOrderAskedAndComplainsOfTheOthers) {
-  ASSERT_EQ(load({"--no-ids"}, "b\t2\na\t1\nc\t-3\n").status, 0);
+  ASSERT_EQ(load({"--no-id"}, "b\t2\na\t1\nc\t-3\n").status, 0);
   const Outcome outcome = tally("get", {"c", "x", "a", "c"});
   EXPECT_EQ(outcome.status, 1);
   EXPECT_EQ(outcome.out, "c\t-3\na\t1\nc\t-3\n");
@@ -257,7 +258,7 @@ TEST_F(Tally, GetsCountersInTheOrderAskedAndComplainsOfTheOthers) {
 }
 
 TEST_F(Tally, ListsARangeInOrder) {
-  ASSERT_EQ(load({"--no-ids"}, "b\t2\nba\t3\na\t1\nc\t4\n\\xff\\xff\t5\n").status, 0);
+  ASSERT_EQ(load({"--no-id"}, "b\t2\nba\t3\na\t1\nc\t4\n\\xff\\xff\t5\n").status, 0);
   EXPECT_EQ(all(), "a\t1\nb\t2\nba\t3\nc\t4\n\\xff\\xff\t5\n");
   EXPECT_EQ(tally("get", {"--prefix", "b"}).out, "b\t2\nba\t3\n");
   EXPECT_EQ(tally("get", {"--prefix", "\\xff"}).out, "\\xff\\xff\t5\n");
@@ -433,7 +434,7 @@ TEST_F(Tally, SkipsBadLinesIfToldTo) {
   const std::string at = "semel tally load: '" + file + "' line ";
   expect_in(outcome.err,
             {at + "2: there is no column 3, the last one is 2; allowed: counter, delta and id, or "
-                  "--no-ids\n",
+                  "--no-id\n",
              at + "3: the delta cannot be '99999999999999999999'; allowed: a whole number",
              at + "4: a backslash; allowed: \\\\ and \\xNN\n",
              at + "5: the name of the counter has 2049 bytes; allowed: at most 2048\n",
@@ -514,7 +515,7 @@ TEST_F(Tally, CountsLinesThroughManyBatchesAndFiles) {
 void make_old_table(const std::string& path, TimeMs window_ms, TimeMs age_ms, bool with_id) {
   RocksStore::Settings below;
   below.create = true;
-  below.merger = &tally::TallyStore::merger();
+  below.merger = &tally::counter_merger();
   const auto store = RocksStore::open(path, below);
   ASSERT_TRUE(store) << store.error().message();
   tally::TallyStore::Settings settings;
@@ -541,7 +542,7 @@ TEST_F(Tally, WarnsWhenEveryIdHasLeftTheWindow) {
       make_old_table(path("table"), 60 * kMinuteMs, (old ? 180 : 30) * kMinuteMs, with_id);
       const bool known = with_id && !old;
       expect_in(tally("info").out, {known ? "ids              1 in" : "ids              0 in"});
-      EXPECT_EQ(tally("load", {"--no-ids"}, "").err.find("warning"), std::string::npos);
+      EXPECT_EQ(tally("load", {"--no-id"}, "").err.find("warning"), std::string::npos);
       EXPECT_EQ(load({}, "").err, "") << "--quiet";
       const Outcome outcome = tally("load", {}, "likes\t1\ta\n");
       EXPECT_EQ(outcome.status, 0);
@@ -560,7 +561,7 @@ TEST_F(Tally, WarnsWhenEveryIdHasLeftTheWindow) {
 
 TEST_F(Tally, NeedsAWordToLoadWithoutIds) {
   EXPECT_EQ(load({}, "a\t1\n").status, 1);
-  EXPECT_EQ(load({"--no-ids"}, "a\t1\na\t1\n").status, 0);
+  EXPECT_EQ(load({"--no-id"}, "a\t1\na\t1\n").status, 0);
   EXPECT_EQ(all(), "a\t2\n");
 }
 
@@ -575,7 +576,7 @@ TEST_F(Tally, RefusesLoadOptionsThatContradictEachOther) {
   refused({"-i", "1", "-c", "1", "-s", "2"}, "--id and --client with --sequence exclude");
   refused({"-c", "1"}, "--client needs --sequence");
   refused({"-s", "1"}, "--sequence needs --client");
-  refused({"-N", "-i", "1"}, "--no-ids and --id or --client exclude each other");
+  refused({"-N", "-i", "1"}, "--no-id and --id or --client exclude each other");
   refused({"-C", "0"}, "--counter cannot be '0'");
   refused({"-C", "name"}, "column 'name' is a name; allowed: with --header, or a number");
   EXPECT_FALSE(std::filesystem::exists(path("table")));
@@ -659,15 +660,15 @@ TEST_F(Tally, TellsWhatATableIs) {
   ASSERT_EQ(load({"-w", "1h", "-m", "64M"}, "a\t5\t1\nb\t-7\t2\nb\t1\t3\n").status, 0);
   const Outcome text = tally("info");
   EXPECT_EQ(text.status, 0);
-  expect_in(text.out, {"counters         2\nsum              -1\nrecognise        clients\nwindow  "
-                       "         1h\nids              3 in the window, 65,536 expected\nerror",
+  expect_in(text.out, {"counters         2\nsum              -1\nrecognition      clients\nwindow  "
+                       "         1h\nids              3 in the window, capacity 65,536\nerror",
                        " now, at most 1e-06\nunder-count      ", "hash             fast\nmemory   ",
                        " for ids, at most 64.0 MiB, then refuse\ndisk             ",
                        "site             1\nmembers          1\nnot folded       0 operations\n"});
   const Outcome json = tally("info", {"--json"});
-  expect_in(json.out, {"{\"counters\":2,\"sum\":\"-1\",\"recognise\":\"clients\",\"window_ms\":"
+  expect_in(json.out, {"{\"counters\":2,\"sum\":\"-1\",\"recognition\":\"clients\",\"window_ms\":"
                        "3600000,\"kept_from_ms\":",
-                       "\"ids_in_window\":3,", "\"memory_limit_bytes\":67108864,",
+                       "\"ids_in_window\":3,", "\"max_bytes\":67108864,",
                        "\"site\":1,\"members\":[{\"site\":1,\"retired\":false}],\"not_folded\":0,"
                        "\"waiting_for\":null,\"superseded\":false,\"forked\":[]}\n"});
 }

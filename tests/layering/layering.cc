@@ -93,8 +93,6 @@ constexpr std::array kFriends = {
     Friend{"module/types", "semel/crdt/internal"},
     Friend{"semel/sift/sifter.cc", "semel/window/internal"},  // the codec of a goal
     Friend{"semel/tally/internal/recogniser.cc", "semel/window/internal"},
-    // It computes the size of large structures.
-    Friend{"cli/size.cc", "semel/window/internal"},
 };
 
 // A library is named by the path of its headers, and seen in one place only.

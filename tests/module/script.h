@@ -7,8 +7,10 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -41,6 +43,18 @@ inline void run_script(const RedisServer& server, int protocol, const std::vecto
     }
     before = after;
   }
+}
+
+// Returns the fields of an INFO command of a key.
+inline std::map<std::string, std::string> info_of(const RedisServer& server, int protocol,
+                                                  const std::string& command) {
+  const Answer answer = Talk(server, protocol).call(words_of(command));
+  EXPECT_EQ(answer.type, protocol == 3 ? '%' : '*') << answer.shown();
+  std::map<std::string, std::string> fields;
+  for (std::size_t i = 0; i + 1 < answer.parts.size(); i += 2) {
+    fields[answer.parts[i].text] = answer.parts[i + 1].text;
+  }
+  return fields;
 }
 
 // One server for all scripts of a suite.

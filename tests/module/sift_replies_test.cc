@@ -1,4 +1,6 @@
 // The replies of SIFT.*.
+#include <algorithm>
+
 #include "tests/module/script.h"
 
 namespace semel {
@@ -212,6 +214,23 @@ TEST_P(SiftReplies, FullSiftsRefuseOrForget) {
       {"SIFT.RESERVE s EXACT MAXBYTES 40000 ONFULL forget", "+OK"},
       {many, "[1, 1, [...], 1, 1]"},
   });
+}
+
+TEST_P(SiftReplies, InfoTellsRefusedFromStale) {
+  std::string many = "SIFT.MADD s";
+  for (int i = 0; i < 4000; ++i) many += ' ' + std::to_string(i);
+  run({{"SIFT.RESERVE s EXACT MAXBYTES 40000", "+OK"}});
+  Talk talk(server(), GetParam());
+  const Answer answer = talk.call(words_of(many));
+  const auto refused = std::count_if(answer.parts.begin(), answer.parts.end(), [](const Answer& a) {
+    return a.is_error() && a.text.starts_with("FULL ");
+  });
+  EXPECT_GT(refused, 0);
+  EXPECT_EQ(info_of(server(), GetParam(), "SIFT.INFO s").at("Refused"), std::to_string(refused));
+  EXPECT_EQ(info_of(server(), GetParam(), "SIFT.INFO s").at("Stale"), "0");
+  talk("SIFT.ADD s late AT 1");
+  EXPECT_EQ(info_of(server(), GetParam(), "SIFT.INFO s").at("Refused"), std::to_string(refused));
+  EXPECT_EQ(info_of(server(), GetParam(), "SIFT.INFO s").at("Stale"), "1");
 }
 
 TEST_P(SiftReplies, InfoIsAMap) {

@@ -1,4 +1,6 @@
 // The replies of TALLY.*.
+#include <algorithm>
+
 #include "tests/module/script.h"
 
 namespace semel {
@@ -258,13 +260,13 @@ TEST_P(TallyReplies, InfoIsAMap) {
        "+Max bytes, [...], +On full, \"refuse\", +Size, [...], +Recogniser size, "
        "[...], "
        "+Last change, [...], +Recognised since, [...], +Refused, 0, "
-       "+Forgotten early, 0]",
+       "+Stale, 0, +Forgotten early, 0]",
        "{+Counters: 0, +Window: 10000, +Recognition: \"clients\", +Error rate: ,0.5, "
        "+Error rate now: ,0, +Expected under-count: ,0, +Capacity: 100, "
        "+Max bytes: [...], +On full: \"refuse\", +Size: [...], +Recogniser size: "
        "[...], "
        "+Last change: [...], +Recognised since: [...], +Refused: 0, "
-       "+Forgotten early: 0}"},
+       "+Stale: 0, +Forgotten early: 0}"},
       {"TALLY.RESERVE u EXACT MAXBYTES 100000 ONFULL forget", "+OK"},
       {"TALLY.INFO u",
        "[[...]+Recognition, \"exact\", +Error rate, \"0\", [...]"
@@ -287,6 +289,30 @@ TEST(TallyTime, SequencesBelowAForgottenOneAreStale) {
   }
   EXPECT_EQ(talk("EXEC"), "[[1, \"applied\"], +OK, [2, \"applied\"], +OK, " + stale + ", [" +
                               stale + ", " + stale + ", [3, \"applied\"]]]");
+  for (const int protocol : {2, 3}) {
+    const std::map<std::string, std::string> info = info_of(server, protocol, "TALLY.INFO t");
+    EXPECT_EQ(info.at("Refused"), "0");
+    EXPECT_EQ(info.at("Stale"), "3");
+  }
+}
+
+// An operation for which there is no room is refused, and is not stale.
+TEST(TallyRoom, OperationsWithoutRoomAreRefused) {
+  const RedisServer server(with_module());
+  Talk talk(server);
+  ASSERT_EQ(talk("TALLY.RESERVE t EXACT MAXBYTES 40000"), "+OK");
+  Words many = {"TALLY.MINCRBY", "t", "IDS"};
+  for (int i = 0; i < 4000; ++i) many.insert(many.end(), {"a", "1", std::to_string(i)});
+  const Answer answer = talk.call(many);
+  const auto refused = std::count_if(answer.parts.begin(), answer.parts.end(), [](const Answer& a) {
+    return a.is_error() && a.text.starts_with("FULL ");
+  });
+  EXPECT_GT(refused, 0);
+  for (const int protocol : {2, 3}) {
+    const std::map<std::string, std::string> info = info_of(server, protocol, "TALLY.INFO t");
+    EXPECT_EQ(info.at("Refused"), std::to_string(refused));
+    EXPECT_EQ(info.at("Stale"), "0");
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "semel/tally/internal/entries.h"
+#include "semel/tally/store/counter_merger.h"
 
 namespace semel::simulation {
 
@@ -28,7 +29,7 @@ TallySite::TallySite(SiteId id, const TallyStore::Settings& settings, TallyFault
       fault_(fault),
       skew_(skew),
       latest_ms_(clock(0)),
-      disk_(&TallyStore::merger()),
+      disk_(&tally::counter_merger()),
       failing_(disk_),
       id_first_(failing_, settings.recognition->kind == tally::Recognition::Kind::exact),
       forgetful_(failing_, id, fault,

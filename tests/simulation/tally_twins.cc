@@ -17,6 +17,7 @@
 #include "semel/store/memory_store.h"
 #include "semel/tally/internal/entries.h"
 #include "semel/tally/internal/ledger.h"
+#include "semel/tally/store/counter_merger.h"
 #include "tests/simulation/tally_checker.h"
 #include "tests/simulation/tally_digits.h"
 
@@ -109,7 +110,7 @@ class Twins {
   }
 
   std::unique_ptr<MemoryStore> new_disk() {
-    return std::make_unique<MemoryStore>(4096, &TallyStore::merger());
+    return std::make_unique<MemoryStore>(4096, &tally::counter_merger());
   }
 
   void open(Process& process) {

@@ -3,7 +3,7 @@
 // Contract  See ordered_store.h, until crash(). A crash loses the last of the writes since the last
 //           sync(), any number of them, each as a whole. A write is one call that changes records.
 //           Writes that a crash leaves count as synced.
-// Crash     A lost write counts as a change: changes_since() reports it, also for positions that
+//           A lost write counts as a change: changes_since() reports it, also for positions that
 //           were taken in between. The observer is forgotten, like the process that it was in. The
 //           checkpoint stays: it was durable when its call returned.
 // Cost      That of a MemoryStore, and a copy of what each write replaces, kept until sync().

@@ -2,7 +2,7 @@
 //
 // Contract  It listens on a free loopback port. Every command that arrives is given to the script,
 //           on a thread of the server, one at a time. The destructor ends all connections.
-// Attacks   An answer can be followed by silence, by the end of the connection, by the same bytes
+//           An answer can be followed by silence, by the end of the connection, by the same bytes
 //           again and again as fast as they are taken (flood), or by one of them now and then
 //           (drip).
 // Threads   const members may run at once.

@@ -31,7 +31,7 @@ inline constexpr std::uint64_t kBlockWords = 8;
 
 using filter_internal::Sections;
 
-// True if this processor has AVX-512 as the second kernel needs it. It is false before it is
+// This is true if the processor has AVX-512 as the second kernel needs it. It is false before it is
 // initialised. That does no harm, because both kernels give the same answers.
 extern const bool kHasAvx512;
 

@@ -14,7 +14,7 @@
 
 namespace semel::slices_internal::slice_math {
 
-// How likely a function of a new id meets each kind of slice.
+// The probabilities that a function of a new id meets each kind of slice.
 struct ProbeRates {
   double set;     // a slice that did not fail and says 'known': (1 - q)s
   double failed;  // a slice that failed: q

@@ -107,13 +107,13 @@ Result<RocksPosition> position_of(const RocksDatabase& database) {
   return position;
 }
 
-// Why no change is missed. After a flush the records are a function of the table files alone, then
-// and now. In a store that cannot flush, they also depend on the live write-ahead log, all of which
-// is reported. Take a key in no reported range. Then no file that held it is gone. A new file can
-// hold it only if all the file's writes are later than the position and are reported from a log
-// that is complete since then; so no new file holds it either. The files that hold the key are the
-// same as before, and so are its values in them. Anyone who wrote in between, with or without the
-// log, or who ingested, restored or dropped files, has changed the list of files.
+// No change is missed, for this reason. After a flush the records are a function of the table files
+// alone, then and now. In a store that cannot flush, they also depend on the live write-ahead log,
+// all of which is reported. Take a key in no reported range. Then no file that held it is gone. A
+// new file can hold it only if all the file's writes are later than the position and are reported
+// from a log that is complete since then; so no new file holds it either. The files that hold the
+// key are the same as before, and so are its values in them. Anyone who wrote in between, with or
+// without the log, or who ingested, restored or dropped files, has changed the list of files.
 Result<void> changes_since(const RocksDatabase& database, ByteView position, ChangeObserver& told) {
   rocksdb::DB& db = *database.db;
   const RocksPosition then = SEMEL_TRY(RocksPosition::decode(position));

@@ -1,4 +1,4 @@
-// How much each end sends at a time. Both the engines and the plan use these numbers.
+// The amounts that each end sends at a time. Both the engines and the plan use these numbers.
 //
 // Source    With these numbers, d differences among a million records are found in one round trip
 //           after the first exchange. Bytes for each difference: from about 200 (d = 1) down to 15

@@ -95,7 +95,8 @@ Result<Exchange::Answer> Exchange::take(ByteView bytes) {
   Reader in(opened.body);
   if (opened.header.kind == frame::Kind::refusal) {
     frame::Refusal refusal = SEMEL_TRY(frame::decode_refusal(in));
-    answer.fatal = Error{refusal.code, kPeerRefuses, std::move(refusal.words)};
+    answer.fatal = Error{refusal.code, "the peer refuses", std::move(refusal.words)};
+    answer.fatal->from_peer = true;
     return answer;
   }
   if (opened.header.kind != frame::Kind::answer) return kNotExpected;

@@ -184,7 +184,7 @@ enum class Manner : std::uint8_t {
   if_absent = 3,
   exact = 4,  // each only if the record there is still the one that its writer saw
 };
-// What was there under the key of a stored record. other: another value.
+// The record that was there before another was stored under its key. other: with another value.
 enum class Met : std::uint8_t { nothing = 0, other = 1, same = 2 };
 struct StoreReply {
   std::uint64_t written = 0;

@@ -65,6 +65,28 @@ TEST_F(InitiatorTest, EqualStoresTakeOneRoundTripWhateverTheFloretsDoNotKnow) {
   EXPECT_EQ(report.estimate.jaccard.value, 1);
 }
 
+// Words of a peer are marked, because they are not to be trusted.
+TEST_F(InitiatorTest, ARefusalSaysThatItsWordsAreThePeers) {
+  there_index_.reset();
+  there_index_ = *IndexedStore::open(there_, numbered_secret(2), {});
+  Responder responder(*there_index_, {});
+  LocalPeer peer(responder);
+  const Result<SyncReport> report = semel::sync(*here_index_, peer, {});
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code, Errc::mismatch);
+  EXPECT_TRUE(report.error().from_peer);
+  EXPECT_EQ(report.error().detail(), "sync: the other end has another secret");
+  EXPECT_TRUE(report.error().about("there").from_peer);
+
+  class Lost final : public SyncPeer {
+    Result<void> send(ByteView /*frame*/) override { return {}; }
+    Result<std::optional<Bytes>> receive() override { return Error{Errc::io, "lost"}; }
+  } lost;
+  const Result<SyncReport> ours = semel::sync(*here_index_, lost, {});
+  ASSERT_FALSE(ours);
+  EXPECT_FALSE(ours.error().from_peer);
+}
+
 // The measures differ at either end alone, and at both.
 TEST_F(InitiatorTest, MeasuresAreNoDifference) {
   const IndexedStore::Settings measured{

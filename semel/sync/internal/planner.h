@@ -9,7 +9,7 @@
 
 namespace semel::sync_internal {
 
-// How much of a record is sent to an end that needs to know about it.
+// The part of a record that is sent to an end which needs to know about it.
 enum class Travels : std::uint8_t {
   nothing,  // only that it exists
   keys,     // each with its digest; the prediction assumes that a key is as large as its record

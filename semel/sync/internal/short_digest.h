@@ -16,7 +16,7 @@ namespace semel::sync_internal {
 
 class ShortDigest {
  public:
-  // What a short digest identifies. Each use has its own key.
+  // The thing that a short digest identifies. Each use has its own key.
   enum class Of : std::uint8_t { node = 1, record = 2 };
 
   ShortDigest(const Secret& secret, Of of, std::uint32_t salt) {

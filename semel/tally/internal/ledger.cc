@@ -169,8 +169,14 @@ struct Ledger::Buffers {
   std::vector<std::optional<int128>> before;
 };
 
+// Counts a refusal that was found by a test. The windows count only what they are asked to insert.
+void Ledger::note_refusal(Outcome outcome) {
+  if (outcome == Outcome::stale) recogniser_.count_stale();
+}
+
 Result<void> Ledger::apply(const Judged& judged, Base& base) {
   const Call& call = judged.call_;
+  for (const Answer& answer : call.answers.first(judged.refused_)) note_refusal(answer.outcome);
   if (judged.refused_ == call.additions.size()) return {};
   advance(call.now_ms);
   if (call.additions.size() == 1) return apply_in_turn(call.additions, call.answers, judged, base);
@@ -286,7 +292,9 @@ Ledger::Applied Ledger::apply_one(const Addition& addition, const Judged& judged
   const Recogniser::Query asked = query(addition, kind);
   if (!judged.plain_) {
     if (const std::optional<Outcome> otherwise = refusal(addition, kind, value)) {
-      return {refused_as(asked, recogniser_.now(), otherwise)};
+      const Outcome refused = refused_as(asked, recogniser_.now(), otherwise);
+      note_refusal(refused);
+      return {refused};
     }
   }
   base.reserve({&addition, 1});

@@ -160,6 +160,7 @@ class Ledger {
   Recogniser::Query query(const Addition& addition, Operation::Kind kind) const;
   std::optional<Outcome> refusal(const Addition& addition, Operation::Kind kind,
                                  const std::optional<int128>* value) const;
+  void note_refusal(Outcome outcome);
   Outcome refused_as(const Recogniser::Query& query, TimeMs now_ms,
                      std::optional<Outcome> otherwise) const;
   Applied apply_one(const Addition& addition, const Judged& judged,

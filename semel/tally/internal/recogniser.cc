@@ -457,7 +457,7 @@ WindowPromise Recogniser::promise() const {
 }
 
 WindowCounts Recogniser::counts() const {
-  WindowCounts sum{.refused = refused_};
+  WindowCounts sum{.refused = refused_, .stale = stale_};
   for_each_window([&](const auto& window) {
     const WindowCounts counts = window.counts();
     sum.backward_steps = std::max(sum.backward_steps, counts.backward_steps);  // the same steps

@@ -96,6 +96,8 @@ class Recogniser {
   TimeMs now() const;
   WindowPromise promise() const;  // of all ids: the weakest of its windows
   WindowCounts counts() const;    // of all windows together, since it was made or decoded
+  // Counts an operation that a caller found stale by test(), and refused without an insert.
+  void count_stale() { ++stale_; }
   double false_positive_rate() const;
   // Returns the expected number of new operations that were taken for retries; refused ones count
   // too. The rate is computed once for every kSettled ids.
@@ -132,6 +134,7 @@ class Recogniser {
   double undercount_ = 0;                // from the new ids that are settled
   std::uint64_t unsettled_ = 0;          // new ids that are not settled
   std::uint64_t refused_ = 0;            // before an exact window was asked
+  std::uint64_t stale_ = 0;              // by count_stale()
   std::uint64_t beyond_cap_ = 0;         // refused by a window, and recalled all the same
 };
 

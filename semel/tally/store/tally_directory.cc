@@ -11,6 +11,7 @@
 #include "semel/core/clock.h"
 #include "semel/store/rocksdb_store.h"
 #include "semel/tally/internal/recogniser.h"
+#include "semel/tally/store/counter_merger.h"
 
 namespace semel::tally {
 
@@ -117,7 +118,7 @@ Result<std::unique_ptr<TallyDirectory>> TallyDirectory::open(const std::string& 
   }
   below.mode = settings.read_only ? RocksStore::Mode::read_only : RocksStore::Mode::read_write;
   below.create = settings.recognition.has_value() && !settings.read_only;
-  below.merger = &TallyStore::merger();
+  below.merger = &counter_merger();
   std::unique_ptr<RocksStore> store = SEMEL_TRY(RocksStore::open(directory, below));
   std::unique_ptr<TallyStore> table =
       SEMEL_TRY(TallyStore::open(*store, settings, settings.clock->now_ms()));

@@ -23,25 +23,6 @@ using namespace internal;
 
 namespace {
 
-class CounterMerger final : public Merger {
- public:
-  const char* name() const override { return "semel.tally.counter.v1"; }
-  bool merge(std::string_view /*key*/, std::optional<std::string_view> now,
-             std::string_view operand, std::string& merged) const override {
-    Result<CounterState> added = CounterState::decode(bytes_of(operand));
-    if (!added) return false;
-    if (now) {
-      const Result<CounterState> before = CounterState::decode(bytes_of(*now));
-      if (!before) return false;
-      added->add(*before);
-    }
-    Bytes out;
-    added->encode(out);
-    merged.assign(text_of(out));
-    return true;
-  }
-};
-
 int128 sum_of_record(std::string_view key, std::string_view value) {
   if (key.empty() || key.front() != kCounterPrefix) return 0;
   const Result<CounterState> state = CounterState::decode(bytes_of(value));
@@ -86,11 +67,6 @@ StoreWriter::Start start_of(const Restart& restart) {
 }
 
 }  // namespace
-
-const Merger& TallyStore::merger() {
-  static const CounterMerger merger;
-  return merger;
-}
 
 const TallyStore::SyncRule& TallyStore::sync_rule() {
   static const SyncRule rule{shared_range(), join_entries};

@@ -75,13 +75,11 @@ class SEMEL_API TallyStore {
     bool read_only = false;
   };
 
-  // Returns the merger that the store must have been opened with.
-  static const Merger& merger();
-
   // Opens the table in the store, or makes one if there is none and `recognition` is given.
   // Errc::mismatch if it exists with another recognition; Errc::invalid if there is none, and none
-  // should be made; Errc::corrupt if the store holds something else. REQUIRES: the store outlives
-  // this, has no observer, and nobody else writes to it.
+  // should be made; Errc::corrupt if the store holds something else. REQUIRES: the store was
+  // opened with counter_merger() (tally/store/counter_merger.h), outlives this, has no observer,
+  // and nobody else writes to it.
   static Result<std::unique_ptr<TallyStore>> open(OrderedStore& store, const Settings& settings,
                                                   TimeMs now_ms);
   // Turns a copy of a member's store into the store of a new site, which the member has admitted.

@@ -10,6 +10,7 @@
 
 #include "semel/core/internal/random.h"
 #include "semel/tally/internal/entries.h"
+#include "semel/tally/store/counter_merger.h"
 #include "semel/tally/store/tally_store.h"
 #include "tests/support/crashing_store.h"
 #include "tests/support/tally_stores.h"
@@ -43,7 +44,7 @@ struct ThreeSites : ::testing::Test {
   }
   // Copies the present content of a store, as a backup does.
   CrashingStore& copy_of(const OrderedStore& store) {
-    copies.push_back(std::make_unique<CrashingStore>(&TallyStore::merger()));
+    copies.push_back(std::make_unique<CrashingStore>(&tally::counter_merger()));
     CrashingStore& copy = *copies.back();
     const auto cursor = *store.cursor();
     for (cursor->seek({}); cursor->valid(); cursor->next()) {
@@ -53,9 +54,9 @@ struct ThreeSites : ::testing::Test {
     EXPECT_TRUE(copy.sync());
     return copy;
   }
-  CrashingStore stores[3] = {CrashingStore(&TallyStore::merger()),
-                             CrashingStore(&TallyStore::merger()),
-                             CrashingStore(&TallyStore::merger())};
+  CrashingStore stores[3] = {CrashingStore(&tally::counter_merger()),
+                             CrashingStore(&tally::counter_merger()),
+                             CrashingStore(&tally::counter_merger())};
   std::vector<std::unique_ptr<CrashingStore>> copies;
   std::unique_ptr<TallyStore> a, b, c;
 };
@@ -156,7 +157,7 @@ TEST_F(ThreeSites, ADeadSiteIsRetiredAndReplaced) {
   sync(*a, *b);
   EXPECT_EQ(a->info().unfolded, 0U);
   ASSERT_TRUE(b->admit(4));
-  CrashingStore fourth(&TallyStore::merger());
+  CrashingStore fourth(&tally::counter_merger());
   ASSERT_TRUE(b->copy_to(fourth));
   const auto d = std::move(*TallyStore::open_as(fourth, 4, settings_of(4), kNow));
   EXPECT_EQ(d->add({"x", 1, id(1)}, kNow).error().code, Errc::gap);
@@ -317,7 +318,7 @@ TEST_F(EveryStoredEntry, DamagedInTheStoreOfOneSiteDoesNotReachAnother) {
 }
 
 TEST_F(ThreeSites, AViewOfAnotherTableChangesNothing) {
-  CrashingStore apart(&TallyStore::merger());
+  CrashingStore apart(&tally::counter_merger());
   const auto other = opened(apart, settings_of(5));
   ASSERT_TRUE(other->admit(6));
   const auto before = EveryStoredEntry::content_of(stores[1]);
@@ -374,12 +375,12 @@ TEST_F(FoldedHalf, AResetUndoesAfterARestartWhatIsNotFolded) {
 
 TEST_F(ThreeSites, ARetiredMemberIsNotCopied) {
   ASSERT_TRUE(a->admit(4));
-  CrashingStore before(&TallyStore::merger());
+  CrashingStore before(&tally::counter_merger());
   ASSERT_TRUE(a->copy_to(before));
   sync_all();
   ASSERT_TRUE(b->retire(1));
   deliver(*b, *a);
-  CrashingStore copied(&TallyStore::merger());
+  CrashingStore copied(&tally::counter_merger());
   const Result<void> copying = a->copy_to(copied);
   ASSERT_FALSE(copying);
   EXPECT_EQ(copying.error().code, Errc::outside);
@@ -466,7 +467,7 @@ struct Restored : ThreeSites {
     ASSERT_TRUE(a->retire(2));
     sync(*a, *c);
     ASSERT_TRUE(a->admit(4));
-    CrashingStore store(&TallyStore::merger());
+    CrashingStore store(&tally::counter_merger());
     ASSERT_TRUE(a->copy_to(store));
     const auto d = std::move(*TallyStore::open_as(store, 4, settings_of(4), kNow));
     for (int i = 0; i < 2; ++i) {
@@ -492,7 +493,7 @@ struct Restored : ThreeSites {
     EXPECT_EQ(b->add({"x", 1, id(999)}, kNow).error().code, Errc::forked);
     EXPECT_EQ(b->publish().error().code, Errc::forked);
     EXPECT_EQ(b->admit(9).error().code, Errc::forked);
-    CrashingStore store(&TallyStore::merger());
+    CrashingStore store(&tally::counter_merger());
     EXPECT_EQ(b->copy_to(store).error().code, Errc::forked);
   }
   void restore_b(CrashingStore& backup) {
@@ -570,7 +571,7 @@ TEST_F(ThreeSites, TwoSitesWithOneIdAreFoundOut) {
   std::vector<std::unique_ptr<CrashingStore>> disks;
   std::vector<std::unique_ptr<TallyStore>> twins;
   for (int i = 0; i < 2; ++i) {
-    disks.push_back(std::make_unique<CrashingStore>(&TallyStore::merger()));
+    disks.push_back(std::make_unique<CrashingStore>(&tally::counter_merger()));
     ASSERT_TRUE(a->copy_to(*disks.back()));
     twins.push_back(std::move(*TallyStore::open_as(*disks.back(), 4, settings_of(4), kNow)));
     for (TallyStore* member : {a.get(), b.get(), c.get()}) sync(*member, *twins.back());
@@ -652,7 +653,7 @@ TEST_F(ThreeSites, AForkIsNotForgottenWithARestartOrACopy) {
   ASSERT_TRUE(c->publish());
   deliver(*c, *a, [](std::string_view key) { return site_of_key(key).has_value(); });
   ASSERT_TRUE(a->admit(4));
-  CrashingStore copied(&TallyStore::merger());
+  CrashingStore copied(&tally::counter_merger());
   ASSERT_TRUE(a->copy_to(copied));
   const auto d = std::move(*TallyStore::open_as(copied, 4, settings_of(4), kNow));
   a.reset();
@@ -673,7 +674,7 @@ TEST_F(ThreeSites, ACopyRemembersForAWindowByWhateverClock) {
   added(*a, "x", 1, id(1));
   sync_all();
   ASSERT_TRUE(a->admit(4));
-  CrashingStore store(&TallyStore::merger());
+  CrashingStore store(&tally::counter_merger());
   ASSERT_TRUE(a->copy_to(store));
   const TimeMs ahead = kNow + 20 * kWindow;
   ManualClock clock(ahead);
@@ -715,7 +716,7 @@ TEST_F(ThreeSites, ACopyOfFilesKeepsWhatItsMemberHadNotShared) {
 
 TEST(SitesApart, TablesThatWereMadeApartAreNoSitesOfOne) {
   for (const SiteId other : {2, 1}) {
-    CrashingStore one(&TallyStore::merger()), two(&TallyStore::merger());
+    CrashingStore one(&tally::counter_merger()), two(&tally::counter_merger());
     const auto a = opened(one, settings_of(1));
     const auto b = opened(two, settings_of(other));
     for (std::uint64_t i = 0; i < 5; ++i) added(*a, "x", 1, id(i));

@@ -14,6 +14,7 @@
 
 #include "semel/index/indexed_store.h"
 #include "semel/store/ordered_store.h"
+#include "semel/tally/store/counter_merger.h"
 #include "tests/support/allocation.h"
 #include "tests/support/crashing_store.h"
 #include "tests/support/tally_stores.h"
@@ -23,7 +24,7 @@ namespace semel::tally {
 namespace {
 
 struct InMemory : ::testing::Test {
-  CrashingStore store{&TallyStore::merger()};
+  CrashingStore store{&tally::counter_merger()};
 };
 
 TEST_F(InMemory, AnswersAsATableDoes) {
@@ -51,7 +52,7 @@ TEST_F(InMemory, OverflowIsFoundWithoutAskingForValues) {
 TEST_F(InMemory, ARestartKnowsTheRetriesOfTheWindow) {
   for (const Recognition::Kind kind :
        {Recognition::Kind::clients, Recognition::Kind::filter, Recognition::Kind::exact}) {
-    CrashingStore own(&TallyStore::merger());
+    CrashingStore own(&tally::counter_merger());
     opened(own, settings_of(1, kind));
     for (std::uint64_t i = 0; i < 20; ++i) {
       const auto table = opened(own, settings_of(1, kind), kNow + static_cast<TimeMs>(i));
@@ -74,7 +75,7 @@ TEST_F(InMemory, ARestartKnowsTheRetriesOfTheWindow) {
 TEST_F(InMemory, ARestartRecallsOnlyIdsOfTheWindow) {
   for (const Recognition::Kind kind :
        {Recognition::Kind::clients, Recognition::Kind::filter, Recognition::Kind::exact}) {
-    CrashingStore own(&TallyStore::merger());
+    CrashingStore own(&tally::counter_merger());
     opened(own, settings_of(1, kind));
     for (std::uint64_t i = 0; i < 10; ++i) {
       const TimeMs at_ms = kNow + static_cast<TimeMs>(i);
@@ -92,7 +93,7 @@ TEST_F(InMemory, ARestartRecallsOnlyIdsOfTheWindow) {
 TEST_F(InMemory, ARestartAtTheMemoryLimitKnowsTheRetriesOfTheWindow) {
   for (const Recognition::Kind kind :
        {Recognition::Kind::clients, Recognition::Kind::filter, Recognition::Kind::exact}) {
-    CrashingStore own(&TallyStore::merger());
+    CrashingStore own(&tally::counter_merger());
     TallyStore::Settings settings = settings_of(1, kind);
     settings.recognition->fpr = 1e-6;
     settings.recognition->max_bytes = 24 << 10;
@@ -301,7 +302,7 @@ TEST_F(InMemory, AfterAFailedWriteNothingIsAnsweredUntilItIsOpenedAgain) {
 TEST_F(InMemory, MemoryThatRunsOutLosesNoOperation) {
   bool failed = true;
   for (std::size_t good = 0; failed; ++good) {
-    CrashingStore own(&TallyStore::merger());
+    CrashingStore own(&tally::counter_merger());
     std::unique_ptr<TallyStore> table = opened(own, settings_of());
     added(*table, "x", 1, id(1));
     const Addition batch[] = {{"x", 5, id(2)}, {"y", 7, numbered(1, 1)}, {"z", 9, id(3)}};
@@ -326,7 +327,7 @@ TEST_F(InMemory, MemoryThatRunsOutLosesNoOperation) {
 }
 
 RC_GTEST_PROP(TallyStoreProperty, SumsAndScansEqualAMapThroughRestarts, ()) {
-  CrashingStore store(&TallyStore::merger());
+  CrashingStore store(&tally::counter_merger());
   auto table = opened(store, settings_of());
   std::map<std::string, std::int64_t> model;
   const int steps = *rc::gen::inRange(1, 80);

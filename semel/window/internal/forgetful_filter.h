@@ -5,10 +5,10 @@
 //           the goal. An id is forgotten within one and a half periods after it left the window, or
 //           within one window if lanes are short; promise() has the exact time. A period is
 //           window / past lanes.
-// Lanes     An id goes to the newest lane, and a check asks all lanes at once (lane_array.h). When
+//           An id goes to the newest lane, and a check asks all lanes at once (lane_array.h). When
 //           a period is over or its lane is full, a new lane begins. A lane is dropped when all of
 //           its ids are older than the window.
-// Size      The first table of lanes has room for `ids` in a window, if they come evenly. Silence
+// Growth    The first table of lanes has room for `ids` in a window, if they come evenly. Silence
 //           uses up lanes too, so an intermittent load may need up to twice as much room. When more
 //           ids come, a new table with room for the present rate takes the new ids; the old one is
 //           queried until its ids have left the window, then freed. When far fewer ids come, a

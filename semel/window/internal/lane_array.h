@@ -9,7 +9,7 @@
 //   ...                                             AND      0 0 1 0 0 0 1 0   in lanes 1 and 5
 //
 // Contract  After set(x, lane), test(x) has the bit of that lane, until the lane is cleared.
-// Words     8, 16, 32 or 64 bits: the smallest size that holds the lanes.
+//           A word has 8, 16, 32 or 64 bits: the smallest size that holds the lanes.
 // Layouts   plain: the probes of an id lie anywhere; each is a cache miss. blocked: the probes lie
 //           evenly in one to four cache lines, which are chosen independently; each line is a miss.
 //           A line of 64 bytes holds 64 words of 8 bits, or 8 words of 64 bits. So with more lanes

@@ -50,7 +50,7 @@ struct View {
   SetOne set = nullptr;  // set_for(*this)
 };
 
-// True if this processor has the instructions of the second kernel. It is false before its
+// This is true if the processor has the instructions of the second kernel. It is false before its
 // initialisation, which is harmless: both kernels give the same bits.
 extern const bool kHasAvx512;
 

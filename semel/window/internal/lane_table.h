@@ -6,7 +6,7 @@
 //
 // Contract  An id is written to the newest lane, and recognised until that lane is dropped. A call
 //           drops, rotates or sweeps lanes only if its comment here says so.
-// Sweeping  A dropped lane is empty at once. Its column is cleared when it is used again. Each
+//           A dropped lane is empty at once. Its column is cleared when it is used again. Each
 //           insert clears a part, so that the sweep is done when a quarter of the new lane is full,
 //           and each sweep_until() clears a part.
 // Threads   const members may run at once; any other call needs the object to itself.

@@ -5,7 +5,7 @@
 //           late event is placed where it would have been: it expires at its own time plus the
 //           window. A new id is called a duplicate at the rate false_positive_rate(), which inserts
 //           never bring above the goal.
-// Ticks     A window has 10 of them with timers of 4 bits, 170 with 8 and 43690 with 16, in general
+//           A window has 10 of them with timers of 4 bits, 170 with 8 and 43690 with 16, in general
 //           2/3 * (2^timer_bits - 1). It has fewer where they would be shorter than a millisecond.
 // Layout    Cells come in cache lines, each with the tick from which its codes count:
 //

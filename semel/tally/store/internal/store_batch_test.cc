@@ -11,6 +11,7 @@
 #include "semel/hash/internal/checksum.h"
 #include "semel/store/memory_store.h"
 #include "semel/tally/internal/entries.h"
+#include "semel/tally/store/counter_merger.h"
 #include "semel/tally/store/internal/store_shape.h"
 #include "semel/tally/store/tally_store.h"
 #include "tests/golden/golden.h"
@@ -44,7 +45,7 @@ struct StoreBatchTest : ::testing::Test {
   }
 
   StoreBatchTest() { batch.set_site(kSite); }
-  MemoryStore store{MemoryStore::kLogKeys, &TallyStore::merger()};
+  MemoryStore store{MemoryStore::kLogKeys, &tally::counter_merger()};
   StoreBatch batch{store, false};
 };
 
@@ -135,7 +136,7 @@ TEST_F(StoreBatchTest, WritesNoJournalForNothing) {
 
 // Returns a record of the journal as it is in the store.
 Bytes journal_of(bool with_content) {
-  MemoryStore store(MemoryStore::kLogKeys, &TallyStore::merger());
+  MemoryStore store(MemoryStore::kLogKeys, &tally::counter_merger());
   StoreBatch batch(store, with_content);
   batch.set_site(kSite);
   batch.remember({OperationId::opaque(key(1)), key(11)});

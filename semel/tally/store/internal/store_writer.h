@@ -3,11 +3,11 @@
 // Contract  The ledger is ahead of the store until commit(). If a write or a sync fails, the table
 //           is broken: the ledger can no longer be trusted, and all later calls are refused. The
 //           caller says so too, with give_up(), if an exception interrupts a change of the ledger.
+//           publish() lets the other sites see the operations of this one, once they are durable.
 // Journal   Ids, and operations that other sites cannot see yet, are written as records of a
 //           journal. A record is dropped once all of its ids have left the window and its
 //           operations are shared. For each client that numbers its ids, the highest dropped
 //           sequence is kept: lower ones can no longer be judged.
-// Sharing   publish() lets the other sites see the operations of this one, once they are durable.
 // Threads   The caller holds the lock of the table.
 #pragma once
 
