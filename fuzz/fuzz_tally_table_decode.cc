@@ -40,7 +40,7 @@ void works(Table& table) {
   });
   const Bytes before = encoded(table);
   // A table that never admitted another site takes no views, not even its own.
-  const bool shared = table.log().view().group != 0;
+  const bool shared = TableProbe::log(table).view().group != 0;
   for (const auto& [key, value] : entries) {
     const bool taken = table.receive(key, value, now_ms).has_value();
     require(taken == (shared || dot_of_key(key).has_value()));
