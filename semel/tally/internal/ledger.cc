@@ -305,7 +305,7 @@ Ledger::Applied Ledger::apply_one(const Addition& addition, const Judged& judged
       return {refused_as(asked, recogniser_.now(), otherwise)};
     }
   }
-  base.reserve({&addition, 1});
+  if (kind != Operation::Kind::remove) base.reserve({&addition, 1});
   const Outcome outcome = outcome_of(recogniser_.test_and_insert(asked));
   if (outcome != Outcome::applied) return {outcome};
   if (addition.id.kind != OperationId::Kind::none) base.remember(asked);
