@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -32,6 +33,7 @@ using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
 constexpr std::uint64_t kMillion = 1'000'000;
+constexpr std::uint64_t kMostIds = 131'000;  // semel.max-arguments is 131,072 by default
 
 // Sends PINGs from a thread of its own, until it is asked for the worst one.
 class Pinger {
@@ -195,6 +197,8 @@ std::vector<Case> cases() {
   const auto copies = [](std::size_t round) {
     return one({"COPY", "t", round % 2 == 0 ? "t0" : "t1", "REPLACE"});
   };
+  const auto payload = std::make_shared<std::string>();
+  const auto restores = [payload](std::size_t) { return one({"RESTORE", "copy", "0", *payload}); };
   // Commands that add one id each.
   const auto grows = [](Words words) {
     return [=](std::size_t round) {
@@ -246,6 +250,24 @@ std::vector<Case> cases() {
        [](std::size_t) {
          return one({"DUMP", "c"});
        }},
+      {"restore-bloom", "RESTORE of a filter of 120 MB",
+       [payload](RedisLoad& load) {
+         bloom_of_120_mb(load);
+         *payload = load.call({"DUMP", "b"});
+       },
+       restores,
+       [](RedisLoad& load) {
+         load.call({"DEL", "copy"});
+       }},
+      {"restore-tally", "RESTORE of a million counters",
+       [payload](RedisLoad& load) {
+         fill_counters(load, kMillion);
+         *payload = load.call({"DUMP", "t"});
+       },
+       restores,
+       [](RedisLoad& load) {
+         load.call({"DEL", "copy"});
+       }},
       {"merge-bloom", "BF.MERGE of a filter of 120 MB", bloom_of_120_mb,
        [](std::size_t round) {
          const std::string to = numbered("to", round);
@@ -275,22 +297,22 @@ std::vector<Case> cases() {
          return with_many({"CF.INSERT", key, "ITEMS"}, 0, 100'000,
                           [](auto& words, std::uint64_t) { words.emplace_back("same"); });
        }},
-      {"madd-exact", "SIFT.MADD of a million ids, EXACT",
-       reserve({"SIFT.RESERVE", "s", "EXACT", "WINDOW", "1h"}), adds({"SIFT.MADD", "s"}, kMillion)},
-      {"madd-timers", "SIFT.MADD of a million ids, TIMERS",
+      {"madd-exact", "SIFT.MADD of 131,000 ids, EXACT",
+       reserve({"SIFT.RESERVE", "s", "EXACT", "WINDOW", "1h"}), adds({"SIFT.MADD", "s"}, kMostIds)},
+      {"madd-timers", "SIFT.MADD of 131,000 ids, TIMERS",
        reserve({"SIFT.RESERVE", "s", "TIMERS", "WINDOW", "1h", "CAPACITY", "1000000"}),
-       adds({"SIFT.MADD", "s"}, kMillion)},
-      {"madd-sift", "SIFT.MADD of a million ids",
+       adds({"SIFT.MADD", "s"}, kMostIds)},
+      {"madd-sift", "SIFT.MADD of 131,000 ids",
        reserve({"SIFT.RESERVE", "s", "WINDOW", "1h", "CAPACITY", "1000000"}),
-       adds({"SIFT.MADD", "s"}, kMillion)},
-      {"madd-bloom", "BF.MADD of a million items", reserve({"BF.RESERVE", "b", "0.001", "5000000"}),
-       adds({"BF.MADD", "b"}, kMillion)},
-      {"madd-cuckoo", "CF.INSERT of a million items", reserve({"CF.RESERVE", "c", "5000000"}),
-       adds({"CF.INSERT", "c", "ITEMS"}, kMillion)},
-      {"mincrby", "TALLY.MINCRBY of 300,000 operations",
+       adds({"SIFT.MADD", "s"}, kMostIds)},
+      {"madd-bloom", "BF.MADD of 131,000 items", reserve({"BF.RESERVE", "b", "0.001", "5000000"}),
+       adds({"BF.MADD", "b"}, kMostIds)},
+      {"madd-cuckoo", "CF.INSERT of 131,000 items", reserve({"CF.RESERVE", "c", "5000000"}),
+       adds({"CF.INSERT", "c", "ITEMS"}, kMostIds)},
+      {"mincrby", "TALLY.MINCRBY of 43,000 operations",
        reserve({"TALLY.RESERVE", "t", "CAPACITY", "1000000"}),
        [](std::size_t round) {
-         return with_many({"TALLY.MINCRBY", "t", "IDS"}, round * 300'000, 300'000,
+         return with_many({"TALLY.MINCRBY", "t", "IDS"}, round * 43'000, 43'000,
                           [](auto& words, std::uint64_t i) {
                             words.push_back(numbered("counter:", i));
                             words.emplace_back("1");

@@ -45,6 +45,7 @@ struct SiftFamily {
              .fpr = defaults.sift_error,
              .ids = defaults.sift_capacity}};
   }
+  static std::uint64_t beside_max_bytes(const SiftValue& /*value*/) { return 0; }
   template <class Goal>
   static auto& kind(Goal& goal) {
     return goal.structure;

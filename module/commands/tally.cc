@@ -26,6 +26,7 @@ using host::Access;
 using host::Call;
 using host::command;
 using host::CommandKind;
+using host::Excerpt;
 using host::OpenKey;
 using host::Pace;
 using tally::Addition;
@@ -57,6 +58,10 @@ struct TallyFamily {
     goal.fpr = defaults.tally_error;
     goal.ids = defaults.tally_capacity;
     return goal;
+  }
+  // The table and a counter with the longest name.
+  static std::uint64_t beside_max_bytes(const TallyValue& value) {
+    return value.bytes() + 12 * limits::kCounterNameBytes;
   }
   template <class Goal>
   static auto& kind(Goal& goal) {
@@ -132,6 +137,12 @@ void refuse(Call& call, const char* error) {
   call.refuse(error);
 }
 
+// Returns the limit for new counters: the memory that the table may take with them.
+std::uint64_t most_bytes(const Call& call) {
+  const std::uint64_t limit = max_value_bytes(call);
+  return limit == 0 ? kNoCap : limit - std::min<std::uint64_t>(limit, sizeof(TallyValue));
+}
+
 // Returns a number for Call::changed: it identifies the change and its place in the call.
 std::uint64_t what(const Answer& answer, std::size_t place) {
   const auto value = static_cast<std::uint64_t>(answer.value.value_or(0));
@@ -143,6 +154,7 @@ void answer_one(Call& call, const Answer& answer) {
     ++counts.tally_refused;
     return call.refuse_without_memory();
   }
+  if (answer.outcome == tally::kTooLarge) return refuse(call, too_large("the table").c_str());
   switch (answer.outcome) {
     case Outcome::applied:
     case Outcome::duplicate: {
@@ -182,7 +194,8 @@ void increment(Call& call) {
   TallyValue* const value = table.value_to_write();
   if (value == nullptr) return;
 
-  const Result<Answer> answer = value->table().add({counter, *delta, *id}, call.now_ms());
+  const Result<Answer> answer =
+      value->table().add({counter, *delta, *id}, call.now_ms(), most_bytes(call));
   if (!answer) return call.error(answer.error());
   if (changes(answer->outcome)) call.changed(what(*answer, 0));
   answer_one(call, *answer);
@@ -244,6 +257,34 @@ Result<std::vector<Addition>> parse_additions(const Call& call, const Hasher& ha
   return out;
 }
 
+// Sends a batch without the additions that the limit refused: a replica would make their counters.
+// Numbers of operations follow from places, so every gap begins another effect.
+void send_without_refused(Call& call, Excerpt& effect, std::span<const Answer> answers) {
+  const auto is_refused = [](const Answer& answer) { return answer.outcome == tally::kTooLarge; };
+  if (std::none_of(answers.begin(), answers.end(), is_refused)) return;
+  call.only_effects();
+  const bool numbered = is_word(call[2], "OP");
+  const std::uint64_t sequence = numbered ? parse_unsigned(call[4]).value_or(0) : 0;
+  const std::size_t first = numbered ? 5 : 3;
+  const std::size_t width = (call.size() - first) / answers.size();
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    if (is_refused(answers[i]) || answers[i].outcome == tally::kUnanswered) {
+      if (numbered) effect.send();
+      continue;
+    }
+    if (effect.empty()) {
+      effect.keep(1, numbered ? 3 : 2);
+      if (numbered) effect.number(sequence + i);
+      place = 0;
+    }
+    effect.keep(first + i * width, width);
+    if (changes(answers[i].outcome)) effect.changed(what(answers[i], place));
+    ++place;
+  }
+  effect.send();
+}
+
 // TALLY.MINCRBY key NOID counter delta ... | IDS counter delta id ... | OP client seq counter delta
 // ...
 void increment_many(Call& call) {
@@ -255,8 +296,10 @@ void increment_many(Call& call) {
   if (value == nullptr) return;
 
   std::vector<Answer> answers(additions.size());
+  Excerpt effect(call, "TALLY.MINCRBY");
   try {
-    const Result<void> added = value->table().add(additions, answers, call.now_ms());
+    const Result<void> added =
+        value->table().add(additions, answers, call.now_ms(), most_bytes(call));
     if (!added) return call.error(added.error());
   } catch (const std::bad_alloc&) {
     const auto end = std::find_if(answers.begin(), answers.end(), [](const Answer& answer) {
@@ -271,6 +314,7 @@ void increment_many(Call& call) {
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (changes(answers[i].outcome)) call.changed(what(answers[i], i));
   }
+  send_without_refused(call, effect, answers);
   call.array(answers.size());
   for (const Answer& answer : answers) answer_one(call, answer);
 }

@@ -6,6 +6,7 @@
 //   kReserve                        "SIFT.RESERVE"
 //   kNoun                           "the sift"
 //   kLeastBytes, kExactFpr          the least MAXBYTES; the value of goal.fpr with EXACT
+//   beside_max_bytes(value)         bytes of a new value that MAXBYTES does not limit
 //   kKinds                          words such as EXACT and the kinds of windows that they choose
 //   default_goal(), kind(goal)      the goal without options; its field that holds the kind
 #pragma once
@@ -59,6 +60,11 @@ typename Family::Value* create(host::Call& call, const host::OpenKey& key,
   auto made = Family::Value::make(secret, goal, call.now_ms());
   if (!made) {
     refuse_creation(call, Family::kNoun, made.error());
+    return nullptr;
+  }
+  const std::uint64_t limit = max_value_bytes(call);
+  if (limit != 0 && Family::beside_max_bytes(**made) > limit) {
+    refuse_creation(call, Family::kNoun, {Errc::limit, "too little memory for a first entry"});
     return nullptr;
   }
   const std::string window = std::to_string(goal.window_ms);

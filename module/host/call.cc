@@ -108,6 +108,33 @@ void Call::effect(std::span<const std::string_view> command) {
                  words.data(), words.size());
 }
 
+void Excerpt::keep(std::size_t first, std::size_t count) {
+  for (std::size_t i = first; i < first + count; ++i) words_.push_back(call_.argument(i));
+}
+
+void Excerpt::number(std::uint64_t value) {
+  std::array<char, 20> digits;
+  const auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  number_ = HeldString(call_.ctx_, {digits.data(), end}).release();
+  words_.push_back(number_);
+}
+
+void Excerpt::send() {
+  if (changed_ && call_.heard()) {
+    call_.sent_effects_ = true;
+    api::Replicate(call_.ctx_, "SEMEL.AT", "llcv", static_cast<long long>(call_.now_ms()),
+                   static_cast<long long>(witness_), command_, words_.data(), words_.size());
+  }
+  clear();
+}
+
+void Excerpt::clear() {
+  words_.clear();
+  changed_ = false;
+  witness_ = 0;
+  if (number_ != nullptr) api::FreeString(call_.ctx_, std::exchange(number_, nullptr));
+}
+
 void Call::signal(std::string_view key) {
   const HeldString name(ctx_, key);
   api::SignalModifiedKey(ctx_, name.get());

@@ -28,6 +28,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "module/host/handles.h"
 #include "module/host/value.h"
@@ -192,6 +193,7 @@ class Call {
  private:
   friend class CommandTable;
   friend class EffectCommands;
+  friend class Excerpt;
   friend class JobRunner;
 
   static constexpr std::uint64_t kWitnessFactor = 0x9e37'79b9'7f4a'7c15;
@@ -232,6 +234,42 @@ class Call {
   std::size_t happened_ = SIZE_MAX;
   std::size_t owed_ = 1;                  // answers; within an open map those of its current part
   std::optional<std::size_t> map_parts_;  // keys and values so far of the map that is open
+};
+
+// Effects that have some of the arguments of a command, to be sent in its place. A handler makes
+// this object before it changes anything. Nothing can fail from then on.
+class Excerpt {
+ public:
+  // `command` is the name of the command in the documentation.
+  Excerpt(Call& call, const char* command) : call_(call), command_(command) {
+    words_.reserve(call.size());
+  }
+  Excerpt(const Excerpt&) = delete;
+  Excerpt& operator=(const Excerpt&) = delete;
+  ~Excerpt() { clear(); }
+
+  // These append to the effect. REQUIRES: it has fewer words than the command.
+  void keep(std::size_t first, std::size_t count);  // arguments of the command
+  void number(std::uint64_t value);                 // one for each effect
+  bool empty() const { return words_.empty(); }
+  // Records a change that this effect makes, as Call::changed() does. `what` must be the same at a
+  // replica, to which the effect is a whole command.
+  void changed(std::uint64_t what) {
+    changed_ = true;
+    witness_ = Call::kWitnessFactor * witness_ + what;
+  }
+  // Sends the effect, unless it changes nothing, and begins another one.
+  void send();
+
+ private:
+  void clear();
+
+  Call& call_;
+  const char* command_;
+  std::vector<api::String*> words_;
+  api::String* number_ = nullptr;  // owned
+  bool changed_ = false;
+  std::uint64_t witness_ = 0;
 };
 
 }  // namespace semel::host

@@ -63,6 +63,11 @@ enum class Outcome : std::uint8_t {
 // Marks the additions of a batch that have no answer, because memory ran out before their turn.
 inline constexpr auto kUnanswered = static_cast<Outcome>(0xff);
 
+// Marks additions that would have made a counter, but had no room within the memory that the caller
+// allowed. Nothing changed, not even the time, and the id is still free. Callers that set no limit
+// do not see it.
+inline constexpr auto kTooLarge = static_cast<Outcome>(0xfe);
+
 struct Answer {
   Outcome outcome = Outcome::applied;
   // The value of the counter after the operation. nullopt if it was not requested, if there is no

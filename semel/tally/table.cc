@@ -1,5 +1,7 @@
 #include "semel/tally/table.h"
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -22,7 +24,9 @@ constexpr Format kFormat{"STT", 1, "table"};
 // do nothing.
 class MemoryBase final : public Ledger::Base {
  public:
-  explicit MemoryBase(Counters& counters) : counters_(counters) {}
+  // left() returns how many bytes the table may still take, nullopt if it uses too many already.
+  using Left = std::function<std::optional<std::uint64_t>()>;
+  MemoryBase(Counters& counters, Left left) : counters_(counters), left_(std::move(left)) {}
 
   std::optional<int128> fold(std::string_view counter, const Shard& shard) override {
     return counters_.add({counter, shard});
@@ -40,6 +44,13 @@ class MemoryBase final : public Ledger::Base {
     counters_.add(shards, sums);
   }
   bool knows_sums() const override { return true; }
+  bool has_room(std::string_view counter) const override {
+    const std::optional<std::uint64_t> left = left_();
+    return left && counters_.fits(counter, *left);
+  }
+  void make_room(std::string_view counter) override {
+    counters_.make_room(counter, left_().value_or(0));
+  }
   void prefetch(std::string_view counter) const override { counters_.prefetch(counter); }
   void reserve(std::span<const Addition> additions) override {
     std::size_t names = 0;
@@ -50,6 +61,7 @@ class MemoryBase final : public Ledger::Base {
 
  private:
   Counters& counters_;
+  Left left_;
 };
 
 }  // namespace
@@ -66,10 +78,51 @@ class Table::Body {
     return answer;
   }
 
+  Result<void> add(std::span<const Addition> additions, std::span<Answer> answers, TimeMs now_ms,
+                   std::uint64_t max_bytes) {
+    const bool few = !has_room(additions, max_bytes);
+    return ledger.run({additions, answers, now_ms, true, Operation::Kind::add, few}, base);
+  }
+
+  std::uint64_t bytes() const { return counters.bytes() + ledger.bytes() + sizeof(Body); }
+
   Counters counters;
   Ledger ledger;
-  MemoryBase base{counters};
+  MemoryBase base{counters, [this] { return bytes_left(); }};
   OperationLog::Limits limits;
+
+ private:
+  static constexpr std::size_t kMeasuredAtOnce = std::size_t{64} << 10;
+
+  // Returns true if the table stays within `max_bytes` even if each addition makes a counter.
+  bool has_room(std::span<const Addition> additions, std::uint64_t max_bytes) {
+    if (max_bytes == kNoCap) return true;
+    std::size_t names = 0;
+    for (const Addition& addition : additions) names += addition.counter.size();
+    const std::size_t bytes = Counters::most_used(additions.size(), names);
+    if (bytes > room_ || max_bytes != max_bytes_) return measure(bytes, max_bytes);
+    room_ -= bytes;
+    return true;
+  }
+
+  // Returns true if there is room for new counters of so many bytes. If there is more, the next
+  // calls need not measure.
+  bool measure(std::size_t bytes, std::uint64_t max_bytes) {
+    max_bytes_ = max_bytes;
+    const std::optional<std::uint64_t> left = bytes_left();
+    const bool roomy = left && counters.fit(bytes + kMeasuredAtOnce, *left);
+    room_ = roomy ? kMeasuredAtOnce : 0;
+    return roomy || (left && counters.fit(bytes, *left));
+  }
+
+  std::optional<std::uint64_t> bytes_left() const {
+    const std::uint64_t taken = bytes();
+    if (taken - counters.unused_bytes() > max_bytes_) return std::nullopt;
+    return max_bytes_ - std::min(max_bytes_, taken);
+  }
+
+  std::uint64_t max_bytes_ = kNoCap;  // of the last call with a limit
+  std::uint64_t room_ = 0;            // for new counters, as it was measured
 };
 
 Table::Table(std::unique_ptr<Body> body) : body_(std::move(body)) {}
@@ -85,14 +138,14 @@ Result<Table> Table::make(const Settings& settings, TimeMs now_ms) {
 }
 
 Result<void> Table::add(std::span<const Addition> additions, std::span<Answer> answers,
-                        TimeMs now_ms) {
-  return body_->ledger.run({additions, answers, now_ms}, body_->base);
+                        TimeMs now_ms, std::uint64_t max_bytes) {
+  return body_->add(additions, answers, now_ms, max_bytes);
 }
 
-Result<Answer> Table::add(const Addition& addition, TimeMs now_ms) {
+Result<Answer> Table::add(const Addition& addition, TimeMs now_ms, std::uint64_t max_bytes) {
   body_->counters.prefetch_place(addition.counter);
   Answer answer;
-  SEMEL_TRY(body_->ledger.run({{&addition, 1}, {&answer, 1}, now_ms}, body_->base));
+  SEMEL_TRY(body_->add({&addition, 1}, {&answer, 1}, now_ms, max_bytes));
   return answer;
 }
 
@@ -172,9 +225,7 @@ std::uint64_t Table::holders(Dot dot) const { return log().holders(dot); }
 const Recogniser& Table::recogniser() const { return body_->ledger.recogniser(); }
 const OperationLog& Table::log() const { return body_->ledger.log(); }
 
-std::uint64_t Table::bytes() const {
-  return body_->counters.bytes() + body_->ledger.bytes() + sizeof(Body);
-}
+std::uint64_t Table::bytes() const { return body_->bytes(); }
 
 namespace {
 
@@ -227,10 +278,15 @@ bool published_more(const OperationLog::State& state, const std::map<SiteId, Sit
   return held.merge(published->second.held) || members.merge(published->second.members);
 }
 
+// The table takes no more memory than the one that was encoded, so that it has room wherever that
+// one had room. So the last blocks are at most as large as the counters that are still to come.
 Result<void> read_counters(Reader& r, const VersionVector& folded, Counters& counters) {
+  constexpr std::uint64_t kOfCounter = 64, kAtOnce = 64;
   const std::uint64_t count = r.varint();
   std::string before;
   for (std::uint64_t i = 0; i < count; ++i) {
+    if (i % kAtOnce == 0)
+      counters.expect(std::min(count - i, r.rest()) * kOfCounter + r.rest() / 2);
     const std::string_view name = r.text();
     const std::string_view value = r.text();
     if (!r.ok() || (i > 0 && name <= before)) return corrupt(kFormat, "order of counters");
@@ -244,6 +300,7 @@ Result<void> read_counters(Reader& r, const VersionVector& folded, Counters& cou
     }
     before = name;
   }
+  counters.expect(std::nullopt);
   return {};
 }
 

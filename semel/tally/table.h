@@ -63,8 +63,12 @@ class SEMEL_API Table {
   // is too long; Errc::outside, Errc::forked and Errc::gap if this site may not count. If memory
   // runs out, the additions before that point have taken effect and have their answers; the others
   // are kUnanswered. REQUIRES: the spans are of equal size.
-  Result<void> add(std::span<const Addition> additions, std::span<Answer> answers, TimeMs now_ms);
-  Result<Answer> add(const Addition& addition, TimeMs now_ms);
+  //
+  // An addition is kTooLarge if it would make a counter that takes the table beyond `max_bytes` of
+  // memory. Remembered ids have their own limit, Recognition::max_bytes.
+  Result<void> add(std::span<const Addition> additions, std::span<Answer> answers, TimeMs now_ms,
+                   std::uint64_t max_bytes = kNoCap);
+  Result<Answer> add(const Addition& addition, TimeMs now_ms, std::uint64_t max_bytes = kNoCap);
   // Sets a counter to zero, or removes it, for all sites. Both undo everything that this site has
   // seen of it.
   Result<Answer> reset(std::string_view counter, const OperationId& id, TimeMs now_ms);

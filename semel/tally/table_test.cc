@@ -606,6 +606,125 @@ TEST_F(TwoSites, ATableThatPublishedMoreThanItKnowsIsRefused) {
 }
 
 // 100,000 counters and a million ids.
+// With names of one size, and of all sizes. Small tables consist of small pieces.
+TEST_P(EveryKind, MakesCountersUpToAMemoryAndNoFurther) {
+  for (const std::uint64_t most :
+       {std::uint64_t{40'000}, std::uint64_t{700'000}, std::uint64_t{6'000'000}}) {
+    for (const std::size_t longest : {std::size_t{8}, std::size_t{limits::kCounterNameBytes}}) {
+      Table small = table_of(GetParam());
+      Random random(most + longest);
+      std::vector<std::string> names;
+      std::uint64_t refused = 0;
+      for (std::uint64_t i = 0; refused < 300; ++i) {
+        std::string name = std::to_string(i);
+        name.resize(std::max<std::size_t>(8, random.below(longest) + 1), '.');
+        // Ids take memory of their own, so few operations have one.
+        const OperationId named = i % 64 == 0 ? id(i) : OperationId::none();
+        const std::uint64_t before = small.bytes();
+        const Answer answer = *small.add({name, 1, named}, kNow, most);
+        if (answer.outcome == Outcome::applied) {
+          names.push_back(name);
+          continue;
+        }
+        ASSERT_EQ(answer, (Answer{kTooLarge})) << name.size() << " at " << small.bytes();
+        ++refused;
+        EXPECT_EQ(value(small, name), std::nullopt);
+        EXPECT_EQ(small.bytes(), before);
+      }
+      EXPECT_LE(small.bytes(), most + small.info().recogniser_bytes);
+      EXPECT_GE(small.bytes() + 24'000, most);
+
+      // What is there goes on, and removed counters leave room for others.
+      const std::uint64_t bytes = small.bytes();
+      for (const std::string& name : names) {
+        ASSERT_EQ(small.add({name, 1, {}}, kNow, most)->value, 2) << name;
+      }
+      for (int round = 0; round < 3; ++round) {
+        for (std::size_t i = 0; i < names.size(); i += 3) {
+          ASSERT_TRUE(small.remove(names[i], {}, kNow).has_value());
+        }
+        std::uint64_t back = 0;
+        for (std::size_t i = 0; i < names.size(); i += 3) {
+          if (small.add({names[i], 1, {}}, kNow, most)->outcome == Outcome::applied) ++back;
+        }
+        EXPECT_GT(back, names.size() / 3 * 9 / 10);  // some need another page in the index
+      }
+      EXPECT_EQ(small.bytes(), bytes);
+    }
+  }
+}
+
+// Names that ascend are packed most tightly in the original.
+TEST(Table, TakesNoMoreMemoryThanAllowedWhenDecoded) {
+  for (double most = 60'000; most < 3e7; most *= 1.17) {
+    for (const bool ascend : {false, true}) {
+      Table original = table_of(Recognition::Kind::clients);
+      for (std::uint64_t i = 0;; ++i) {
+        const std::uint64_t number = 1'000'000'000'000 + (ascend ? i : key(i).lo >> 24);
+        const std::string name = std::to_string(number);
+        const auto bytes = static_cast<std::uint64_t>(most);
+        if (original.add({name, 1, {}}, kNow, bytes)->outcome == kTooLarge) break;
+      }
+      EXPECT_LE(static_cast<double>(Table::decode(encoded(original))->bytes()), most) << ascend;
+    }
+  }
+}
+
+// Beside a table that never hears of what was refused.
+TEST_P(EveryKind, WhatIsTooLargeLeavesNoTrace) {
+  constexpr std::uint64_t kMostBytes = 60'000;
+  Table limited = table_of(GetParam()), twin = table_of(GetParam());
+  Random random(1);
+  std::uint64_t number = 0, too_large = 0, known = 0;
+  TimeMs now = kNow;
+  for (int call = 0; call < 600; ++call) {
+    now += static_cast<TimeMs>(random.below(3) * 20);
+    if (random.below(20) == 0) {
+      const std::string name = std::to_string(random.below(300));
+      EXPECT_EQ(*limited.remove(name, {}, now), *twin.remove(name, {}, now));
+    }
+    std::vector<std::string> names(1 + random.below(call % 50 == 0 ? 600 : 8));
+    std::vector<Addition> additions;
+    for (std::string& name : names) {
+      name = std::to_string(random.below(call < 300 ? 100 + call : 3000));
+      const OperationId named = id(random.below(4) == 0 ? random.below(number + 1) : number++);
+      additions.push_back({name, 1, random.below(3) == 0 ? OperationId::none() : named});
+    }
+    std::vector<Answer> answers(additions.size());
+    ASSERT_TRUE(limited.add(additions, answers, now, kMostBytes).has_value());
+    std::vector<Addition> taken;
+    std::vector<Answer> expected;
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      if (answers[i].outcome == kTooLarge) {
+        ++too_large;
+        continue;
+      }
+      if (answers[i].outcome != Outcome::applied) ++known;
+      taken.push_back(additions[i]);
+      expected.push_back(answers[i]);
+    }
+    if (taken.empty()) continue;
+    std::vector<Answer> answered(taken.size());
+    ASSERT_TRUE(twin.add(taken, answered, now).has_value());
+    ASSERT_EQ(answered, expected) << call;
+  }
+  EXPECT_GT(too_large, 200u);
+  EXPECT_GT(known, 20u);
+  EXPECT_TRUE(limited == twin);
+}
+
+TEST_P(EveryKind, AnIdThatWasTooLargeIsStillFree) {
+  const std::string name(9, 'n');
+  ASSERT_EQ(table.add({"there", 1, {}}, kNow)->outcome, Outcome::applied);
+  const Table before = *Table::decode(encoded(table));
+  EXPECT_EQ(*table.add({name, 1, id(1)}, kNow + 5, 1000), (Answer{kTooLarge}));
+  EXPECT_TRUE(table == before);
+  EXPECT_EQ(*table.add({"there", 1, id(1)}, kNow + 5, 1000), (Answer{Outcome::applied, 2}));
+  // A retry is a retry, wherever its counter is gone.
+  ASSERT_EQ(table.remove("there", {}, kNow + 5)->outcome, Outcome::applied);
+  EXPECT_EQ(*table.add({"there", 1, id(1)}, kNow + 5, 1000), (Answer{Outcome::duplicate}));
+}
+
 TEST(Table, SaysHowMuchMemoryItTakes) {
   for (const auto make_id : {+[](std::uint64_t n) { return id(n); },
                              +[](std::uint64_t n) { return numbered(n % 1000, n / 1000); }}) {

@@ -2,8 +2,10 @@
 // wherever memory runs out.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -142,6 +144,72 @@ TEST_P(MemoryFaults, LeaveInfoAndTimeToGoOn) {
   EXPECT_NE(all.find("_keys:1"), std::string::npos) << all;
 }
 
+// A write without deny-oom, and others that make it something to free.
+struct Freeing {
+  const char* name;
+  const char* make;  // adds a long item; % stands for it
+  const char* grow;  // adds a short item
+  const char* free;  // takes a long item away
+  const char* info;
+};
+
+std::ostream& operator<<(std::ostream& out, const Freeing& one) { return out << one.name; }
+
+class Frees : public ::testing::TestWithParam<Freeing> {};
+INSTANTIATE_TEST_SUITE_P(
+    Writes, Frees,
+    ::testing::Values(Freeing{"CfDel", "CF.ADD k %", "CF.ADD k %", "CF.DEL k %", "CF.INFO k"},
+                      Freeing{"SiftRelease", "SIFT.CLAIM k % o 1h", "SIFT.ADD k %",
+                              "SIFT.RELEASE k % o", "SIFT.INFO k"},
+                      Freeing{"SiftMrelease", "SIFT.CLAIM k % o 1h", "SIFT.CLAIM k % o 1h",
+                              "SIFT.MRELEASE k o % not:there", "SIFT.INFO k"},
+                      Freeing{"TallyDel", "TALLY.INCRBY k % 1", "TALLY.INCRBY k % 1 ID %",
+                              "TALLY.DEL k % not:there", "TALLY.INFO k"}),
+    [](const auto& one) { return one.param.name; });
+
+// Between two additions, at every fill of the blocks of the key. No large block is to be had, and
+// the server refuses other writes.
+TEST_P(Frees, TakeNoMemory) {
+  constexpr int kItems = 6000, kShort = 20'000;
+  const Freeing& one = GetParam();
+  const RedisServer server(faulty({"--save", ""}));
+  Talk talk(server);
+  const std::string tail(100, '.');
+  // Sends many lines before it reads their answers.
+  const auto many = [&](const char* line, int from, int to, const std::string& end) {
+    for (int at = from; at < to; at += 500) {
+      for (int i = at; i < std::min(to, at + 500); ++i) {
+        talk.send(words_of(filled_with(line, std::to_string(i) + end)));
+      }
+      for (int i = at; i < std::min(to, at + 500); ++i) ASSERT_FALSE(talk.read().is_error());
+    }
+  };
+  many(one.make, 0, kItems, tail);
+  many(one.grow, 0, kShort, "");
+  const auto size = [&] {
+    const Answer answer = talk.call(words_of(one.info));
+    for (std::size_t i = 0; i + 1 < answer.parts.size(); i += 2) {
+      if (answer.parts[i].text == "Size") return answer.parts[i + 1].integer();
+    }
+    return std::int64_t{-1};
+  };
+  const std::string refused = filled_with(one.grow, "refused");
+  for (int i = 0; i < kItems - 1; ++i) {
+    ASSERT_FALSE(talk(filled_with(one.grow, std::to_string(kShort + i))).starts_with('-'));
+    const std::string free = filled_with(one.free, std::to_string(i) + tail);
+    ASSERT_EQ(talk("FAULT.ALLOCATION 0 131073"), "+OK");
+    const std::string answer = talk(free);
+    ASSERT_EQ(talk("FAULT.ALLOCATION"), "0") << i;
+    ASSERT_TRUE(answer == "1" || answer == "[1, 0]") << i << ": " << answer;
+  }
+  const std::int64_t before = size();
+  ASSERT_EQ(talk("CONFIG SET maxmemory 1"), "+OK");
+  EXPECT_TRUE(talk(refused).starts_with("-OOM")) << talk(refused);
+  EXPECT_NE(talk(filled_with(one.free, std::to_string(kItems - 1) + tail)).find('1'),
+            std::string::npos);
+  EXPECT_LE(size(), before);
+}
+
 // A primary that writes an AOF file of commands, and its replica with another configuration.
 class Twins {
  public:
@@ -201,7 +269,7 @@ TEST_P(RandomLines, EndInTheSameDigests) {
       talk.call({"CONFIG", "SET", settings.parts[at].text, settings.parts[at + 1].text});
     }
     // Small values are compared quickly.
-    constexpr std::array kLimits = {"20000", "300000", "4000000"};
+    constexpr std::array kLimits = {"20000", "70000", "300000", "4000000"};
     talk.call({"CONFIG", "SET", "semel.max-value-bytes", kLimits[random.below(kLimits.size())]});
   };
   reset();

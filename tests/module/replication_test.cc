@@ -1,8 +1,12 @@
 // Replicas, and servers after a restart, have the same bytes as the primary.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <string>
+#include <string_view>
 
+#include "semel/core/internal/random.h"
 #include "tests/module/module_server.h"
 #include "tests/module/replicas.h"
 #include "tests/module/samples.h"
@@ -174,6 +178,88 @@ TEST(Replication, CopiesThatAreRefusedAtTheLimitAreRefusedEverywhere) {
   EXPECT_EQ(talk("CF.ADD c other"), "1");
   expect_in_step(primary, replica);
   Talk there(replica);
+  expect_equal(digests(there), digests(talk));
+  expect_no_failed_effect(replica);
+}
+
+// Batches that the limit refuses in part, in every form. The replica has no limit.
+class TablesAtTheLimit : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Kinds, TablesAtTheLimit, ::testing::Values("", " EXACT", " FILTER"),
+                         [](const auto& kind) {
+                           const std::string_view name = kind.param;
+                           return name.empty() ? "Clients" : std::string(name.substr(1));
+                         });
+
+TEST_P(TablesAtTheLimit, AreTheSameAtReplicasAndInTheFile) {
+  const RedisServer primary(serving({"--appendonly", "yes", "--aof-use-rdb-preamble", "no"}));
+  const RedisServer replica(other_settings());
+  follow(replica, primary);
+  expect_in_step(primary, replica);
+  Talk talk(primary), there(replica);
+  ASSERT_EQ(talk("CONFIG SET semel.max-value-bytes 60000"), "+OK");
+  ASSERT_EQ(talk(std::string("TALLY.RESERVE t CAPACITY 100 WINDOW 300ms") + GetParam()), "+OK");
+  Random random(1);
+  std::uint64_t sequence = 0, refused = 0, mixed = 0;
+  const auto counter = [&](int call) {
+    return std::to_string(random.below(call < 100 ? 300 : 3000));
+  };
+  for (int call = 0; call < 500; ++call) {
+    Words words = {"TALLY.MINCRBY", "t"};
+    const std::uint64_t form = random.below(4);
+    if (form == 0) words.emplace_back("NOID");
+    if (form == 1) words.emplace_back("IDS");
+    if (form >= 2) {
+      const std::uint64_t again = random.below(10);  // a part of the batch is a retry
+      words.insert(words.end(),
+                   {"OP", "client", std::to_string(sequence - std::min(sequence, again))});
+    }
+    const std::uint64_t additions = 1 + random.below(call % 100 == 0 ? 700 : 10);
+    for (std::uint64_t i = 0; i < additions; ++i) {
+      words.push_back(counter(call));
+      words.push_back(std::to_string(random.below(3)));
+      if (form == 1) words.push_back(std::to_string(random.below(2000)));
+    }
+    if (form >= 2) sequence += additions;
+    if (random.below(20) == 0) talk("TALLY.DEL t " + counter(0) + " " + counter(0));
+    const Answer answer = talk.call(words);
+    ASSERT_EQ(answer.parts.size(), additions) << answer.shown();
+    const auto limited = static_cast<std::uint64_t>(
+        std::count_if(answer.parts.begin(), answer.parts.end(), [](const Answer& one) {
+          return one.shown().find("semel.max-value-bytes") != std::string::npos;
+        }));
+    refused += limited;
+    if (limited > 0 && limited < additions) ++mixed;
+    if (call % 100 != 99) continue;
+    expect_in_step(primary, replica);
+    expect_equal(digests(there), digests(talk));
+    ASSERT_FALSE(HasFailure()) << call;
+  }
+  EXPECT_GT(refused, 500u);
+  EXPECT_GT(mixed, 100u);
+  expect_no_failed_effect(replica);
+  const Digests expected = digests(talk);
+  ASSERT_EQ(talk("DEBUG LOADAOF"), "+OK");
+  expect_equal(digests(talk), expected);
+  expect_no_failed_effect(primary);
+}
+
+// A call of refusals alone is not sent.
+TEST(Replication, SaysNothingOfRefusalsAtTheLimit) {
+  const RedisServer primary(serving());
+  const RedisServer replica(other_settings());
+  follow(replica, primary);
+  Talk talk(primary), there(replica);
+  ASSERT_EQ(talk("TALLY.INCRBY t a 1 ID x"), "[1, \"applied\"]");
+  ASSERT_EQ(talk("CONFIG SET semel.max-value-bytes 1000"), "+OK");
+  expect_in_step(primary, replica);
+  const std::int64_t applied = info(there, "semel", "semel_effects_applied");
+  for (const char* const line :
+       {"TALLY.INCRBY t b 1", "TALLY.INCRBY t b 1 ID y", "TALLY.MINCRBY t NOID b 1 c 1",
+        "TALLY.MINCRBY t IDS b 1 y a 1 x", "TALLY.MINCRBY t OP c 1 b 1"}) {
+    EXPECT_NE(talk(line).find("semel.max-value-bytes"), std::string::npos) << line;
+  }
+  expect_in_step(primary, replica);
+  EXPECT_EQ(info(there, "semel", "semel_effects_applied"), applied);
   expect_equal(digests(there), digests(talk));
   expect_no_failed_effect(replica);
 }

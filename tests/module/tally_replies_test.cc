@@ -237,6 +237,41 @@ TEST_P(TallyReplies, FullTablesRefuseAndStayAsTheyAre) {
   });
 }
 
+// Lines of a script are shorter than a table is large, so the table is above the limit from the
+// start.
+TEST_P(TallyReplies, TablesAtTheLimitRefuseNewCounters) {
+  constexpr std::string_view kRefused =
+      "-ERR the table would take more memory than semel.max-value-bytes allows, 1000 bytes";
+  const std::string refused(kRefused);
+  const std::string between = "[[3, \"applied\"], " + refused + ", [4, \"applied\"]]";
+  const std::string known = "[[5, \"applied\"], " + refused + ", [5, \"duplicate\"]]";
+  const std::string numbered = "[[6, \"applied\"], " + refused + ", [7, \"applied\"]]";
+  run({
+      {"TALLY.INCRBY t a 1 ID x", "[1, \"applied\"]"},
+      {"TALLY.INCRBY t gone 1 ID y", "[1, \"applied\"]"},
+      {"TALLY.DEL t gone", "1"},
+      {"CONFIG SET semel.max-value-bytes 1000", "+OK"},
+      {"TALLY.INCRBY t b 1", kRefused},
+      {"TALLY.INCRBY t b 1 ID z", kRefused},
+      {"TALLY.INCRBY t b 1 OP c 1", kRefused},
+      {"TALLY.INCRBY t a 1 ID z", "[2, \"applied\"]"},
+      // Retries are told first.
+      {"TALLY.INCRBY t a 1 ID x", "[2, \"duplicate\"]"},
+      {"TALLY.INCRBY t gone 1 ID y", "[nil, \"duplicate\"]", "[null, \"duplicate\"]"},
+      {"TALLY.MINCRBY t NOID a 1 b 1 a 1", between},
+      {"TALLY.MINCRBY t IDS a 1 i b 1 j a 1 i", known},
+      {"TALLY.MINCRBY t OP c 1 a 1 b 1 a 1", numbered},
+      {"TALLY.GET t b", "nil", "null"},
+      {"TALLY.INCRBY t b many", "-ERR value is not an integer or out of range"},
+      {"TALLY.INCRBY u a 1",
+       "-ERR could not create the table: a recogniser needs 8192 bytes "
+       "(semel.max-value-bytes is 1000)"},
+      {"CONFIG SET semel.max-value-bytes auto", "+OK"},
+      {"TALLY.INCRBY t b 1 OP c 2", "[1, \"applied\"]"},
+      {"DBSIZE", "1"},
+  });
+}
+
 TEST_P(TallyReplies, AFilterRecognisesNumberedAndOpaqueIds) {
   run({
       {"TALLY.RESERVE t FILTER", "+OK"},

@@ -98,14 +98,15 @@ void Ledger::raise_bound(std::int64_t delta) {
 }
 
 // Returns the refusal of a new operation for any reason but the recogniser's. `value` is the value
-// of its counter, nullptr if it cannot leave 64 bits.
-std::optional<Outcome> Ledger::refusal(const Addition& addition, Operation::Kind kind,
-                                       const std::optional<int128>* value) const {
-  const bool adds = kind == Operation::Kind::add;
+// of its counter, nullptr if it does not matter (Judged::judges_by_value()).
+std::optional<Outcome> Ledger::refusal(const Addition& addition, const Call& call,
+                                       const std::optional<int128>* value, const Base& base) const {
+  const bool adds = call.kind == Operation::Kind::add;
   if (adds && log_.knows(addition.id)) return Outcome::duplicate;
   if (adds && value != nullptr && !fits(value->value_or(0) + addition.delta)) {
     return Outcome::overflow;
   }
+  if (adds && call.few_counters && !*value && !base.has_room(addition.counter)) return kTooLarge;
   return log_.may_take(1) ? std::nullopt : std::optional(Outcome::full);
 }
 
@@ -116,6 +117,7 @@ Outcome Ledger::refused_as(const Recogniser::Query& query, TimeMs now_ms,
                            std::optional<Outcome> otherwise) const {
   const Outcome seen = recogniser_.test(query, now_ms);
   if (seen == Outcome::conflict) return seen;
+  if (seen == Outcome::full && otherwise == kTooLarge) return kTooLarge;  // it must leave no trace
   if (seen == Outcome::applied || otherwise == Outcome::duplicate) return otherwise.value_or(seen);
   return seen;
 }
@@ -137,7 +139,7 @@ Result<Ledger::Judged> Ledger::judge(const Call& call, const Base& base) const {
   Judged judged(call);
   judged.may_overflow_ = may_overflow(call.additions);
   judged.plain_ = room && call.kind == Operation::Kind::add && !judged.may_overflow_ &&
-                  log_.alone() && (!call.values || base.knows_sums());
+                  !call.few_counters && log_.alone() && (!call.values || base.knows_sums());
   if (one) base.prefetch(call.additions.front().counter);
 
   // If time stands still, a refused operation leaves no trace anyway.
@@ -146,14 +148,13 @@ Result<Ledger::Judged> Ledger::judge(const Call& call, const Base& base) const {
   for (std::size_t& i = judged.refused_; i < call.additions.size(); ++i) {
     const Addition& addition = call.additions[i];
     std::optional<int128> value;
-    if (judged.may_overflow_) value = SEMEL_TRY(value_of(addition.counter, base));
+    const bool by_value = judged.judges_by_value();
+    if (by_value) value = SEMEL_TRY(value_of(addition.counter, base));
     std::optional<Outcome> otherwise;
-    if (!judged.plain_) {
-      otherwise = refusal(addition, call.kind, judged.may_overflow_ ? &value : nullptr);
-    }
+    if (!judged.plain_) otherwise = refusal(addition, call, by_value ? &value : nullptr, base);
     const Outcome outcome = refused_as(query(addition, call.kind), now_ms, otherwise);
     if (outcome == Outcome::applied || outcome == Outcome::full) break;
-    if (call.values && !judged.may_overflow_) value = SEMEL_TRY(value_of(addition.counter, base));
+    if (call.values && !by_value) value = SEMEL_TRY(value_of(addition.counter, base));
     call.answers[i] = {outcome, call.values ? to_int64(value) : std::nullopt};
   }
   return judged;
@@ -259,7 +260,7 @@ Result<void> Ledger::apply_in_turn(std::span<const Addition> additions, std::spa
                                    const Judged& judged, Base& base) {
   const Call& call = judged.call_;
   const bool adds = call.kind == Operation::Kind::add;
-  const bool follow = !judged.plain_ && adds && (call.values || judged.may_overflow_);
+  const bool follow = !judged.plain_ && adds && judged.reads();
   std::unordered_map<std::string_view, std::optional<int128>> now;
   if (follow) {
     std::vector<std::string_view> counters;
@@ -288,16 +289,21 @@ Result<void> Ledger::apply_in_turn(std::span<const Addition> additions, std::spa
 // Judges one operation, and applies it if it counts.
 Ledger::Applied Ledger::apply_one(const Addition& addition, const Judged& judged,
                                   const std::optional<int128>* value, Base& base) {
-  const Operation::Kind kind = judged.call_.kind;
+  const Call& call = judged.call_;
+  const Operation::Kind kind = call.kind;
   const Recogniser::Query asked = query(addition, kind);
   if (!judged.plain_) {
-    if (const std::optional<Outcome> otherwise = refusal(addition, kind, value)) {
+    if (const std::optional<Outcome> otherwise = refusal(addition, call, value, base)) {
       const Outcome refused = refused_as(asked, recogniser_.now(), otherwise);
       note_refusal(refused);
       return {refused};
     }
   }
-  base.reserve({&addition, 1});
+  if (!call.few_counters) {
+    if (kind != Operation::Kind::remove) base.reserve({&addition, 1});
+  } else if (!*value) {
+    base.make_room(addition.counter);
+  }
   const Outcome outcome = recogniser_.test_and_insert(asked);
   if (outcome != Outcome::applied) return {outcome};
   if (addition.id.kind != OperationId::Kind::none) base.remember(asked);

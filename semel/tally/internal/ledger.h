@@ -60,6 +60,10 @@ class Ledger {
     // Allocates the large blocks that additions to these counters will need, so that none of them
     // fails for want of memory.
     virtual void reserve(std::span<const Addition> additions) = 0;
+    // For calls with few_counters. Returns true if there is room for a new counter of this name.
+    // Then make_room() does for it what reserve() does.
+    virtual bool has_room(std::string_view /*counter*/) const { return true; }
+    virtual void make_room(std::string_view /*counter*/) {}
     // Notes an id that is now in the recogniser, for a restart.
     virtual void remember(const Recogniser::Query& query) = 0;
   };
@@ -83,16 +87,20 @@ class Ledger {
     TimeMs now_ms = 0;
     bool values = true;  // true if the answers give the values
     Operation::Kind kind = Operation::Kind::add;
+    // True if the base may have no room for a new counter. Additions for which it has none are
+    // kTooLarge.
+    bool few_counters = false;
   };
   // The result of judge().
   class Judged {
    public:
     // Returns true if apply() may read counters from the base.
-    bool reads() const { return call_.values || may_overflow_; }
+    bool reads() const { return call_.values || judges_by_value(); }
 
    private:
     friend class Ledger;
     explicit Judged(const Call& call) : call_(call) {}
+    bool judges_by_value() const { return may_overflow_ || call_.few_counters; }
 
     Call call_;
     std::size_t refused_ = 0;    // the first operations, which are already answered
@@ -158,8 +166,8 @@ class Ledger {
   bool may_overflow(std::span<const Addition> additions) const;
   void raise_bound(std::int64_t delta);
   Recogniser::Query query(const Addition& addition, Operation::Kind kind) const;
-  std::optional<Outcome> refusal(const Addition& addition, Operation::Kind kind,
-                                 const std::optional<int128>* value) const;
+  std::optional<Outcome> refusal(const Addition& addition, const Call& call,
+                                 const std::optional<int128>* value, const Base& base) const;
   void note_refusal(Outcome outcome);
   Outcome refused_as(const Recogniser::Query& query, TimeMs now_ms,
                      std::optional<Outcome> otherwise) const;

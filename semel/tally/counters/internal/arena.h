@@ -17,6 +17,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -37,11 +38,29 @@ class Arena {
   void* allocate(std::size_t size);
   // Makes sure that this many bytes can be allocated without a large block (limits::kSmallBlock).
   void reserve(std::size_t bytes) {
-    if (rest_size_ < bytes && bytes_ >= kSmall) take_piece(bytes);
+    if (rest_size_ < bytes && bytes_ >= kSmall) take_piece(bytes, most_piece_);
   }
+  // Limits further pieces to this many bytes each, but for the least size of a piece.
+  void set_most_piece(std::uint64_t bytes) { most_piece_ = bytes; }
+  // Returns how many bytes of the last piece allocate(size) uses up, if they are there. REQUIRES:
+  // size is at most kLargest.
+  std::size_t cut_for(std::size_t size) const;
+  // Returns true if cuts of so many bytes in all take at most `most` further bytes of memory.
+  bool fits(std::size_t cuts, std::uint64_t most) const {
+    return cuts <= rest_size_ || least_piece(cuts) <= most;
+  }
+  // Makes sure that these cuts take no further memory, by a piece of at most `most` bytes if they
+  // need one. REQUIRES: fits(cuts, most).
+  void make_room(std::size_t cuts, std::uint64_t most) {
+    if (cuts > rest_size_) take_piece(cuts, most);
+  }
+  // Returns how many bytes the next piece will have if it must have room for `bytes`.
+  std::uint64_t next_piece(std::size_t bytes) const;
+  std::size_t rest() const { return rest_size_; }
   // REQUIRES: `memory` came from allocate(size).
   void release(void* memory, std::size_t size) noexcept;
   std::uint64_t bytes() const { return bytes_; }
+  std::uint64_t used_bytes() const { return used_; }  // allocated, and not released
 
   template <class T, class... Arguments>
   T* make(Arguments&&... arguments) {
@@ -63,13 +82,16 @@ class Arena {
   };
 
   static std::size_t rounded(std::size_t size) { return (size + kStep - 1) / kStep * kStep; }
-  void take_piece(std::size_t least);
+  static std::uint64_t least_piece(std::size_t bytes);
+  void take_piece(std::size_t least, std::uint64_t most);
 
   std::array<Unused*, kLargest / kStep + 1> unused_{};  // by size
   std::vector<void*> pieces_;
   std::byte* rest_ = nullptr;  // of the last piece, in whole lines
   std::size_t rest_size_ = 0;
   std::uint64_t bytes_ = 0;
+  std::uint64_t used_ = 0;
+  std::uint64_t most_piece_ = std::numeric_limits<std::uint64_t>::max();
 };
 
 }  // namespace semel::tally::internal

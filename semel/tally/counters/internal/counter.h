@@ -26,6 +26,10 @@ class Counter {
 
   // REQUIRES: the clock is at most Dot::kLastCounter, here and below.
   static Owner make(std::string_view name, const Shard& shard, Arena& arena);
+  // Returns what make() cuts off the arena (Arena::fits()).
+  static std::size_t cuts_for(std::string_view name, const Arena& arena) {
+    return arena.cut_for(size_for(name.size()));
+  }
   Counter(const Counter&) = delete;
   Counter& operator=(const Counter&) = delete;
 

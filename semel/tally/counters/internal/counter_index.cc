@@ -8,6 +8,8 @@
 
 namespace semel::tally::internal {
 
+const std::size_t CounterIndex::kSegmentBytes = sizeof(Segment);
+
 CounterIndex::CounterIndex(Arena& arena) : arena_(&arena), directory_(1, arena.make<Segment>()) {}
 
 // Returns the first slot with the tag of the hash for which found(counter) holds, or nullptr. It
@@ -54,7 +56,7 @@ CounterIndex::Slot* CounterIndex::open_slot(Segment& segment, Hash hash) {
 }
 
 void CounterIndex::make_room(Hash hash) {
-  while (segment(hash).taken >= kFull || open_slot(segment(hash), hash) == nullptr) {
+  while (is_full(segment(hash), hash)) {
     if (!split(hash)) return;
   }
 }

@@ -59,6 +59,12 @@ class CounterIndex {
   }
   // Splits full segments, so that put() will hardly ever decline.
   void make_room(Hash hash);
+  // Returns true if make_room() splits a segment: it then cuts kSegmentBytes off the arena, nearly
+  // always.
+  bool splits(Hash hash) const { return is_full(segment(hash), hash); }
+  static const std::size_t kSegmentBytes;
+  // Returns the most that the directory grows by when a segment is split, with reserve().
+  std::uint64_t growth() const { return 5 * allocated(directory_.size() * kPlaceBytes); }
   // REQUIRES: no counter of that name is in here.
   void put(Hash hash, Counter* counter) noexcept;
   // REQUIRES: the counter was put.
@@ -100,6 +106,9 @@ class CounterIndex {
   template <class Found>
   static Slot* search(Segment& segment, Hash hash, Found found);
   static Slot* open_slot(Segment& segment, Hash hash);
+  static bool is_full(Segment& segment, Hash hash) {
+    return segment.taken >= kFull || open_slot(segment, hash) == nullptr;
+  }
   static bool put_into(Segment& segment, Hash hash, Counter* counter) noexcept;
   bool may_double() const;
   bool split(Hash hash);

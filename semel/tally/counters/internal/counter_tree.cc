@@ -222,6 +222,15 @@ Counter* CounterTree::find(std::string_view name) const {
   return at < leaf->used && leaf->counters[at]->name() == name ? leaf->counters[at] : nullptr;
 }
 
+std::size_t CounterTree::cuts_for(std::string_view name) const {
+  const TreePage* page = leaf_of(name);
+  if (page != nullptr && !full(*page)) return 0;
+  const std::size_t inner = arena_->cut_for(sizeof(TreeInner));
+  std::size_t cuts = arena_->cut_for(sizeof(TreeLeaf));
+  for (; page != nullptr && full(*page); page = page->parent) cuts += inner;
+  return cuts;
+}
+
 Counter* CounterTree::insert(Counter::Owner counter) {
   settle();
   if (root_ == nullptr) root_ = arena_->make<TreeLeaf>();

@@ -38,6 +38,8 @@ class CounterTree {
 
   RangeSum total() const;
   Counter* find(std::string_view name) const;
+  // Returns what insert() cuts off the arena for its pages (Arena::fits()).
+  std::size_t cuts_for(std::string_view name) const;
   // Returns the new counter. Changes nothing if memory runs out. REQUIRES: there is no counter of
   // that name.
   Counter* insert(Counter::Owner counter);

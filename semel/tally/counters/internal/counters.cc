@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "semel/core/assert.h"
@@ -48,10 +49,25 @@ class Counters::Body {
     if (const Counter* const counter = index_.candidate(hash)) counter->touch();
   }
   void reserve(std::size_t counters, std::size_t name_bytes) {
-    constexpr std::size_t kOfTree = std::size_t{8} << 10;  // the pages that one insertion may need
-    arena_.reserve(counters * (sizeof(Counter) + kOfEach) + name_bytes + kOfTree);
+    arena_.reserve(counters * kMostOfCounter + name_bytes + kOfTree);
     index_.reserve();
   }
+  // The end of a piece stays unused if the next cut has no room there, so small pieces take twice
+  // as much.
+  bool fit(std::size_t bytes, std::uint64_t most) const {
+    bytes += of_pages();
+    if (most < index_.growth()) return false;
+    return arena_.rest() >= bytes || arena_.next_piece(2 * bytes) + bytes <= most - index_.growth();
+  }
+  bool fits(std::string_view name, std::uint64_t most) const {
+    const std::uint64_t growth = splits(name) ? index_.growth() : 0;
+    return growth <= most && arena_.fits(cuts_for(name), most - growth);
+  }
+  void make_room(std::string_view name, std::uint64_t most) {
+    arena_.make_room(cuts_for(name), most - std::min(most, index_.growth()));
+    if (splits(name)) index_.reserve();
+  }
+  void expect(std::uint64_t bytes) { arena_.set_most_piece(bytes); }
   int128 add(std::string_view name, const Shard& shard) {
     const CounterIndex::Hash hash = CounterIndex::hash_of(name);
     Counter* counter = find(hash, name);
@@ -85,10 +101,13 @@ class Counters::Body {
     return allocated(sizeof *this) + arena_.bytes() + index_.bytes() + state_bytes_;
   }
 
+  std::uint64_t unused_bytes() const { return arena_.bytes() - arena_.used_bytes(); }
+
   // Several times the number of cache misses that the processor keeps under way.
   static constexpr std::size_t kGroup = 64;
-  // The most that a counter takes besides itself: its places in index and tree, and rounding.
-  static constexpr std::size_t kOfEach = 64;
+  // The pages that one insertion may need.
+  static constexpr std::size_t kOfTree = std::size_t{8} << 10;
+  static_assert(kMostOfCounter == sizeof(Counter) + 64);
 
  private:
   struct Group {
@@ -115,6 +134,16 @@ class Counters::Body {
         counter = find(group.hashes[i], name);
       }
     }
+  }
+
+  bool splits(std::string_view name) const { return index_.splits(CounterIndex::hash_of(name)); }
+  // What must be left for pages where no removed counter has left memory. Some of it is for
+  // counters that will come in place of removed ones.
+  std::size_t of_pages() const { return kOfTree + arena_.used_bytes() / 32; }
+  std::size_t cuts_for(std::string_view name) const {
+    const std::size_t counter = Counter::cuts_for(name, arena_);
+    if (counter != 0) return counter + of_pages();
+    return tree_.cuts_for(name) + (splits(name) ? arena_.cut_for(CounterIndex::kSegmentBytes) : 0);
   }
 
   Counter* make(CounterIndex::Hash hash, std::string_view name, const Shard& shard) {
@@ -155,6 +184,20 @@ void Counters::add(std::span<const NamedShard> shards, std::span<int128> sums) {
 
 void Counters::reserve(std::size_t counters, std::size_t name_bytes) {
   body_->reserve(counters, name_bytes);
+}
+
+bool Counters::fit(std::size_t bytes, std::uint64_t most) const { return body_->fit(bytes, most); }
+
+bool Counters::fits(std::string_view counter, std::uint64_t most) const {
+  return body_->fits(counter, most);
+}
+
+void Counters::make_room(std::string_view counter, std::uint64_t most) {
+  body_->make_room(counter, most);
+}
+
+void Counters::expect(std::optional<std::uint64_t> bytes) {
+  body_->expect(bytes.value_or(std::numeric_limits<std::uint64_t>::max()));
 }
 
 void Counters::prefetch_place(std::string_view counter) const { body_->prefetch_place(counter); }
@@ -203,5 +246,6 @@ void Counters::scan_states(const NameRange& range, const VisitState& visit) cons
 }
 
 std::uint64_t Counters::bytes() const { return body_->bytes(); }
+std::uint64_t Counters::unused_bytes() const { return body_->unused_bytes(); }
 
 }  // namespace semel::tally::internal

@@ -56,6 +56,22 @@ class Counters {
   // Allocates the large blocks that so many new counters will need, with names of so many bytes in
   // all. Adding to them asks for small blocks alone then (limits::kSmallBlock).
   void reserve(std::size_t counters, std::size_t name_bytes);
+  // Returns how many bytes new counters use at most, with names of so many bytes in all. The memory
+  // for counters of one size is cut for up to four of them at a time.
+  static constexpr std::size_t most_used(std::size_t counters, std::size_t name_bytes) {
+    return counters * kMostOfCounter + 4 * name_bytes;
+  }
+  // Returns true if it is certain that new counters that use so many bytes, as most_used() says,
+  // take at most `most` further bytes of memory.
+  bool fit(std::size_t bytes, std::uint64_t most) const;
+  // These two say the same of one counter, and exactly: it may use the memory that removed counters
+  // have left. If fits() is true, make_room() allocates what the counter needs, in large blocks of
+  // at most `most` bytes. REQUIRES: there is no such counter.
+  bool fits(std::string_view counter, std::uint64_t most) const;
+  void make_room(std::string_view counter, std::uint64_t most);
+  // Says how much memory further counters will take, so that no more is allocated for them at once.
+  // nullopt: unknown again.
+  void expect(std::optional<std::uint64_t> bytes);
   // These begin to load what is needed to find a counter, and the counter itself. A caller that
   // knows the name early does something else meanwhile.
   void prefetch_place(std::string_view counter) const;
@@ -76,9 +92,13 @@ class Counters {
   using VisitState = std::function<bool(std::string_view counter, const CounterState& state)>;
   void scan_states(const NameRange& range, const VisitState& visit) const;
 
-  std::uint64_t bytes() const;  // of memory
+  std::uint64_t bytes() const;         // of memory
+  std::uint64_t unused_bytes() const;  // of these: not yet used, or left by removed counters
 
  private:
+  // A counter and its places in index and tree.
+  static constexpr std::size_t kMostOfCounter = 112;
+
   class Body;
   std::unique_ptr<Body> body_;
 };
