@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "module/commands/counts.h"
+#include "module/host/counters.h"
 #include "module/host/value_limit.h"
 
 namespace semel::module {
@@ -29,13 +29,13 @@ bool take_limit(host::Call& call, std::uint64_t& max_bytes) {
   if (limit == 0) return true;
   if (max_bytes == kNoCap) max_bytes = limit;
   if (max_bytes <= limit) return true;
-  ++counts.refused_limit;
+  ++host::counters.refused_limit;
   call.error("ERR MAXBYTES is more than semel.max-value-bytes, " + std::to_string(limit));
   return false;
 }
 
 void refuse_creation(host::Call& call, const char* what, const Error& error) {
-  if (error.code == Errc::limit) ++counts.refused_limit;
+  if (error.code == Errc::limit) ++host::counters.refused_limit;
   std::string text = std::string("ERR could not create ").append(what).append(": ");
   text += error.message();
   const std::uint64_t limit = max_value_bytes(call);

@@ -6,9 +6,11 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "module/host/census.h"
+#include "module/host/counters.h"
 #include "module/host/meter.h"
 #include "module/host/migration.h"
 #include "module/host/relocation.h"
@@ -79,7 +81,13 @@ class ServerBuffer {
   char* data_;
 };
 
-const Error kTooLarge{Errc::limit, "more memory than semel.max-value-bytes allows"};
+// Counts a refusal. The server tells the client only that a value is refused; the log has this.
+Error refuse_as_too_large(std::uint64_t least_bytes, std::uint64_t limit) {
+  ++counters.refused_limit;
+  return {Errc::limit, "more memory than semel.max-value-bytes allows",
+          "at least " + std::to_string(least_bytes) + " bytes, and " + std::to_string(limit) +
+              " are allowed"};
+}
 
 Result<std::unique_ptr<Value>> read_value(api::Io* io, const TypeSpec& spec, int version,
                                           std::uint64_t limit) {
@@ -200,17 +208,21 @@ std::size_t effort(api::String* /*key*/, const void* value) noexcept {
 
 // The server tells the client that the copy failed, and not why.
 void* copy(const TypeSpec& spec, const void* value) noexcept {
-  const std::uint64_t limit = is_for_a_client(nullptr) ? value_limit() : 0;
-  if (limit != 0 && value_at(value).bytes() > limit) {
-    api::Log(nullptr, "warning", "a copy of a value of type %s: %s", spec.name,
-             kTooLarge.message().c_str());
-    return nullptr;
-  }
+  const auto say = [&](const char* why) {
+    api::Log(nullptr, "warning", "semel: a copy of a value of type %s: %s", spec.name, why);
+  };
   try {
+    const std::uint64_t limit = is_for_a_client(nullptr) ? value_limit() : 0;
+    const std::uint64_t bytes = value_at(value).bytes();
+    if (limit != 0 && bytes > limit) {
+      say(refuse_as_too_large(bytes, limit).message().c_str());
+      return nullptr;
+    }
     std::unique_ptr<Value> copied = value_at(value).copy();
     census.admit(*copied, spec.index);
     return copied.release();
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
+    say(error.what());
     return nullptr;
   }
 }
@@ -324,7 +336,8 @@ std::uint64_t Piece::checksum() const {
 Result<std::unique_ptr<Value>> decode(const TypeSpec& spec, ByteView in, std::uint64_t limit) {
   Result<std::unique_ptr<Value>> value = spec.decode(in);
   if (!value) return value;
-  if (limit != 0 && (*value)->bytes() + (*value)->unreserved_bytes() > limit) return kTooLarge;
+  const std::uint64_t bytes = (*value)->bytes() + (*value)->unreserved_bytes();
+  if (limit != 0 && bytes > limit) return refuse_as_too_large(bytes, limit);
   try {
     (*value)->reserve();
   } catch (const std::bad_alloc&) {
@@ -365,7 +378,9 @@ Result<Bytes> read_pieces(api::Io* io, std::uint64_t limit) {
     const std::uint64_t size = api::LoadUnsigned(io);
     if (api::IsIOError(io) != 0) return Error{Errc::truncated, "a piece without a length"};
     if (size == 0) return all;
-    if (limit != 0 && (size > limit || all.size() > limit - size)) return kTooLarge;
+    if (limit != 0 && (size > limit || all.size() > limit - size)) {
+      return refuse_as_too_large(all.size() + size, limit);
+    }
     const ServerBuffer piece(io);
     if (api::IsIOError(io) != 0) return Error{Errc::truncated, "the input ends too early"};
     const ByteView bytes = piece.bytes();

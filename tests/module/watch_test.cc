@@ -257,6 +257,28 @@ TEST(WatchInfo, CountsRefusalsByTheirCause) {
     EXPECT_TRUE(talk(line).starts_with("-ERR")) << line;
   }
   expect(full, 3, 6, 0);
+  // Keys that are there already, and as large as that.
+  talk("CONFIG SET semel.max-value-bytes 0");
+  talk("BF.RESERVE large 1e-6 200000");
+  talk("TALLY.RESERVE table EXACT CAPACITY 10");
+  for (int i = 0; i < 1000; ++i) talk("TALLY.INCRBY table a 1 ID " + std::to_string(i));
+  const std::string dump = talk.call({"DUMP", "large"}).text;
+  const std::string of_table = talk.call({"DUMP", "table"}).text;
+  talk("CONFIG SET semel.max-value-bytes 20000");
+  EXPECT_TRUE(talk("BF.MERGE merged large").starts_with("-ERR"));
+  expect(full, 3, 7, 0);
+  EXPECT_TRUE(talk("COPY large copied").starts_with("-ERR"));
+  expect(full, 3, 8, 0);
+  EXPECT_TRUE(talk.call({"RESTORE", "restored", "0", dump}).shown().starts_with("-ERR"));
+  expect(full, 3, 9, 0);
+  EXPECT_TRUE(talk.call({"RESTORE", "restored", "0", of_table}).shown().starts_with("-ERR"));
+  expect(full, 3, 10, 0);
+  EXPECT_EQ(talk("EXISTS merged copied restored"), "0");
+  // The server gives no reason. Its log does.
+  const std::string log = server.log();
+  EXPECT_NE(log.find("a copy of a value of type SMLbloom-: more memory than "), std::string::npos)
+      << log;
+  EXPECT_NE(log.find(" bytes, and 20000 are allowed"), std::string::npos) << log;
 }
 
 TEST(WatchInfo, CountsClaimsThatNobodyEnded) {
