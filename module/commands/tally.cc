@@ -470,7 +470,11 @@ std::span<const host::Command> tally_commands() {
           .syntax = "key counter delta [ID id | OP client seq]",
           .kind = CommandKind::writes,
           .summary = "Adds to a counter, once for each operation id",
-          .reply = "array: the value, and `applied` or `duplicate`",
+          .reply = "array of the value and `applied` or `duplicate`; the value is null if the "
+                   "operation is a duplicate and there is no such counter. Errors: `STALE`, if "
+                   "the operation is too old to tell; `FULL`, if there is no room to remember it; "
+                   "`CONFLICT`, if the table is `EXACT` and the id was used for another counter "
+                   "or delta",
       }),
       command<increment_many>({
           .name = "TALLY.MINCRBY",
@@ -481,7 +485,7 @@ std::span<const host::Command> tally_commands() {
               "Adds to many counters, once for each operation id; with OP the i-th addition has "
               "the number seq + i, from i = 0",
           .complexity = "O(N) with the number of counters",
-          .reply = "array with the reply of TALLY.INCRBY, or an error, for each",
+          .reply = "array with the reply of TALLY.INCRBY, or its error, for each",
       }),
       command<get>({
           .name = "TALLY.GET",

@@ -117,6 +117,23 @@ TEST_P(TallyReplies, IncrementSaysWhatIsAllowed) {
   });
 }
 
+TEST_P(TallyReplies, AnIdBelongsToTheTableAndNotToACounter) {
+  run({
+      {"TALLY.MINCRBY t IDS a 1 x b 2 x", "[[1, \"applied\"], [nil, \"duplicate\"]]",
+       "[[1, \"applied\"], [null, \"duplicate\"]]"},
+      {"TALLY.INCRBY t b 2 ID x", "[nil, \"duplicate\"]", "[null, \"duplicate\"]"},
+      {"TALLY.INCRBY t a 1 OP c 7", "[2, \"applied\"]"},
+      {"TALLY.INCRBY t b 1 OP c 7", "[nil, \"duplicate\"]", "[null, \"duplicate\"]"},
+      {"TALLY.GET t b", "nil", "null"},
+      {"TALLY.RESERVE e EXACT", "+OK"},
+      {"TALLY.MINCRBY e IDS a 1 x b 2 x",
+       "[[1, \"applied\"], -CONFLICT the id was used before, for another counter or delta]"},
+      // A counter may be removed after it was counted.
+      {"TALLY.DEL e a", "1"},
+      {"TALLY.INCRBY e a 1 ID x", "[nil, \"duplicate\"]", "[null, \"duplicate\"]"},
+  });
+}
+
 TEST_P(TallyReplies, ExactTablesTellAConflict) {
   run({
       {"TALLY.RESERVE t EXACT", "+OK"},
