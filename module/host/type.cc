@@ -163,21 +163,29 @@ void digest(api::Digest* out, void* value) noexcept {
   api::DigestEndSequence(out);
 }
 
+// Makes another such value and measures it. It may lack memory that the original has grown to, such
+// as the free end of a list: that is added as it was requested.
 template <class Make>
-std::uint64_t memory_to(Make make) {
+std::uint64_t memory_like(const Value& value, Make make) {
   const Meter meter;
-  const auto made = make();
-  return meter.bytes();
+  const std::unique_ptr<Value> made = make();
+  if (made == nullptr) return 0;
+  const std::uint64_t measured = meter.bytes();
+  const std::uint64_t grown = value.bytes(), fresh = made->bytes();
+  return measured + (grown > fresh ? grown - fresh : 0);
 }
 
 // A small value consists of small blocks, each of which the allocator rounds up. So two more values
-// are made and measured: a copy, which may lack reserved memory, and a decoded value, which may
-// lack memory that the original has grown to. The larger one counts.
+// are made and measured: a copy, which may lack reserved memory, and a decoded value. The larger
+// one counts.
 std::uint64_t small_memory(const TypeSpec& spec, const Value& value) {
   Bytes all;
   value.encode(all);
-  return std::max(memory_to([&] { return value.copy(); }),
-                  memory_to([&] { return decode(spec, all, 0); }));
+  const auto decoded = [&] {
+    Result<std::unique_ptr<Value>> made = decode(spec, all, 0);
+    return made ? *std::move(made) : nullptr;
+  };
+  return std::max(memory_like(value, [&] { return value.copy(); }), memory_like(value, decoded));
 }
 
 // The server counts the key and its entry, but not what it keeps beside a value of a module: two

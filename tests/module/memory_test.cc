@@ -311,6 +311,8 @@ const std::vector<SmallKey>& small_keys() {
       {"SiftExact", {"SIFT.RESERVE % EXACT CAPACITY 10", "SIFT.ADD % a"}},
       {"SiftExactOfHundreds", {"SIFT.RESERVE % EXACT CAPACITY 1000", numbers("SIFT.MADD %", 500)}},
       {"SiftClaims", {"SIFT.RESERVE % CAPACITY 10", numbers("SIFT.MCLAIM % me 1h", 50)}},
+      {"SiftOfHundredsOfClaims",
+       {"SIFT.RESERVE % CAPACITY 100", numbers("SIFT.MCLAIM % me 1h", 300)}},
       {"Tally", {"TALLY.RESERVE % CAPACITY 10", "TALLY.INCRBY % a 1 ID x"}},
       {"TallyOfClients",
        {"TALLY.RESERVE % CAPACITY 10", "TALLY.INCRBY % a 1 OP x 1", "TALLY.INCRBY % a 1 OP y 1"}},
