@@ -47,6 +47,7 @@ struct TallyFamily {
   static constexpr const char* kNoun = "the table";
   static constexpr std::uint64_t kLeastBytes = Recognition::kLeastBytes;
   static constexpr double kExactFpr = Recognition{}.fpr;  // ignored
+  static constexpr std::uint64_t kExactBytes = 32;        // digests of the id and of its content
   static constexpr std::array kKinds = {
       KindWord<Recognition::Kind>{"EXACT", Recognition::Kind::exact},
       KindWord<Recognition::Kind>{"FILTER", Recognition::Kind::filter}};

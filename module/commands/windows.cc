@@ -1,5 +1,6 @@
 #include "module/commands/windows.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "module/host/counters.h"
@@ -41,6 +42,17 @@ void refuse_creation(host::Call& call, const char* what, const Error& error) {
   const std::uint64_t limit = max_value_bytes(call);
   if (limit != 0) text += " (semel.max-value-bytes is " + std::to_string(limit) + ")";
   call.error(text);
+}
+
+bool may_fit(host::Call& call, const char* what, std::uint64_t ids, std::uint64_t least_bytes,
+             std::uint64_t max_bytes) {
+  const std::uint64_t limit = max_value_bytes(call);
+  const std::uint64_t most = limit == 0 ? max_bytes : std::min(limit, max_bytes);
+  if (ids <= most / least_bytes) return true;
+  refuse_creation(call, what,
+                  {Errc::limit, "CAPACITY takes more memory than allowed",
+                   std::to_string(ids * least_bytes) + " bytes or more"});
+  return false;
 }
 
 void warn_of_eviction(const host::Call& call, const char* what) {

@@ -242,7 +242,7 @@ TEST_P(TallyReplies, FullTablesRefuseAndStayAsTheyAre) {
   std::string many = "TALLY.MINCRBY t IDS";
   for (int i = 0; i < 4000; ++i) many += " a 1 " + std::to_string(i);
   run({
-      {"TALLY.RESERVE t EXACT CAPACITY 1000000 MAXBYTES 20000 ONFULL refuse", "+OK"},
+      {"TALLY.RESERVE t EXACT CAPACITY 500 MAXBYTES 20000 ONFULL refuse", "+OK"},
       {many,
        "[[1, \"applied\"], [...], -FULL the table has no room to remember the operation; see "
        "MAXBYTES and ONFULL]"},
