@@ -19,8 +19,20 @@ constexpr std::size_t kEnoughToSend = std::size_t{64} << 10;
 constexpr int kQuickRedirections = 5;
 constexpr const char* kLost =
     "the connection was lost before the answer, and nobody knows whether it was executed";
+constexpr const char* kCannotMove = "the slot moves, and the server refuses to be asked for it";
+constexpr const char* kNotAskable =
+    "replicas must have the answer, and the server refuses to wait for them";
 constexpr std::int64_t kFirstPauseMs = 5;
 constexpr std::int64_t kLongestPauseMs = 320;
+// What CLUSTER SLOTS says at a server without cluster support.
+constexpr std::string_view kNoCluster = "cluster support disabled";
+constexpr const char* kAllowedForSlots = "; allowed: a user with +cluster|slots";
+constexpr const char* kAllowedWithoutSlots =
+    "; allowed: CLUSTER under its own name, or --replicas with their number";
+constexpr const char* kAllowedForReplicas =
+    "; allowed: a user with +role, or --replicas with their number";
+constexpr const char* kAllowedToWait = "; allowed: a user with +wait, or --replicas 0";
+constexpr const char* kAllowedToMove = "; allowed: a user with +asking";
 // The limits of CLUSTER SLOTS: every slot in a range of its own, with a primary and a replica.
 constexpr ReplyLimits kSlotsLimits = {.bytes = std::size_t{8} << 20,
                                       .elements = std::size_t{1} << 18};
@@ -28,6 +40,12 @@ constexpr ReplyLimits kSlotsLimits = {.bytes = std::size_t{8} << 20,
 // Errors of commands that were not executed and may be later.
 constexpr std::array<std::string_view, 6> kLater = {"TRYAGAIN", "CLUSTERDOWN", "LOADING",
                                                     "READONLY", "MASTERDOWN",  "NOREPLICAS"};
+
+// Returns true if the server does not let this user ask, or does not know the command under this
+// name. That says nothing about what was asked, and it does not pass.
+bool is_refused(const Reply& reply) {
+  return reply.is_error("NOPERM") || reply.text().starts_with("ERR unknown command");
+}
 
 std::string_view next_word(std::string_view& text) {
   const std::size_t blank = std::min(text.find(' '), text.size());
@@ -55,6 +73,7 @@ struct Cluster::Pending {
   Node* node = nullptr;
   std::optional<Address> ask = {};  // go there, this once
   int redirections = 0;
+  std::optional<Reply> asking_refused = {};
   std::optional<Reply> reply = {};
   const char* error = nullptr;  // why it is settled without a reply
 };
@@ -170,11 +189,21 @@ Result<void> Cluster::ask_slots(const Address& address, Time until) {
   loading_ = false;
   if (!reply) return note(reply.error());
   loading_ = reply->is_error("LOADING");
-  if (reply->is_error("ERR")) return take_single(address, connection, until);  // no cluster support
+  const bool without_cluster =
+      reply->is_error("ERR") && reply->text().find(kNoCluster) != std::string_view::npos;
+  // A server that hides CLUSTER may be one of many. If the number of replicas is given, that does
+  // no harm: redirections lead to the others.
+  const bool hidden = is_refused(*reply) && !reply->is_error("NOPERM");
+  if (without_cluster || (hidden && options_.replicas)) {
+    return take_single(address, connection, until);
+  }
   if (reply->is_error() || reply->kind() != ReplyKind::array) {
     // NOAUTH, NOPERM: the other nodes will say the same.
+    const char* const advice = hidden                      ? kAllowedWithoutSlots
+                               : reply->is_error("NOPERM") ? kAllowedForSlots
+                                                           : "";
     return note({loading_ ? Errc::io : Errc::mismatch,
-                 "cannot ask " + address.text() + " for its slots: " + reply->excerpt()});
+                 "cannot ask " + address.text() + " for its slots: " + reply->excerpt() + advice});
   }
   if (url_.database != 0) {
     return note({Errc::invalid, "a cluster has no database but 0"});
@@ -188,11 +217,21 @@ Result<void> Cluster::take_single(const Address& address, Connection& connection
                                     " is no cluster; allowed: several hosts of one cluster, or "
                                     "one"});
   }
-  // ["master", offset, [replica, ...]]
-  const auto role = connection.call({"ROLE"}, until);
-  if (!role) return note(role.error());
+  if (!options_.replicas) SEMEL_TRY(count_replicas(address, connection, until));
   std::fill(slots_.begin(), slots_.end(), &node_at(address));
   clustered_ = false;
+  return {};
+}
+
+Result<void> Cluster::count_replicas(const Address& address, Connection& connection, Time until) {
+  // ["master", offset, [replica, ...]]; a replica answers with another word.
+  const auto role = connection.call({"ROLE"}, until);
+  if (!role) return note(role.error());
+  if (role->size() == 0 || role->at(0).text().empty()) {
+    const std::string why = role->is_error() ? role->excerpt() : "its answer makes no sense";
+    return note({Errc::mismatch, "cannot ask " + address.text() + " for its replicas: " + why +
+                                     (is_refused(*role) ? kAllowedForReplicas : "")});
+  }
   const bool primary = role->size() == 3 && role->at(0).text() == "master";
   fewest_replicas_ = primary ? role->at(2).size() : 0;
   return {};
@@ -333,8 +372,13 @@ void Cluster::unknown(Ticket ticket, const char* why) {
   ++counts_.lost;
   pending->reply.reset();
   if (pending->repeat == Repeat::safe) return wait(ticket, *pending);
-  pending->stage = Stage::settled;
-  pending->error = why;
+  settle(*pending, why);
+}
+
+void Cluster::settle(Pending& pending, const char* why) {
+  pending.reply.reset();
+  pending.stage = Stage::settled;
+  pending.error = why;
 }
 
 void Cluster::read(Node& node, Time until) {
@@ -345,7 +389,7 @@ void Cluster::read(Node& node, Time until) {
   node.expected.pop_front();
   switch (expected.answer) {
     case Node::Answer::asking:
-      return;
+      return take_asking(expected.ticket, *std::move(reply));
     case Node::Answer::wait:
       return confirm(node, *reply);
     case Node::Answer::command:
@@ -353,11 +397,24 @@ void Cluster::read(Node& node, Time until) {
   }
 }
 
+// Keeps a refusal: then the command after ASKING is redirected, for ever.
+void Cluster::take_asking(Ticket ticket, Reply reply) {
+  Pending* const pending = find(ticket);
+  if (pending == nullptr || !is_refused(reply)) return;
+  pending->asking_refused.emplace(std::move(reply));
+}
+
 void Cluster::take(Node& node, Ticket ticket, Reply reply) {
   Pending* const found = find(ticket);
   if (found == nullptr) return;  // given up at its deadline
   Pending& pending = *found;
+  const std::optional<Reply> asking_refused = std::exchange(pending.asking_refused, {});
   const bool moved = reply.is_error("MOVED");
+  if (moved && asking_refused) {
+    last_failure_ = node.connection.address().text() + ": " + asking_refused->excerpt() +
+                    (asking_refused->is_error("NOPERM") ? kAllowedToMove : "");
+    return settle(pending, kCannotMove);
+  }
   if (moved || reply.is_error("ASK")) {
     ++(moved ? counts_.moved : counts_.asked);
     wait(ticket, pending);
@@ -381,6 +438,7 @@ void Cluster::take(Node& node, Ticket ticket, Reply reply) {
 void Cluster::confirm(Node& node, const Reply& reply) {
   const bool enough =
       reply.kind() == ReplyKind::integer && reply.integer() >= std::int64_t{replicas_};
+  const bool refused = is_refused(reply);  // so the next WAIT will be, too
   for (const Ticket ticket : std::exchange(node.unconfirmed, {})) {
     Pending* const pending = find(ticket);
     if (pending == nullptr) continue;
@@ -389,6 +447,10 @@ void Cluster::confirm(Node& node, const Reply& reply) {
       continue;
     }
     ++counts_.unconfirmed;
+    if (refused) {
+      settle(*pending, kNotAskable);
+      continue;
+    }
     unknown(ticket, "too few replicas have it, and nobody knows whether it lasts");
   }
   if (enough) {
@@ -398,7 +460,8 @@ void Cluster::confirm(Node& node, const Reply& reply) {
   last_failure_ = node.connection.address().text() + ": " +
                   (reply.is_error() ? reply.excerpt()
                                     : "only " + std::to_string(reply.integer()) + " of " +
-                                          std::to_string(replicas_) + " replicas have it");
+                                          std::to_string(replicas_) + " replicas have it") +
+                  (refused ? kAllowedToWait : "");
   trouble_ = true;
 }
 

@@ -78,8 +78,8 @@ class Cluster {
   Cluster& operator=(const Cluster&) = delete;
 
   // Finds the servers, and waits for one that is loading its data. Errc::io if none is there,
-  // Errc::mismatch if they do not let us in, Errc::invalid for a cluster and a database other than
-  // 0.
+  // Errc::mismatch if they do not let us in or refuse to tell, Errc::invalid for a cluster and a
+  // database other than 0.
   Result<void> connect();
 
   // Lets nothing wait beyond this time, until it is called again. kNever takes it back.
@@ -124,6 +124,7 @@ class Cluster {
   Result<void> ask_slots(const Address& address, Time until);
   Result<void> take_slots(const Address& address, const Reply& reply);
   Result<void> take_single(const Address& address, Connection& connection, Time until);
+  Result<void> count_replicas(const Address& address, Connection& connection, Time until);
   Result<void> refresh(Time until);
   void place(Ticket ticket, Pending& pending);
   void place_waiting();
@@ -132,12 +133,15 @@ class Cluster {
   // Takes the next answer of the node.
   void read(Node& node, Time until);
   void take(Node& node, Ticket ticket, Reply reply);
+  void take_asking(Ticket ticket, Reply reply);
   void confirm(Node& node, const Reply& reply);
   void redirect(const Node& node, Pending& pending, std::string_view text, bool ask);
   void forget(Ticket ticket);
   // Gives up all that was on the connection, which has failed.
   void lose(Node& node, const Error& error);
   void unknown(Ticket ticket, const char* why);
+  // Ends it without an answer.
+  static void settle(Pending& pending, const char* why);
   void pause(Time until);
 
   Url url_;

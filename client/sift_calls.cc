@@ -173,7 +173,8 @@ Result<void> record_slices(Cluster& cluster, const std::string& name, std::uint3
 Result<void> reserve(Cluster& cluster, std::span<const SiftKey> keys, const SiftShape& shape) {
   // Another producer, or an earlier run, may have made a key. Then its shape must be the same.
   const auto made = [](ReplyView reply) {
-    const bool there = reply.is_error() && reply.text().find("exists") != std::string_view::npos;
+    const bool there =
+        reply.is_error("ERR") && reply.text().find("exists") != std::string_view::npos;
     return reply.word() == "OK" || there ? std::optional(true) : std::nullopt;
   };
   Calls<bool> calls(cluster);

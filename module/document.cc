@@ -55,8 +55,9 @@ int main() {
        "sends "
        "again when it retries: `ID` and any text, or `OP`, the name of the client and a number "
        "that "
-       "it counts up. `OP` makes no errors, and takes about a tenth of the memory of `ID`. The "
-       "first command that writes to a missing table makes it.",
+       "it counts up. `OP` makes no errors, and takes about a tenth of the memory of `ID`. An id "
+       "belongs to the table, not to a counter: after `MINCRBY key IDS a 1 x b 2 x` the counter b "
+       "has not changed. The first command that writes to a missing table makes it.",
        tally_commands()},
       {"SIFT: each event once",
        "A key recognises the ids of events for its window. `SIFT.ADD` accepts an event in one "

@@ -212,7 +212,7 @@ bool can_reach(Call& call, const OpenKey& key, const BloomValue::Goal& goal, std
     if (!key.empty()) return true;  // whoever opens the filter answers
     auto made = BloomValue::make(Secret::random(), goal);
     if (!made) {
-      call.error(BloomFamily::kNotMade);
+      call.error(not_made<BloomFamily>(call, made.error()));
       return false;
     }
     model = std::move(*made);

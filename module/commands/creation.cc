@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "module/commands/counts.h"
+#include "module/host/counters.h"
 #include "module/host/value_limit.h"
 #include "semel/core/internal/parse.h"
 
@@ -45,7 +45,7 @@ std::uint64_t max_value_bytes(const host::Call& call) {
 }
 
 std::string too_large(const char* what) {
-  ++counts.refused_limit;
+  ++host::counters.refused_limit;
   return std::string("ERR ").append(what).append(" would take more memory than ") +
          "semel.max-value-bytes allows, " + std::to_string(host::value_limit()) + " bytes";
 }

@@ -223,7 +223,7 @@ class ItemAdder {
         return true;
       }
       closed_ = added.error().code == Errc::full;
-      cause_ = closed_ ? &counts.refused_limit : &counts.refused_full;
+      cause_ = closed_ ? &host::counters.refused_limit : &counts.refused_full;
     } catch (const std::bad_alloc&) {
       closed_ = true;
       cause_ = &host::counters.refused_oom;

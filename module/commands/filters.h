@@ -35,6 +35,7 @@
 #include "module/host/job.h"
 #include "module/types/chain_tags.h"
 #include "semel/core/internal/parse.h"
+#include "semel/core/limits.h"
 
 namespace semel::module {
 
@@ -58,6 +59,17 @@ struct Tags {
   std::optional<std::uint64_t> life = {};
 };
 
+// Returns the answer for a filter that cannot be made. One that no filter can be as large as is
+// larger than the limit, too.
+template <class Family>
+std::string not_made(const host::Call& call, const Error& error) {
+  constexpr std::uint64_t kMostBytes = limits::kFilterBits / 8;
+  if (error.code != Errc::limit) return Family::kNotMade;
+  const std::uint64_t most = max_value_bytes(call);
+  if (most != 0 && most <= kMostBytes) return filter_too_large();
+  return std::string(Family::kNotMade) + ": it would need more than 2^46 bits";
+}
+
 // Makes the filter of a key. Returns null after an error.
 template <class Family>
 typename Family::Value* create(host::Call& call, const host::OpenKey& key,
@@ -65,7 +77,7 @@ typename Family::Value* create(host::Call& call, const host::OpenKey& key,
                                const Tags& tags = {}) {
   auto made = Family::Value::make(secret, goal);
   if (!made) {
-    call.error(Family::kNotMade);
+    call.error(not_made<Family>(call, made.error()));
     return nullptr;
   }
   const std::uint64_t most = max_value_bytes(call);

@@ -36,6 +36,7 @@ struct SiftFamily {
   static constexpr const char* kNoun = "the sift";
   static constexpr std::uint64_t kLeastBytes = 1;
   static constexpr double kExactFpr = 0;
+  static constexpr std::uint64_t kExactBytes = sizeof(Digest);
   static constexpr std::array kKinds = {
       KindWord<Window::Structure>{"EXACT", Window::Structure::exact},
       KindWord<Window::Structure>{"TIMERS", Window::Structure::timers}};

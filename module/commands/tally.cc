@@ -48,6 +48,7 @@ struct TallyFamily {
   static constexpr const char* kNoun = "the table";
   static constexpr std::uint64_t kLeastBytes = Recognition::kLeastBytes;
   static constexpr double kExactFpr = Recognition{}.fpr;  // ignored
+  static constexpr std::uint64_t kExactBytes = 32;        // digests of the id and of its content
   static constexpr std::array kKinds = {
       KindWord<Recognition::Kind>{"EXACT", Recognition::Kind::exact},
       KindWord<Recognition::Kind>{"FILTER", Recognition::Kind::filter}};
@@ -514,7 +515,11 @@ std::span<const host::CommandRow> tally_commands() {
           .syntax = "key counter delta [ID id | OP client seq]",
           .kind = CommandKind::writes,
           .summary = "Adds to a counter, once for each operation id",
-          .reply = "array: the value, and `applied` or `duplicate`",
+          .reply = "array of the value and `applied` or `duplicate`; the value is null if the "
+                   "operation is a duplicate and there is no such counter. Errors: `STALE`, if "
+                   "the operation is too old to tell; `FULL`, if there is no room to remember it; "
+                   "`CONFLICT`, if the table is `EXACT` and the id was used for another counter "
+                   "or delta",
       }),
       command<increment_many>({
           .name = "TALLY.MINCRBY",
@@ -525,7 +530,7 @@ std::span<const host::CommandRow> tally_commands() {
               "Adds to many counters, once for each operation id; with OP the i-th addition has "
               "the number seq + i, from i = 0",
           .complexity = "O(N) with the number of counters",
-          .reply = "array with the reply of TALLY.INCRBY, or an error, for each",
+          .reply = "array with the reply of TALLY.INCRBY, or its error, for each",
       }),
       command<get>({
           .name = "TALLY.GET",

@@ -8,6 +8,7 @@
 //   kLeastBytes, kExactFpr          the least MAXBYTES; the value of goal.fpr with EXACT
 //   beside_max_bytes(value)         bytes of a new value that MAXBYTES does not limit
 //   kKinds                          words such as EXACT and the kinds of windows that they choose
+//   kExactBytes                     the least memory of an id with EXACT
 //   default_goal(), kind(goal)      the goal without options; its field that holds the kind
 #pragma once
 
@@ -46,6 +47,12 @@ bool take_limit(host::Call& call, std::uint64_t& max_bytes);
 
 // Answers that `what` could not be made: "ERR could not create ...: the reason (the limit)".
 void refuse_creation(host::Call& call, const char* what, const Error& error);
+
+// Returns true if this many ids may fit into MAXBYTES and the limit of the configuration, at the
+// least memory of each. Answers with an error if not. A key with EXACT takes its memory as ids
+// come, so nothing else would tell before it is full.
+bool may_fit(host::Call& call, const char* what, std::uint64_t ids, std::uint64_t least_bytes,
+             std::uint64_t max_bytes);
 
 // Warns in the log of the server if it may evict the key that was made: once each time the settings
 // begin to allow that.
@@ -94,7 +101,7 @@ void reserve(host::Call& call) {
   typename Family::Goal goal = Family::default_goal();
   std::optional<Secret> secret;
   std::optional<std::string> kind_given;
-  bool error_given = false;
+  bool error_given = false, capacity_given = false;
   Options options(call, 2);
   const auto take_kind = [&] {
     for (const auto& [word, kind] : Family::kKinds) {
@@ -107,8 +114,11 @@ void reserve(host::Call& call) {
     return false;
   };
   while (options.more()) {
+    if (options.count("CAPACITY", 1, std::uint64_t{1} << 38, goal.ids)) {
+      capacity_given = true;
+      continue;
+    }
     if (options.duration("WINDOW", goal.window_ms) ||
-        options.count("CAPACITY", 1, std::uint64_t{1} << 38, goal.ids) ||
         take_max_bytes(options, Family::kLeastBytes, goal.max_bytes) ||
         take_on_full(options, goal.on_full) || take_secret(options, call, secret) || take_kind()) {
       continue;
@@ -126,6 +136,10 @@ void reserve(host::Call& call) {
   }
   const host::OpenKey key = call.open(1, host::Access::write);
   if (!is_free<typename Family::Value>(call, key, "ERR the key exists already")) return;
+  const bool is_checked = kind_given == "EXACT" && capacity_given && !call.replayed();
+  if (is_checked && !may_fit(call, Family::kNoun, goal.ids, Family::kExactBytes, goal.max_bytes)) {
+    return;
+  }
   if (create<Family>(call, key, goal, secret ? *secret : Secret::random()) != nullptr) made(call);
 }
 

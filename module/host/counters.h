@@ -14,6 +14,7 @@ struct Counter {
 };
 
 struct HostCounters {
+  std::uint64_t refused_limit = 0;    // semel.max-value-bytes would have been exceeded
   std::uint64_t refused_oom = 0;      // answers OOM of the module, not those of the server
   std::uint64_t jobs_started = 0;     // commands that ran in steps
   std::uint64_t effects_applied = 0;  // from a primary, or from an AOF file

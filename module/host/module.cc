@@ -94,7 +94,8 @@ Result<void> load_all(api::Ctx* ctx, std::span<const std::string_view> arguments
     return Error{Errc::unsupported, "the server does not report its events"};
   }
   info_counters = spec.counters;
-  info_counters.insert(info_counters.end(), {{"refused_oom", &counters.refused_oom},
+  info_counters.insert(info_counters.end(), {{"refused_limit", &counters.refused_limit},
+                                             {"refused_oom", &counters.refused_oom},
                                              {"jobs_started", &counters.jobs_started},
                                              {"effects_applied", &counters.effects_applied},
                                              {"effects_failed", &counters.effects_failed}});

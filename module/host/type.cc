@@ -6,9 +6,11 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "module/host/census.h"
+#include "module/host/counters.h"
 #include "module/host/meter.h"
 #include "module/host/migration.h"
 #include "module/host/relocation.h"
@@ -79,7 +81,13 @@ class ServerBuffer {
   char* data_;
 };
 
-const Error kTooLarge{Errc::limit, "more memory than semel.max-value-bytes allows"};
+// Counts a refusal. The server tells the client only that a value is refused; the log has this.
+Error refuse_as_too_large(std::uint64_t least_bytes, std::uint64_t limit) {
+  ++counters.refused_limit;
+  return {Errc::limit, "more memory than semel.max-value-bytes allows",
+          "at least " + std::to_string(least_bytes) + " bytes, and " + std::to_string(limit) +
+              " are allowed"};
+}
 
 Result<std::unique_ptr<Value>> read_value(api::Io* io, const TypeSpec& spec, int version,
                                           std::uint64_t limit) {
@@ -155,21 +163,29 @@ void digest(api::Digest* out, void* value) noexcept {
   api::DigestEndSequence(out);
 }
 
+// Makes another such value and measures it. It may lack memory that the original has grown to, such
+// as the free end of a list: that is added as it was requested.
 template <class Make>
-std::uint64_t memory_to(Make make) {
+std::uint64_t memory_like(const Value& value, Make make) {
   const Meter meter;
-  const auto made = make();
-  return meter.bytes();
+  const std::unique_ptr<Value> made = make();
+  if (made == nullptr) return 0;
+  const std::uint64_t measured = meter.bytes();
+  const std::uint64_t grown = value.bytes(), fresh = made->bytes();
+  return measured + (grown > fresh ? grown - fresh : 0);
 }
 
 // A small value consists of small blocks, each of which the allocator rounds up. So two more values
-// are made and measured: a copy, which may lack reserved memory, and a decoded value, which may
-// lack memory that the original has grown to. The larger one counts.
+// are made and measured: a copy, which may lack reserved memory, and a decoded value. The larger
+// one counts.
 std::uint64_t small_memory(const TypeSpec& spec, const Value& value) {
   Bytes all;
   value.encode(all);
-  return std::max(memory_to([&] { return value.copy(); }),
-                  memory_to([&] { return decode(spec, all, 0); }));
+  const auto decoded = [&] {
+    Result<std::unique_ptr<Value>> made = decode(spec, all, 0);
+    return made ? *std::move(made) : nullptr;
+  };
+  return std::max(memory_like(value, [&] { return value.copy(); }), memory_like(value, decoded));
 }
 
 // The server counts the key and its entry, but not what it keeps beside a value of a module: two
@@ -200,17 +216,21 @@ std::size_t effort(api::String* /*key*/, const void* value) noexcept {
 
 // The server tells the client that the copy failed, and not why.
 void* copy(const TypeSpec& spec, const void* value) noexcept {
-  const std::uint64_t limit = is_for_a_client(nullptr) ? value_limit() : 0;
-  if (limit != 0 && value_at(value).bytes() > limit) {
-    api::Log(nullptr, "warning", "a copy of a value of type %s: %s", spec.name,
-             kTooLarge.message().c_str());
-    return nullptr;
-  }
+  const auto say = [&](const char* why) {
+    api::Log(nullptr, "warning", "semel: a copy of a value of type %s: %s", spec.name, why);
+  };
   try {
+    const std::uint64_t limit = is_for_a_client(nullptr) ? value_limit() : 0;
+    const std::uint64_t bytes = value_at(value).bytes();
+    if (limit != 0 && bytes > limit) {
+      say(refuse_as_too_large(bytes, limit).message().c_str());
+      return nullptr;
+    }
     std::unique_ptr<Value> copied = value_at(value).copy();
     census.admit(*copied, spec.index);
     return copied.release();
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
+    say(error.what());
     return nullptr;
   }
 }
@@ -324,7 +344,8 @@ std::uint64_t Piece::checksum() const {
 Result<std::unique_ptr<Value>> decode(const TypeSpec& spec, ByteView in, std::uint64_t limit) {
   Result<std::unique_ptr<Value>> value = spec.decode(in);
   if (!value) return value;
-  if (limit != 0 && (*value)->bytes() + (*value)->unreserved_bytes() > limit) return kTooLarge;
+  const std::uint64_t bytes = (*value)->bytes() + (*value)->unreserved_bytes();
+  if (limit != 0 && bytes > limit) return refuse_as_too_large(bytes, limit);
   try {
     (*value)->reserve();
   } catch (const std::bad_alloc&) {
@@ -365,7 +386,9 @@ Result<Bytes> read_pieces(api::Io* io, std::uint64_t limit) {
     const std::uint64_t size = api::LoadUnsigned(io);
     if (api::IsIOError(io) != 0) return Error{Errc::truncated, "a piece without a length"};
     if (size == 0) return all;
-    if (limit != 0 && (size > limit || all.size() > limit - size)) return kTooLarge;
+    if (limit != 0 && (size > limit || all.size() > limit - size)) {
+      return refuse_as_too_large(all.size() + size, limit);
+    }
     const ServerBuffer piece(io);
     if (api::IsIOError(io) != 0) return Error{Errc::truncated, "the input ends too early"};
     const ByteView bytes = piece.bytes();

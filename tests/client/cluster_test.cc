@@ -144,6 +144,38 @@ TEST_F(ClusterTest, AsksTheNextNodeWhileASlotMigrates) {
   servers().move(slot, from);
 }
 
+// Without ASKING the next node sends every command back, for ever.
+TEST_F(ClusterTest, SaysThatItMayNotFollowASlotThatMigrates) {
+  const auto allow = [](std::string_view right) {
+    for (std::size_t i = 0; i < servers().size(); ++i) {
+      servers().node(i).call(
+          {"ACL", "SETUSER", "few", "reset", "on", ">p", "~*", "+get", "+cluster|slots", right});
+    }
+  };
+  const std::uint32_t slot = 78;
+  const std::string key = key_in(slot);
+  const std::size_t from = servers().primary_of(slot);
+  const std::size_t to = servers().primary_of(RedisCluster::kSlots - 1);
+  servers().node(from).call({"SET", key, "v"});
+  servers().begin_move(slot, to);
+  servers().move_key(key, to);
+  Url of_few = url();
+  of_few.user = "few";
+  of_few.password = "p";
+  allow("+get");
+  Cluster cluster(of_few, patient());
+  ASSERT_TRUE(cluster.connect());
+  const auto refused = cluster.call(key, {"GET", key}, Repeat::safe);
+  ASSERT_FALSE(refused);
+  const std::string words = refused.error().message();
+  EXPECT_NE(words.find("NOPERM"), std::string::npos) << words;
+  EXPECT_NE(words.find("+asking"), std::string::npos) << words;
+  allow("+asking");
+  EXPECT_EQ(get(cluster, key), "v");
+  servers().end_move(slot, to);
+  servers().move(slot, from);
+}
+
 TEST_F(ClusterTest, FollowsAFailoverByHand) {
   Cluster cluster(url());
   ASSERT_TRUE(cluster.connect());

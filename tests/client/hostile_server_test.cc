@@ -50,7 +50,8 @@ TEST_P(HostileServer, LosesTheConnectionAndNothingElse) {
 TEST_P(HostileServer, HoldsUpNoCommandBeyondItsDeadline) {
   bool attacking = false;
   const ScriptedServer server([&](const Words& words) {
-    if (words[0] == "CLUSTER" && !attacking) return ScriptedAnswer{"-ERR no cluster here\r\n"};
+    if (words[0] == "CLUSTER" && !attacking)
+      return ScriptedAnswer{"-ERR This instance has cluster support disabled\r\n"};
     if (words[0] == "ROLE" && !attacking)
       return ScriptedAnswer{"*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"};
     attacking = true;
@@ -96,7 +97,8 @@ TEST(UnaskedReply, IsNotTakenForAnAnswer) {
 // A server that has no cluster support until it is asked for a key, and then says this.
 ScriptedServer::Script once_connected(std::function<ScriptedAnswer(const Words&)> script) {
   return [script = std::move(script)](const Words& words) {
-    if (words[0] == "CLUSTER") return ScriptedAnswer{"-ERR no cluster here\r\n"};
+    if (words[0] == "CLUSTER")
+      return ScriptedAnswer{"-ERR This instance has cluster support disabled\r\n"};
     if (words[0] == "ROLE") return ScriptedAnswer{"*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"};
     return script(words);
   };

@@ -204,6 +204,30 @@ TEST_F(Memory, AUnionTakesThatOfItsPartsAlone) {
   EXPECT_NEAR(told("BF.INFO", "to", "Size"), size, size / 20);
 }
 
+// An exact key takes its memory as ids come. So its capacity is compared with what it takes at least.
+TEST_F(Memory, ACapacityThatCannotFitIsRefusedForEveryKind) {
+  ASSERT_EQ(talk("CONFIG SET semel.max-value-bytes 9000000"), "+OK");
+  for (const char* const kind : {"", " EXACT", " TIMERS", " FILTER"}) {
+    for (const std::string family : {"SIFT", "TALLY"}) {
+      if ((family == "SIFT" && kind == std::string_view(" FILTER")) ||
+          (family == "TALLY" && kind == std::string_view(" TIMERS"))) {
+        continue;
+      }
+      const std::string line = family + ".RESERVE k" + kind + " CAPACITY 3000000";
+      const std::string answer = talk(line);
+      EXPECT_TRUE(answer.starts_with("-ERR could not create the ")) << line << ": " << answer;
+      EXPECT_NE(answer.find("semel.max-value-bytes is 9000000"), std::string::npos) << answer;
+      EXPECT_EQ(talk("EXISTS k"), "0");
+    }
+  }
+  EXPECT_EQ(info(talk, "semel", "semel_refused_limit"), 6);
+  EXPECT_EQ(talk("SIFT.RESERVE s EXACT CAPACITY 100000"), "+OK");
+  EXPECT_EQ(talk("TALLY.RESERVE t EXACT CAPACITY 100000"), "+OK");
+  // Without CAPACITY the key has as much as fits.
+  EXPECT_EQ(talk("SIFT.RESERVE small EXACT MAXBYTES 40000"), "+OK");
+  EXPECT_TRUE(talk("SIFT.RESERVE k EXACT MAXBYTES 40000 CAPACITY 65536").starts_with("-ERR"));
+}
+
 // Returns a command with a thousand ids from `first` on.
 Words many(Words words, int first) {
   for (int i = 0; i < 1000; ++i) words.push_back(std::to_string(first + i));
@@ -444,6 +468,8 @@ const std::vector<SmallKey>& small_keys() {
       {"SiftExact", {"SIFT.RESERVE % EXACT CAPACITY 10", "SIFT.ADD % a"}},
       {"SiftExactOfHundreds", {"SIFT.RESERVE % EXACT CAPACITY 1000", numbers("SIFT.MADD %", 500)}},
       {"SiftClaims", {"SIFT.RESERVE % CAPACITY 10", numbers("SIFT.MCLAIM % me 1h", 50)}},
+      {"SiftOfHundredsOfClaims",
+       {"SIFT.RESERVE % CAPACITY 100", numbers("SIFT.MCLAIM % me 1h", 300)}},
       {"Tally", {"TALLY.RESERVE % CAPACITY 10", "TALLY.INCRBY % a 1 ID x"}},
       {"TallyOfClients",
        {"TALLY.RESERVE % CAPACITY 10", "TALLY.INCRBY % a 1 OP x 1", "TALLY.INCRBY % a 1 OP y 1"}},

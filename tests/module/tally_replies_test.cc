@@ -119,6 +119,23 @@ TEST_P(TallyReplies, IncrementSaysWhatIsAllowed) {
   });
 }
 
+TEST_P(TallyReplies, AnIdBelongsToTheTableAndNotToACounter) {
+  run({
+      {"TALLY.MINCRBY t IDS a 1 x b 2 x", "[[1, \"applied\"], [nil, \"duplicate\"]]",
+       "[[1, \"applied\"], [null, \"duplicate\"]]"},
+      {"TALLY.INCRBY t b 2 ID x", "[nil, \"duplicate\"]", "[null, \"duplicate\"]"},
+      {"TALLY.INCRBY t a 1 OP c 7", "[2, \"applied\"]"},
+      {"TALLY.INCRBY t b 1 OP c 7", "[nil, \"duplicate\"]", "[null, \"duplicate\"]"},
+      {"TALLY.GET t b", "nil", "null"},
+      {"TALLY.RESERVE e EXACT", "+OK"},
+      {"TALLY.MINCRBY e IDS a 1 x b 2 x",
+       "[[1, \"applied\"], -CONFLICT the id was used before, for another counter or delta]"},
+      // A counter may be removed after it was counted.
+      {"TALLY.DEL e a", "1"},
+      {"TALLY.INCRBY e a 1 ID x", "[nil, \"duplicate\"]", "[null, \"duplicate\"]"},
+  });
+}
+
 TEST_P(TallyReplies, ExactTablesTellAConflict) {
   run({
       {"TALLY.RESERVE t EXACT", "+OK"},
@@ -227,7 +244,7 @@ TEST_P(TallyReplies, FullTablesRefuseAndStayAsTheyAre) {
   std::string many = "TALLY.MINCRBY t IDS";
   for (int i = 0; i < 4000; ++i) many += " a 1 " + std::to_string(i);
   run({
-      {"TALLY.RESERVE t EXACT CAPACITY 1000000 MAXBYTES 20000 ONFULL refuse", "+OK"},
+      {"TALLY.RESERVE t EXACT CAPACITY 500 MAXBYTES 20000 ONFULL refuse", "+OK"},
       {many,
        "[[1, \"applied\"], [...], -FULL the table has no room to remember the operation; see "
        "MAXBYTES and ONFULL]"},

@@ -257,6 +257,45 @@ TEST(WatchInfo, CountsRefusalsByTheirCause) {
     EXPECT_TRUE(talk(line).starts_with("-ERR")) << line;
   }
   expect(full, 3, 6, 0);
+  // No machine has room for these.
+  for (const char* const line :
+       {"BF.RESERVE new 0.01 10000000000000", "BF.INSERT new CAPACITY 10000000000000 ITEMS a",
+        "CF.RESERVE new 1000000000000000", "CF.INSERT new CAPACITY 1000000000000 ITEMS a",
+        "BF.INSERT new CAPACITY 10000000000000 VALIDATESCALETO 5 ITEMS a"}) {
+    EXPECT_EQ(talk(line),
+              "-ERR the filter would take more memory than semel.max-value-bytes allows, "
+              "100000 bytes")
+        << line;
+  }
+  expect(full, 3, 11, 0);
+  talk("CONFIG SET semel.max-value-bytes 0");
+  EXPECT_EQ(talk("BF.RESERVE new 0.01 10000000000000"),
+            "-ERR could not create filter: it would need more than 2^46 bits");
+  EXPECT_EQ(talk("CF.RESERVE new 1000000000000"),
+            "-ERR Insufficient memory to create filter: it would need more than 2^46 bits");
+  expect(full, 3, 11, 0);
+  // Keys that are there already, and as large as that.
+  talk("CONFIG SET semel.max-value-bytes 0");
+  talk("BF.RESERVE large 1e-6 200000");
+  talk("TALLY.RESERVE table EXACT CAPACITY 10");
+  for (int i = 0; i < 1000; ++i) talk("TALLY.INCRBY table a 1 ID " + std::to_string(i));
+  const std::string dump = talk.call({"DUMP", "large"}).text;
+  const std::string of_table = talk.call({"DUMP", "table"}).text;
+  talk("CONFIG SET semel.max-value-bytes 20000");
+  EXPECT_TRUE(talk("BF.MERGE merged large").starts_with("-ERR"));
+  expect(full, 3, 12, 0);
+  EXPECT_TRUE(talk("COPY large copied").starts_with("-ERR"));
+  expect(full, 3, 13, 0);
+  EXPECT_TRUE(talk.call({"RESTORE", "restored", "0", dump}).shown().starts_with("-ERR"));
+  expect(full, 3, 14, 0);
+  EXPECT_TRUE(talk.call({"RESTORE", "restored", "0", of_table}).shown().starts_with("-ERR"));
+  expect(full, 3, 15, 0);
+  EXPECT_EQ(talk("EXISTS merged copied restored"), "0");
+  // The server gives no reason. Its log does.
+  const std::string log = server.log();
+  EXPECT_NE(log.find("a copy of a value of type SMLbloom-: more memory than "), std::string::npos)
+      << log;
+  EXPECT_NE(log.find(" bytes, and 20000 are allowed"), std::string::npos) << log;
 }
 
 TEST(WatchInfo, CountsClaimsThatNobodyEnded) {
