@@ -486,7 +486,6 @@ Result<ClientWindow> ClientWindow::decode(ByteView in) {
     last = client;
   }
   if (!r.at_end()) return corrupt(kFormat, "size");
-  if (window.bytes_ > goal.max_bytes) return corrupt(kFormat, "beyond its cap");
   return window;
 }
 

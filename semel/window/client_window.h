@@ -31,6 +31,7 @@
 // Format    docs/formats/client_window_v1.md.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -93,8 +94,9 @@ class SEMEL_API ClientWindow {
   std::uint64_t bytes() const { return bytes_; }
 
   const Goal& goal() const { return goal_; }
-  // Changes the cap. Memory beyond a lower cap stays until its operations leave the window.
-  void set_max_bytes(std::uint64_t max_bytes) { goal_.max_bytes = max_bytes; }
+  // Changes the cap, to kLeastCap or more. Memory beyond a lower cap stays until its operations
+  // leave the window.
+  void set_max_bytes(std::uint64_t max_bytes) { goal_.max_bytes = std::max(max_bytes, kLeastCap); }
   // Returns how many clients there are, with those that have left and are not yet cleared.
   std::uint64_t clients() const;
 

@@ -443,6 +443,22 @@ TEST(ClientWindow, GoesOnAsItsCopyFromBytesDoes) {
   }
 }
 
+TEST(ClientWindow, IsReadFromItsBytesAfterItsCapWasLowered) {
+  for (const std::uint64_t cap : {std::uint64_t{0}, std::uint64_t{5000}}) {
+    ClientWindow window = window_of({.window_ms = 1000});
+    for (std::uint64_t n = 0; n < 100; ++n) window.insert({key(n), n});
+    ASSERT_GT(window.bytes(), 5000U);
+    window.set_max_bytes(cap);
+    Result<ClientWindow> read = ClientWindow::decode(encoded(window));
+    ASSERT_TRUE(read) << read.error().message();
+    EXPECT_EQ(*read, window);
+    for (std::uint64_t n = 0; n < 100; ++n) EXPECT_EQ(read->test({key(n), n}), Verdict::duplicate);
+    EXPECT_EQ(read->insert({key(100), 1}), Verdict::full);
+    read->advance(kNow + 3000);
+    EXPECT_EQ(read->insert({key(100), 1}), Verdict::fresh);
+  }
+}
+
 TEST(ClientWindow, MergesOnlyWindowsOfOneGoalAndTimeAndWithinTheCap) {
   const ClientWindow::Goal goal{.window_ms = 1000, .max_bytes = 4096};
   ClientWindow a = window_of(goal), b = window_of(goal);

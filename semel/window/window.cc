@@ -388,11 +388,23 @@ std::uint64_t Window::bytes() const {
 
 const Window::Goal& Window::goal() const { return body_->goal; }
 
+namespace {
+
+template <class W>
+std::uint64_t cap_of(const W& window) {
+  return window.goal().max_bytes;
+}
+std::uint64_t cap_of(const window_internal::SlidingFilter& filter) {
+  return filter.shape().max_bytes;
+}
+
+}  // namespace
+
 void Window::set_max_bytes(std::uint64_t max_bytes) {
-  body_->goal.max_bytes = max_bytes;
   body_->visit([&](auto& w) {
     if constexpr (requires { w.set_max_bytes(max_bytes); }) {
       w.set_max_bytes(max_bytes);
+      body_->goal.max_bytes = cap_of(w);
     } else {
       SEMEL_ASSERT(false);  // the window has no end
     }

@@ -170,7 +170,8 @@ class SEMEL_API Window {
   std::uint64_t bytes() const;  // all memory that the window holds
 
   const Goal& goal() const;
-  // Changes the cap. Memory beyond a lower cap stays until its ids leave the window.
+  // Changes the cap. Memory beyond a lower cap stays until its ids leave the window. A cap that is
+  // too low for the structure becomes the lowest that it can have; goal() shows it.
   // REQUIRES: goal().window_ms != kForever.
   void set_max_bytes(std::uint64_t max_bytes);
   // Returns true if this many more ids need no large block (limits::kSmallBlock).

@@ -223,6 +223,30 @@ TEST(Window, AMergeBeyondTheCapChangesNothing) {
   EXPECT_EQ(one.ids(), 800U);
 }
 
+TEST(Window, IsReadFromItsBytesAfterItsCapWasLowered) {
+  for (const Window::Goal& goal : mergeable_goals()) {
+    if (goal.window_ms == kForever) continue;  // it has no cap
+    for (const std::uint64_t cap : {std::uint64_t{0}, std::uint64_t{5000}}) {
+      Window window = *Window::make(goal, kNow);
+      for (std::uint64_t n = 0; n < 1000; ++n) ASSERT_NE(window.insert(key(n)), Verdict::full);
+      ASSERT_GT(window.bytes(), 5000U);
+      window.set_max_bytes(cap);
+      Result<Window> read = Window::decode(encoded(window));
+      ASSERT_TRUE(read) << read.error().message();
+      EXPECT_EQ(*read, window);
+      EXPECT_EQ(read->goal(), window.goal());
+      EXPECT_GE(window.goal().max_bytes, cap);
+      for (std::uint64_t n = 0; n < 1000; ++n) ASSERT_EQ(read->test(key(n)), Verdict::duplicate);
+      std::uint64_t refused = 0;
+      for (std::uint64_t n = 1000; n < 3000; ++n) refused += read->insert(key(n)) == Verdict::full;
+      EXPECT_GT(refused, 1000U);
+      read->set_max_bytes(kNoCap);
+      EXPECT_EQ(read->goal(), goal);
+      EXPECT_NE(read->insert(key(3000)), Verdict::full);
+    }
+  }
+}
+
 TEST(Window, AFilterWithoutAnEndDoesNotMerge) {
   Window one = *Window::make(goal_of(Structure::forgetful, kForever), kNow), other = one;
   one.insert(key(1));

@@ -483,7 +483,6 @@ Result<ExactWindow> ExactWindow::decode(ByteView in) {
   window.time_.keep_from(kept_from_ms);
   for (std::uint64_t i = 0; i < generations; ++i) SEMEL_TRY(window.read_generation(r));
   if (!r.at_end()) return corrupt(kFormat, "size");
-  if (window.bytes_ > goal.max_bytes) return corrupt(kFormat, "beyond its cap");
   return window;
 }
 

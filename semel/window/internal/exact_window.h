@@ -28,6 +28,7 @@
 // Source    'Approach 2' of the paper on forgetful Bloom filters, with tables in place of filters.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -100,8 +101,9 @@ class ExactWindow {
   static TimeMs longest_ms(const Goal& goal);
 
   const Goal& goal() const { return goal_; }
-  // Changes the cap. Memory beyond a lower cap stays until its ids leave the window.
-  void set_max_bytes(std::uint64_t max_bytes) { goal_.max_bytes = max_bytes; }
+  // Changes the cap, to kLeastCap or more. Memory beyond a lower cap stays until its ids leave the
+  // window.
+  void set_max_bytes(std::uint64_t max_bytes) { goal_.max_bytes = std::max(max_bytes, kLeastCap); }
   // Returns the number of ids, now or as after advance(now_ms). A renewed id may count twice. An id
   // that left a punctual window less than a span ago still counts.
   std::uint64_t ids() const { return ids(now()); }
