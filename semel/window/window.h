@@ -67,7 +67,7 @@ enum class Verdict : std::uint8_t {
   fresh,      // not seen within the window; now remembered, unless it was only a test
   duplicate,  // seen within the window, or taken for an id that was
   stale,      // too old to judge; nothing changed
-  full,       // no room, and told to refuse; nothing changed
+  full,       // `max_bytes` leaves no room, and the window refuses; nothing changed
 };
 
 // The answer of a full window to a new id.

@@ -247,6 +247,81 @@ TEST(Window, IsReadFromItsBytesAfterItsCapWasLowered) {
   }
 }
 
+// Returns windows of this goal whose lanes agree.
+std::vector<Window> sites_in_step(const Window::Goal& goal, std::size_t sites) {
+  std::vector<Window> windows(sites, *Window::make(goal, kNow - 4 * goal.window_ms));
+  for (Window& window : windows) {
+    for (TimeMs now_ms = window.now(); now_ms <= kNow; now_ms += 50) window.advance(now_ms);
+  }
+  return windows;
+}
+
+// Gives each site `ids` ids of its own, and merges all into the first.
+Window merged_after(const Window::Goal& goal, std::size_t sites, std::uint64_t ids,
+                    TimeMs lasting_ms) {
+  std::vector<Window> windows = sites_in_step(goal, sites);
+  for (std::size_t s = 0; s < sites; ++s) {
+    for (std::uint64_t n = 0; n < ids; ++n) {
+      windows[s].advance(kNow + lasting_ms * static_cast<TimeMs>(n) / static_cast<TimeMs>(ids));
+      windows[s].insert(key(100'000 * s + n));
+    }
+    windows[s].advance(kNow + lasting_ms);
+    if (s == 0) continue;
+    const Result<void> merged = windows[0].merge(windows[s]);
+    EXPECT_TRUE(merged) << merged.error().message();
+  }
+  return windows[0];
+}
+
+// A merge fills lanes and cells beyond what inserts would fill. No cap is reached by that.
+TEST(Window, AMergeOfFullFiltersLeavesRoomForNewIds) {
+  for (const Structure structure : {Structure::forgetful, Structure::timers}) {
+    for (const OnFull on_full : {OnFull::refuse, OnFull::forget}) {
+      for (const std::uint64_t max_bytes : {std::uint64_t{1} << 20, kNoCap}) {
+        Window::Goal goal = goal_of(structure, kWindowMs);
+        goal.fpr = 1e-6;
+        goal.on_full = on_full;
+        goal.max_bytes = max_bytes;
+        Window merged = merged_after(goal, 3, goal.ids, 0);
+        for (std::uint64_t n = 0; n < 1000; ++n) {
+          ASSERT_NE(merged.test_and_insert(key(1'000'000 + n)), Verdict::full) << n;
+        }
+        EXPECT_EQ(merged.counts(), WindowCounts{});
+        EXPECT_EQ(merged.promise().kept_from_ms, kNow - kWindowMs);
+        for (std::uint64_t s = 0; s < 3; ++s) {
+          for (std::uint64_t n = 0; n < goal.ids; ++n) {
+            ASSERT_EQ(merged.test(key(100'000 * s + n)), Verdict::duplicate);
+          }
+        }
+        EXPECT_LE(merged.bytes(), max_bytes);
+      }
+    }
+  }
+}
+
+TEST(Window, AMergeOfFullFiltersKeepsToItsCap) {
+  for (const Structure structure : {Structure::forgetful, Structure::timers}) {
+    for (const OnFull on_full : {OnFull::refuse, OnFull::forget}) {
+      Window::Goal goal = goal_of(structure, kWindowMs);
+      goal.fpr = 1e-6;
+      goal.on_full = on_full;
+      goal.max_bytes = Window::make(goal, kNow)->bytes();
+      // So many ids that one site has room for them. With a cap a lane cannot end early.
+      const std::uint64_t ids = structure == Structure::forgetful ? goal.ids / 8 : goal.ids;
+      Window merged = merged_after(goal, 3, ids, 0);
+      EXPECT_EQ(merged.counts(), WindowCounts{});
+      for (std::uint64_t n = 0; n < 5000; ++n) {
+        const bool taken = merged.test_and_insert(key(1'000'000 + n)) != Verdict::full;
+        ASSERT_EQ(merged.test(key(1'000'000 + n)) == Verdict::duplicate, taken);
+      }
+      EXPECT_EQ(merged.counts().refused > 0, on_full == OnFull::refuse);
+      EXPECT_EQ(merged.counts().forgotten_early > 0, on_full == OnFull::forget);
+      EXPECT_EQ(merged.promise().kept_from_ms > kNow - kWindowMs, on_full == OnFull::forget);
+      EXPECT_LE(merged.bytes(), goal.max_bytes);
+    }
+  }
+}
+
 TEST(Window, AFilterWithoutAnEndDoesNotMerge) {
   Window one = *Window::make(goal_of(Structure::forgetful, kForever), kNow), other = one;
   one.insert(key(1));

@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::size_t kTables = 64;
 
+// The first table leaves this much of the error, so that share_of_next() never exceeds it.
+constexpr double kMostFirstShare = 0.75;
+
 constexpr TimeMs kFarPast = std::numeric_limits<TimeMs>::min();
 
 // The next table is larger by a factor between these two. A lower factor would make too many
@@ -60,7 +63,7 @@ ForgetfulFilter::ForgetfulFilter(const Goal& goal, TimeMs now_ms)
       kept_from_ms_(kFarPast) {}
 
 Result<ForgetfulFilter> ForgetfulFilter::make(const Goal& goal, TimeMs now_ms, double first_share) {
-  SEMEL_ASSERT(first_share > 0 && first_share < 1);
+  SEMEL_ASSERT(first_share > 0 && first_share <= kMostFirstShare);
   SEMEL_TRY(check(goal));
   ForgetfulFilter filter(goal, now_ms);
   const double error = goal.grows ? first_share * goal.fpr : goal.fpr;
@@ -74,11 +77,13 @@ Result<ForgetfulFilter> ForgetfulFilter::make(const Goal& goal, TimeMs now_ms, d
 }
 
 // Returns the share of the error that the next table may take: half of what is left, so that others
-// may follow it.
-double ForgetfulFilter::error_left() const {
+// may follow it. Inserts leave a quarter after the first table, and half of the rest after each
+// other. Tables that were merged may have used more, and that must not refuse new ids.
+double ForgetfulFilter::share_of_next() const {
   double taken = 0;
   for (const LaneTable& table : tables_) taken += table.rate();
-  return (goal_.fpr - taken) / 2;
+  const double least = std::ldexp(goal_.fpr, -static_cast<int>(tables_.size()) - 2);
+  return std::max((goal_.fpr - taken) / 2, least);
 }
 
 // Returns true if an id of this time may have been accepted before and forgotten.
@@ -189,15 +194,19 @@ bool ForgetfulFilter::takes(std::uint64_t ids) const {
   return newest().present().ids > 0 && (newest().can_rotate() || newest().lane_takes(ids));
 }
 
-// Returns how many ids the window would hold at the present rate.
+// Returns how many ids the window would hold at the present rate. A merged lane holds more ids than
+// it counts.
 std::uint64_t ForgetfulFilter::wanted_ids() const {
   const auto capacity = static_cast<double>(newest().capacity());
-  const Lane& present = newest().present();
   const auto elapsed_ms =
-      static_cast<double>(std::max<TimeMs>(1, earlier_by(now(), present.begin_ms)));
+      static_cast<double>(std::max<TimeMs>(1, earlier_by(now(), newest().present().begin_ms)));
   const double at_rate =
-      static_cast<double>(present.ids) / elapsed_ms * static_cast<double>(goal_.window_ms);
-  const double wanted = kHeadroom * std::max(at_rate, static_cast<double>(ids()));
+      newest().lane_loads().back() / elapsed_ms * static_cast<double>(goal_.window_ms);
+  double held = 0;
+  for (const LaneTable& table : tables_) {
+    for (const double load : table.lane_loads()) held += load;
+  }
+  const double wanted = kHeadroom * std::max(at_rate, held);
   return static_cast<std::uint64_t>(
       std::ceil(std::clamp(wanted, kLeastGrowth * capacity, kMostGrowth * capacity)));
 }
@@ -205,8 +214,7 @@ std::uint64_t ForgetfulFilter::wanted_ids() const {
 // Adds a table with room for this many ids, or for as many as the memory still allows. Returns
 // false if it allows none, which depends on the tables alone and not on `ids`.
 bool ForgetfulFilter::follow_with(std::uint64_t ids) {
-  const double error = error_left();
-  if (!(error > 0)) return false;
+  const double error = share_of_next();
   const std::uint32_t periods = periods_covered(goal_.lanes());
   const std::uint64_t least = divide_up(std::min(goal_.ids, newest().capacity()), 8);
   for (;; ids = std::max(ids / 2, least)) {

@@ -13,7 +13,9 @@
 //           ids come, a new table with room for the present rate takes the new ids; the old one is
 //           queried until its ids have left the window, then freed. When far fewer ids come, a
 //           smaller table follows, unless the cap would not allow the larger one again. Each new
-//           table takes half of the error that is left, so that the sum stays below the goal.
+//           table takes half of the error that is left, so that the sum stays below the goal. After
+//           a merge the sum may exceed the goal. The next table then gets the least share that it
+//           could have had without the merge.
 //           max_bytes bounds the memory of all tables. Beyond it ids are refused, or the oldest are
 //           forgotten early, as chosen.
 // Cost      A check reads one to four cache lines (layouts: filter/bloom_filter.h) for each table.
@@ -74,7 +76,7 @@ class ForgetfulFilter {
   // Makes an empty filter. The first table gets `first_share` of the error; the rest is for those
   // that may follow. Errors: Errc::invalid for a window of zero or less, an invalid error rate, no
   // ids, or a number of lanes or a layout that does not exist; Errc::limit if the first table would
-  // be impossible or larger than max_bytes. REQUIRES: 0 < first_share < 1.
+  // be impossible or larger than max_bytes. REQUIRES: 0 < first_share <= 3/4.
   static Result<ForgetfulFilter> make(const Goal& goal, TimeMs now_ms, double first_share = 0.5);
 
   // These do what window/window.h says. REQUIRES: digests made by goal().hash.
@@ -162,7 +164,7 @@ class ForgetfulFilter {
   void rotate_by_time();
   void shrink();
   std::uint64_t wanted_ids() const;
-  double error_left() const;
+  double share_of_next() const;
 
   Goal goal_;
   WindowTime time_;

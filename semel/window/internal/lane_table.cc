@@ -151,8 +151,8 @@ TimeMs LaneTable::first_ms() const {
   return first;
 }
 
-// Returns the ids of each lane. A lane with more bits than its ids can have set was merged and
-// holds more ids, so the estimate from its bits is used.
+// A lane with more bits than its ids can have set was merged and holds more ids, so the estimate
+// from its bits is used.
 std::vector<double> LaneTable::lane_loads() const {
   std::vector<double> loads;
   for (const Lane& lane : lanes_) {

@@ -94,6 +94,8 @@ class LaneTable {
   // Returns a lower bound of the ids that are remembered. An id that was inserted twice counts
   // twice.
   std::uint64_t ids(std::size_t dropped = 0) const;
+  // Estimates the ids of each lane, the oldest first. A merged lane holds more than it counts.
+  std::vector<double> lane_loads() const;
   TimeMs first_ms() const;  // the least time of an id that is remembered, or kNever
   double rate() const;      // of false positives, now
   std::uint64_t bytes() const {
@@ -121,7 +123,6 @@ class LaneTable {
   std::uint64_t by_age(std::uint64_t columns) const;
   void count(TimeMs at_ms);
   void sweep_for_insert();
-  std::vector<double> lane_loads() const;
   void append_lane(TimeMs begin_ms);
 
   LaneArray array_;

@@ -246,11 +246,12 @@ double SlidingFilter::error_of(const Filter& filter) const {
   return bloom_math::plain_live_fpr(share, shape_.probes);
 }
 
-// Returns what the first `filters` leave of the goal.
+// Returns what the first `filters` leave of the goal. Inserts leave half of it each time, at least.
+// Filters that were merged may have used more, and that must not refuse new ids.
 double SlidingFilter::error_left(std::size_t filters) const {
   double left = shape_.fpr;
   for (std::size_t i = 0; i < filters; ++i) left -= error_of(filters_[i]);
-  return left;
+  return std::max(left, std::ldexp(shape_.fpr, -static_cast<int>(filters)));
 }
 
 // The errors of the older filters change only when a tick ends or the filters change.
@@ -277,22 +278,35 @@ bool SlidingFilter::make_room(const Points& points) {
   }
 }
 
+// Returns the lines of the filter that follows the newest. Twice its room is enough for the share
+// of the error that is left, unless a cap made the filters smaller and a merge has filled them.
+std::uint64_t SlidingFilter::lines_of_next(double left) const {
+  std::uint64_t lines = doubled_lines(filters_.back().count(), shape_.probes);
+  while (shape_.filter_bytes(2 * lines) < limits::kSmallBlock &&
+         !has_room_for_an_id(lines * line_cells_, shape_.probes, left)) {
+    lines *= 2;
+  }
+  return lines;
+}
+
 // Opens a filter of as many lines as the cap allows, and no fewer than the first has.
 bool SlidingFilter::open_next() {
-  std::uint64_t lines = doubled_lines(filters_.back().count(), shape_.probes);
+  if (bytes() + shape_.filter_bytes() > shape_.max_bytes) return false;
+  const double left = error_left(filters_.size());
+  std::uint64_t lines = lines_of_next(left);
   while (lines > shape_.lines && bytes() + shape_.filter_bytes(lines) > shape_.max_bytes) {
     lines = std::max(shape_.lines, lines / 2);
   }
-  return open(lines);
+  return open(lines, left);
 }
 
-// Opens a filter of this many lines. Returns false, and changes nothing, if memory or error leave
-// no room for it.
-bool SlidingFilter::open(std::uint64_t lines) {
+// Opens a filter of this many lines. Returns false, and changes nothing, if memory or the error
+// that is left are too little for it.
+bool SlidingFilter::open(std::uint64_t lines, double left) {
   const std::uint64_t needed = shape_.filter_bytes(lines);
   const std::uint64_t cells = lines * line_cells_;
   if (needed > shape_.max_bytes || bytes() > shape_.max_bytes - needed) return false;
-  if (!has_room_for_an_id(cells, shape_.probes, error_left(filters_.size()))) return false;
+  if (!has_room_for_an_id(cells, shape_.probes, left)) return false;
   filters_.emplace_back(shape_, lines);
   plan();
   return true;
@@ -309,7 +323,8 @@ bool SlidingFilter::outlived() const {
 // Adds a smaller filter after an outlived one, which is dropped with its last id.
 void SlidingFilter::shrink() {
   if (!outlived()) return;
-  if (!open(std::max(shape_.lines, filters_.back().count() / kShrinkBy))) return;
+  const std::uint64_t lines = std::max(shape_.lines, filters_.back().count() / kShrinkBy);
+  if (!open(lines, error_left(filters_.size()))) return;
   drop_empty();
   plan();
 }

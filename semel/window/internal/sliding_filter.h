@@ -21,14 +21,14 @@
 //           filters leave of the goal, so that the sum stays below the goal however many there are
 //           (docs/math/sliding.md). The next filter has room for twice as many ids, so there are
 //           few filters for any number of ids, and error left for all of them. A smaller one
-//           follows when few ids come. A filter without a live cell is dropped. If memory or error
-//           leave no room for another filter, new ids are refused, or the oldest filter is dropped
-//           early. Then counts() has an estimate of the ids lost, and promise() the time up to
-//           which they were accepted.
+//           follows when few ids come. A filter without a live cell is dropped. If the cap leaves no
+//           room for another filter, new ids are refused, or the oldest filter is dropped early.
+//           Then counts() has an estimate of the ids lost, and promise() the time up to which they
+//           were accepted.
 // Merge     Each cell gets the later of its two expiries. Commutative, associative, idempotent
 //           (tests/laws). Times and sizes of the filters must be equal, and the shapes except
-//           max_bytes and on_full. The error of the union may exceed the goal. Then no filter takes
-//           ids until it is below again, or the oldest is dropped.
+//           max_bytes and on_full. The error of the union may exceed the goal. Then new ids go to
+//           another filter, which adds at most half of the goal.
 // Cost      test: up to k cache misses a filter, about two for a new id. insert: k lines to write.
 //           With a million ids at 1e-3 and 8 bits, batched, a new id takes 0.12 us to test and 0.5
 //           us to test and insert. advance: one counter for each filter and passed tick. No insert,
@@ -174,8 +174,9 @@ class SlidingFilter {
   double error_of(const Filter& filter) const;
   double error_left(std::size_t filters) const;
   bool make_room(const Points& points);
+  std::uint64_t lines_of_next(double left) const;
   bool open_next();
-  bool open(std::uint64_t lines);
+  bool open(std::uint64_t lines, double left);
   bool outlived() const;
   void shrink();
   void forget_oldest();
