@@ -23,16 +23,21 @@
 // Duplicates do not renew an id: test_and_insert() leaves a known id as it was. insert() renews it.
 // Merge     The union of two windows: an id is recognised as long as one of the two would do so.
 //           Commutative, associative, idempotent. The window that lags is first advanced to the
-//           time of the other, as advance() does it. A filter may err more than `fpr` after a
-//           merge, as false_positive_rate() says; sites that merge choose `ids` for all of them.
+//           time of the other, as advance() does it.
 //             exact      merges with any window of its goal. Errc::full if both do not fit into
 //                        max_bytes.
-//             timers     merges while both have the same filters inside: as long as neither has
-//                        been given many more than `ids`.
-//             forgetful  merges while both have the same lanes inside: once both are older than
-//                        two windows, and as long as neither has been given more than `ids`.
-//                        Without an end it does not merge: GrowBloomSeries (crdt/series.h) has a
-//                        chain of filters for each site, and does.
+//             timers     merges while both have the same filters inside. They do as long as all
+//                        sites together are given no more than `ids` in a window.
+//             forgetful  merges while both have the same lanes inside. They do once both are older
+//                        than two windows, as long as all sites together are given no more than a
+//                        seventh of `ids` in each seventh of a window. Without an end it does not
+//                        merge: GrowBloomSeries (crdt/series.h) has a chain of filters for each
+//                        site, and does.
+//           A merged filter holds the ids of all sites. It keeps to `fpr` under the same
+//           conditions. A burst beyond them raises the error until its ids have left the window.
+//           Two sites that were given `ids` each then err at a rate of up to 0.05 for an `fpr` of
+//           1e-3, and up to 0.003 for 1e-6. false_positive_rate() is the present rate. New ids go
+//           to another filter or lane, and add no more than `fpr`.
 // Memory    Bytes per id, for a million ids that come evenly in a window:
 //
 //             error       1e-3   1e-6

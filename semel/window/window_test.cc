@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -318,6 +319,62 @@ TEST(Window, AMergeOfFullFiltersKeepsToItsCap) {
       EXPECT_EQ(merged.counts().forgotten_early > 0, on_full == OnFull::forget);
       EXPECT_EQ(merged.promise().kept_from_ms > kNow - kWindowMs, on_full == OnFull::forget);
       EXPECT_LE(merged.bytes(), goal.max_bytes);
+    }
+  }
+}
+
+// Returns how often the window takes an id for a duplicate that nobody gave to it.
+double measured_rate(const Window& window, std::uint64_t ids) {
+  double found = 0;
+  for (std::uint64_t n = 0; n < ids; ++n) {
+    found += window.test(key(10'000'000 + n)) == Verdict::duplicate;
+  }
+  return found / static_cast<double>(ids);
+}
+
+// The numbers are those of window.h and docs/replicas.md.
+TEST(Window, AMergedFilterErrsAsItSays) {
+  constexpr std::uint64_t kAsked = 200'000;
+  for (const Structure structure : {Structure::forgetful, Structure::timers}) {
+    for (const double fpr : {1e-3, 1e-6}) {
+      SCOPED_TRACE(std::to_string(static_cast<int>(structure)) + " " + std::to_string(fpr));
+      Window::Goal goal = goal_of(structure, kWindowMs);
+      goal.fpr = fpr;
+      goal.ids = 7000;
+      EXPECT_LE(merged_after(goal, 2, goal.ids / 2, kWindowMs).false_positive_rate(), fpr);
+      EXPECT_LE(merged_after(goal, 2, goal.ids / 14, 0).false_positive_rate(), fpr);
+      const Window half = merged_after(goal, 2, goal.ids / 2, 0);
+      EXPECT_EQ(half.false_positive_rate() <= fpr, structure == Structure::timers);
+      EXPECT_LE(half.false_positive_rate(), fpr == 1e-3 ? 0.03 : 0.001);
+
+      Window merged = merged_after(goal, 2, goal.ids, 0);
+      const double rate = merged.false_positive_rate();
+      EXPECT_LE(rate, fpr == 1e-3 ? 0.05 : 0.003);
+      EXPECT_GE(rate, fpr == 1e-3 ? 0.01 : 0.0002);
+      const double deviation = std::sqrt(rate * (1 - rate) / kAsked);
+      EXPECT_NEAR(measured_rate(merged, kAsked), rate, 5 * deviation + rate / 10);
+      // The ids that follow add no more than the goal.
+      for (std::uint64_t n = 0; n < 20'000; ++n) merged.insert(key(1'000'000 + n));
+      EXPECT_LE(merged.false_positive_rate(), rate + fpr);
+      for (TimeMs now_ms = kNow; now_ms <= kNow + 3 * kWindowMs; now_ms += 50) {
+        merged.advance(now_ms);
+      }
+      EXPECT_LE(merged.false_positive_rate(), fpr);
+    }
+  }
+}
+
+// A lane of the first site is full before its time, and the second has no such lane.
+TEST(Window, ABurstKeepsForgetfulOnesFromMerging) {
+  Window::Goal goal = goal_of(Structure::forgetful, kWindowMs);
+  goal.ids = 7000;
+  for (const std::uint64_t burst : {1000, 1500}) {
+    std::vector<Window> sites = sites_in_step(goal, 2);
+    for (std::uint64_t n = 0; n < burst; ++n) sites[0].insert(key(n));
+    if (burst == 1000) {
+      EXPECT_TRUE(sites[0].merge(sites[1]));
+    } else {
+      expect_refused(sites[0], sites[1], Errc::mismatch);
     }
   }
 }
