@@ -2,7 +2,8 @@
 //
 // Contract  A Hidden<T> is a value, as a T would be: a copy is a second T, and two are equal if
 //           their Ts are. T has to be complete only where a Hidden is made from arguments.
-//           A Hidden that was moved from can only be assigned to and destroyed.
+//           A Hidden that was moved from, and every object that has one, can only be assigned to,
+//           copied, moved and destroyed. The copy is one that was moved from, too.
 // Example   class Filter {
 //            public:
 //             explicit Filter(const Shape& shape);  // : table_(std::in_place, shape)
@@ -22,7 +23,9 @@ class Hidden {
   template <class... Arguments>
   explicit Hidden(std::in_place_t, Arguments&&... arguments)
       : value_(new T(std::forward<Arguments>(arguments)...)), ops_(&kOps<T>) {}
-  Hidden(const Hidden& other) : value_(other.ops_->copy(*other.value_)), ops_(other.ops_) {}
+  Hidden(const Hidden& other)
+      : value_(other.value_ == nullptr ? nullptr : other.ops_->copy(*other.value_)),
+        ops_(other.ops_) {}
   Hidden(Hidden&& other) noexcept
       : value_(std::exchange(other.value_, nullptr)), ops_(other.ops_) {}
   Hidden& operator=(Hidden other) noexcept {

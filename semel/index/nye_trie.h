@@ -55,6 +55,7 @@ class SEMEL_API NyeTrie {
 
   // Makes a trie that is marked as a whole. REQUIRES: kLeastBurst <= burst_bytes <= kMostBurst.
   NyeTrie(std::uint32_t burst_bytes, const EntryDigest& digest, RecordMeasure measure = nullptr);
+  // A trie that was moved from can only be assigned to, moved and destroyed.
   NyeTrie(NyeTrie&& other) noexcept;
   NyeTrie& operator=(NyeTrie&& other) noexcept;
   ~NyeTrie();

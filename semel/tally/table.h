@@ -54,6 +54,7 @@ class SEMEL_API Table {
 
   // Errors: Errc::invalid or Errc::limit for an impossible recognition.
   static Result<Table> make(const Settings& settings, TimeMs now_ms);
+  // A table that was moved from can only be assigned to, moved and destroyed.
   Table(Table&&) noexcept;
   Table& operator=(Table&&) noexcept;
   ~Table();

@@ -232,7 +232,8 @@ Result<Window> Window::make(const Goal& goal, TimeMs now_ms) {
 TimeMs Window::longest_ms(const Goal& goal) { return window_internal::longest_ms(goal); }
 
 Window::Window(std::unique_ptr<Body> body) : body_(std::move(body)) {}
-Window::Window(const Window& other) : body_(std::make_unique<Body>(*other.body_)) {}
+Window::Window(const Window& other)
+    : body_(other.body_ == nullptr ? nullptr : std::make_unique<Body>(*other.body_)) {}
 Window::Window(Window&&) noexcept = default;
 Window& Window::operator=(const Window& other) { return *this = Window(other); }
 Window& Window::operator=(Window&&) noexcept = default;

@@ -126,6 +126,7 @@ class SEMEL_API Window {
   // earlier time of its own (`at_ms`) is that much older by then. REQUIRES: make() succeeds.
   static TimeMs longest_ms(const Goal& goal);
 
+  // A window that was moved from can only be assigned to, copied, moved and destroyed.
   Window(const Window& other);
   Window(Window&& other) noexcept;
   Window& operator=(const Window& other);
