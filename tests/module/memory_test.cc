@@ -204,7 +204,8 @@ TEST_F(Memory, AUnionTakesThatOfItsPartsAlone) {
   EXPECT_NEAR(told("BF.INFO", "to", "Size"), size, size / 20);
 }
 
-// An exact key takes its memory as ids come. So its capacity is compared with what it takes at least.
+// An exact key takes its memory as ids come. So its capacity is compared with the least that it
+// takes.
 TEST_F(Memory, ACapacityThatCannotFitIsRefusedForEveryKind) {
   ASSERT_EQ(talk("CONFIG SET semel.max-value-bytes 9000000"), "+OK");
   for (const char* const kind : {"", " EXACT", " TIMERS", " FILTER"}) {

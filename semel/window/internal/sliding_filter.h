@@ -21,8 +21,8 @@
 //           filters leave of the goal, so that the sum stays below the goal however many there are
 //           (docs/math/sliding.md). The next filter has room for twice as many ids, so there are
 //           few filters for any number of ids, and error left for all of them. A smaller one
-//           follows when few ids come. A filter without a live cell is dropped. If the cap leaves no
-//           room for another filter, new ids are refused, or the oldest filter is dropped early.
+//           follows when few ids come. A filter without a live cell is dropped. If the cap leaves
+//           no room for another filter, new ids are refused, or the oldest filter is dropped early.
 //           Then counts() has an estimate of the ids lost, and promise() the time up to which they
 //           were accepted.
 // Merge     Each cell gets the later of its two expiries. Commutative, associative, idempotent
