@@ -77,8 +77,10 @@ Setting max_value_bytes() {
       "half of the memory of the machine or its container if that is less or there is no "
       "maxmemory; 0: no limit",
       [](std::string_view text) {
-        const std::optional<std::uint64_t> bytes = parse_unsigned(text);
-        if (!bytes && !is_word(text, "AUTO")) return not_allowed("auto, 0 (no limit) or bytes");
+        const std::optional<std::uint64_t> bytes = parse_memory(text);
+        if (!bytes && !is_word(text, "AUTO")) {
+          return not_allowed("auto, 0 (no limit), or bytes such as 1000000 or 64mb");
+        }
         host::set_value_limit(bytes);
         return Result<void>();
       }};

@@ -1,7 +1,6 @@
 #include "module/commands/windows.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "module/host/counters.h"
 #include "module/host/value_limit.h"
@@ -22,7 +21,7 @@ bool take_on_full(Options& options, OnFull& out) {
 }
 
 bool take_max_bytes(Options& options, std::uint64_t least, std::uint64_t& out) {
-  return options.count("MAXBYTES", least, std::numeric_limits<std::int64_t>::max(), out);
+  return options.memory("MAXBYTES", least, out);
 }
 
 bool take_limit(host::Call& call, std::uint64_t& max_bytes) {
