@@ -139,7 +139,7 @@ std::vector<Setting> make_settings() {
       count("cf-initial-size", 2, kMostIds, "2 to 274877906944", d.cf_initial_size,
             "items that a new cuckoo filter has room for"),
       count("cf-bucket-size", 1, 255, "1 to 255", d.cf_bucket_size,
-            "shown by CF.INFO, without effect"),
+            "shown by CF.INFO; a capacity below twice this number is refused"),
       count("cf-max-iterations", 1, 65535, "1 to 65535", d.cf_max_iterations,
             "shown by CF.INFO, without effect"),
       count("cf-expansion-factor", 0, 32768, "0 (does not scale) to 32768", d.cf_expansion,

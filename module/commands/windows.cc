@@ -38,6 +38,7 @@ void refuse_creation(host::Call& call, const char* what, const Error& error) {
   if (error.code == Errc::limit) ++host::counters.refused_limit;
   std::string text = std::string("ERR could not create ").append(what).append(": ");
   text += error.message();
+  if (error.code == Errc::limit) text += "; see CAPACITY and MAXBYTES";
   const std::uint64_t limit = max_value_bytes(call);
   if (limit != 0) text += " (semel.max-value-bytes is " + std::to_string(limit) + ")";
   call.error(text);

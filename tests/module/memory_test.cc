@@ -229,7 +229,7 @@ TEST_F(Memory, SizesAreWrittenAsTheServerWritesThem) {
   }
 }
 
-// An exact key takes its memory as ids come. So its capacity is compared with what it takes at least.
+// An exact key takes its memory as ids come. Its capacity is compared with what ids take at least.
 TEST_F(Memory, ACapacityThatCannotFitIsRefusedForEveryKind) {
   ASSERT_EQ(talk("CONFIG SET semel.max-value-bytes 9000000"), "+OK");
   for (const char* const kind : {"", " EXACT", " TIMERS", " FILTER"}) {

@@ -36,7 +36,12 @@ TEST_P(SiftReplies, ReserveSaysWhatIsAllowed) {
       {"SIFT.RESERVE s MAXBYTES 0",
        "-ERR MAXBYTES cannot be '0'; allowed: 1 to 9223372036854775807, or a size "
        "such as 64mb"},
-      {"SIFT.RESERVE s MAXBYTES 1", "-ERR could not create the sift: [...]"},
+      {"SIFT.RESERVE s MAXBYTES 100",
+       "-ERR could not create the sift: the first table would take more memory than allowed; see "
+       "CAPACITY and MAXBYTES (semel.max-value-bytes is [...])"},
+      {"SIFT.RESERVE s TIMERS MAXBYTES 100",
+       "-ERR could not create the sift: one filter would take more memory than allowed; see "
+       "CAPACITY and MAXBYTES (semel.max-value-bytes is [...])"},
       {"SIFT.RESERVE s COLOUR red", "-ERR unknown option 'COLOUR'"},
       {"SIFT.RESERVE s WINDOW 1s WINDOW 1s", "-ERR WINDOW is given twice"},
       {"SIFT.RESERVE s SECRET 0123456789abcdef0123456789abcdef", "-ERR unknown option 'SECRET'"},
