@@ -1,6 +1,7 @@
 #include "module/commands/arguments.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "semel/core/internal/error_rate.h"
@@ -25,6 +26,24 @@ bool is_word(std::string_view text, std::string_view word) {
     if (upper(text[i]) != word[i]) return false;
   }
   return true;
+}
+
+std::optional<std::uint64_t> parse_memory(std::string_view text) {
+  struct Unit {
+    const char* word;
+    std::uint64_t bytes;
+  };
+  static constexpr std::array kUnits = {
+      Unit{"", 1},          Unit{"B", 1},        Unit{"K", 1'000},         Unit{"KB", 1 << 10},
+      Unit{"M", 1'000'000}, Unit{"MB", 1 << 20}, Unit{"G", 1'000'000'000}, Unit{"GB", 1 << 30}};
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::optional<std::uint64_t> number = parse_unsigned(text.substr(0, digits));
+  for (const Unit& unit : kUnits) {
+    if (!is_word(text.substr(digits), unit.word)) continue;
+    const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() / unit.bytes;
+    return number && *number <= most ? std::optional(*number * unit.bytes) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 bool Options::once(std::string_view word) {
@@ -108,6 +127,21 @@ bool Options::count(std::string_view word, std::uint64_t least, std::uint64_t mo
   const std::optional<std::uint64_t> parsed = parse_unsigned(*text);
   if (!parsed || *parsed < least || *parsed > most) {
     refuse_value(word, *text, std::to_string(least) + " to " + std::to_string(most));
+    return false;
+  }
+  out = *parsed;
+  return true;
+}
+
+bool Options::memory(std::string_view word, std::uint64_t least, std::uint64_t& out) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const std::optional<std::string_view> text = value(word);
+  if (!text) return false;
+  const std::optional<std::uint64_t> parsed = parse_memory(*text);
+  if (!parsed || *parsed < least || *parsed > kMost) {
+    refuse_value(
+        word, *text,
+        std::to_string(least) + " to " + std::to_string(kMost) + ", or a size such as 64mb");
     return false;
   }
   out = *parsed;

@@ -14,6 +14,10 @@ namespace semel::module {
 // Returns true if `text` is this word, in any case. REQUIRES: `word` is in capitals.
 bool is_word(std::string_view text, std::string_view word);
 
+// Reads a size as the server's maxmemory does: 9000000, 9000k or 9m (of 1000), 9000kb or 9mb (of
+// 1024), with g and gb, in any case. Returns nullopt for any other text.
+std::optional<std::uint64_t> parse_memory(std::string_view text);
+
 // Options at the end of a command, such as WINDOW 10m EXACT.
 //
 //   Options options(call, 2);
@@ -64,6 +68,7 @@ class Options {
   bool duration(std::string_view word, TimeMs& out);
   bool error_rate(std::string_view word, double& out);
   bool count(std::string_view word, std::uint64_t least, std::uint64_t most, std::uint64_t& out);
+  bool memory(std::string_view word, std::uint64_t least, std::uint64_t& out);
 
  private:
   bool once(std::string_view word);

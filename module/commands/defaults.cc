@@ -77,8 +77,10 @@ Setting max_value_bytes() {
       "half of the memory of the machine or its container if that is less or there is no "
       "maxmemory; 0: no limit",
       [](std::string_view text) {
-        const std::optional<std::uint64_t> bytes = parse_unsigned(text);
-        if (!bytes && !is_word(text, "AUTO")) return not_allowed("auto, 0 (no limit) or bytes");
+        const std::optional<std::uint64_t> bytes = parse_memory(text);
+        if (!bytes && !is_word(text, "AUTO")) {
+          return not_allowed("auto, 0 (no limit), or bytes such as 1000000 or 64mb");
+        }
         host::set_value_limit(bytes);
         return Result<void>();
       }};
@@ -137,7 +139,7 @@ std::vector<Setting> make_settings() {
       count("cf-initial-size", 2, kMostIds, "2 to 274877906944", d.cf_initial_size,
             "items that a new cuckoo filter has room for"),
       count("cf-bucket-size", 1, 255, "1 to 255", d.cf_bucket_size,
-            "shown by CF.INFO, without effect"),
+            "shown by CF.INFO; a capacity below twice this number is refused"),
       count("cf-max-iterations", 1, 65535, "1 to 65535", d.cf_max_iterations,
             "shown by CF.INFO, without effect"),
       count("cf-expansion-factor", 0, 32768, "0 (does not scale) to 32768", d.cf_expansion,

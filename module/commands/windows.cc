@@ -1,7 +1,6 @@
 #include "module/commands/windows.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "module/host/counters.h"
 #include "module/host/value_limit.h"
@@ -22,7 +21,7 @@ bool take_on_full(Options& options, OnFull& out) {
 }
 
 bool take_max_bytes(Options& options, std::uint64_t least, std::uint64_t& out) {
-  return options.count("MAXBYTES", least, std::numeric_limits<std::int64_t>::max(), out);
+  return options.memory("MAXBYTES", least, out);
 }
 
 bool take_limit(host::Call& call, std::uint64_t& max_bytes) {
@@ -39,6 +38,7 @@ void refuse_creation(host::Call& call, const char* what, const Error& error) {
   if (error.code == Errc::limit) ++host::counters.refused_limit;
   std::string text = std::string("ERR could not create ").append(what).append(": ");
   text += error.message();
+  if (error.code == Errc::limit) text += "; see CAPACITY and MAXBYTES";
   const std::uint64_t limit = max_value_bytes(call);
   if (limit != 0) text += " (semel.max-value-bytes is " + std::to_string(limit) + ")";
   call.error(text);

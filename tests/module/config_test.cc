@@ -43,7 +43,8 @@ constexpr std::array kSettings = {
     Setting{"cf-max-iterations", "20", "10", "65536", "allowed: 1 to 65535"},
     Setting{"cf-expansion-factor", "1", "2", "-1", "allowed: 0 (does not scale) to 32768"},
     Setting{"cf-error", "0.001", "0.01", "1e400", kRate},
-    Setting{"max-value-bytes", "auto", "1000000", "-1", "allowed: auto, 0 (no limit) or bytes"},
+    Setting{"max-value-bytes", "auto", "1000000", "-1",
+            "allowed: auto, 0 (no limit), or bytes such as 1000000 or 64mb"},
     Setting{"max-arguments", "131072", "1000", "x",
             "allowed: 0 (no limit) or a number of arguments"},
 };

@@ -204,8 +204,30 @@ TEST_F(Memory, AUnionTakesThatOfItsPartsAlone) {
   EXPECT_NEAR(told("BF.INFO", "to", "Size"), size, size / 20);
 }
 
-// An exact key takes its memory as ids come. So its capacity is compared with the least that it
-// takes.
+// CONFIG SET maxmemory says what is right.
+TEST_F(Memory, SizesAreWrittenAsTheServerWritesThem) {
+  for (const std::string size : {"9000000", "9000000b", "9000k", "9000kb", "9m", "9mb", "9MB",
+                                 "9Mb", "1g", "1gB", "007mb"}) {
+    ASSERT_EQ(talk("CONFIG SET maxmemory " + size), "+OK");
+    const std::int64_t bytes = info(talk, "memory", "maxmemory");
+    ASSERT_EQ(talk("CONFIG SET semel.max-value-bytes " + size), "+OK") << size;
+    EXPECT_EQ(limit(), bytes) << size;
+    ASSERT_EQ(talk("CONFIG SET maxmemory 0"), "+OK");
+    talk("DEL s t");
+    ASSERT_EQ(talk("SIFT.RESERVE s CAPACITY 10 MAXBYTES " + size), "+OK") << size;
+    EXPECT_EQ(told("SIFT.INFO", "s", "Max bytes"), bytes) << size;
+    ASSERT_EQ(talk("TALLY.RESERVE t CAPACITY 10 MAXBYTES " + size), "+OK") << size;
+    EXPECT_EQ(told("TALLY.INFO", "t", "Max bytes"), bytes) << size;
+  }
+  // The server takes the first and the last of these.
+  for (const std::string size : {"mb", "9tb", "9 mb", "9mbb", "1.5mb", "-9mb", "99999999999gb"}) {
+    const std::string word = '"' + size + '"';
+    EXPECT_TRUE(talk("CONFIG SET semel.max-value-bytes " + word).starts_with("-ERR")) << size;
+    EXPECT_TRUE(talk("SIFT.RESERVE none MAXBYTES " + word).starts_with("-ERR MAXBYTES")) << size;
+  }
+}
+
+// An exact key takes its memory as ids come. Its capacity is compared with what ids take at least.
 TEST_F(Memory, ACapacityThatCannotFitIsRefusedForEveryKind) {
   ASSERT_EQ(talk("CONFIG SET semel.max-value-bytes 9000000"), "+OK");
   for (const char* const kind : {"", " EXACT", " TIMERS", " FILTER"}) {

@@ -36,8 +36,14 @@ TEST_P(SiftReplies, ReserveSaysWhatIsAllowed) {
       {"SIFT.RESERVE s EXACT ERROR 0.1", "-ERR EXACT and ERROR exclude each other"},
       {"SIFT.RESERVE s ONFULL wait", "-ERR ONFULL is refuse or forget"},
       {"SIFT.RESERVE s MAXBYTES 0",
-       "-ERR MAXBYTES cannot be '0'; allowed: 1 to 9223372036854775807"},
-      {"SIFT.RESERVE s MAXBYTES 1", "-ERR could not create the sift: [...]"},
+       "-ERR MAXBYTES cannot be '0'; allowed: 1 to 9223372036854775807, or a size "
+       "such as 64mb"},
+      {"SIFT.RESERVE s MAXBYTES 100",
+       "-ERR could not create the sift: the first table would take more memory than allowed; see "
+       "CAPACITY and MAXBYTES (semel.max-value-bytes is [...])"},
+      {"SIFT.RESERVE s TIMERS MAXBYTES 100",
+       "-ERR could not create the sift: one filter would take more memory than allowed; see "
+       "CAPACITY and MAXBYTES (semel.max-value-bytes is [...])"},
       {"SIFT.RESERVE s COLOUR red", "-ERR unknown option 'COLOUR'"},
       {"SIFT.RESERVE s WINDOW 1s WINDOW 1s", "-ERR WINDOW is given twice"},
       {"SIFT.RESERVE s SECRET 0123456789abcdef0123456789abcdef", "-ERR unknown option 'SECRET'"},

@@ -44,7 +44,8 @@ TEST_P(TallyReplies, ReserveSaysWhatIsAllowed) {
       {"TALLY.RESERVE t CAPACITY 274877906945",
        "-ERR CAPACITY cannot be '274877906945'; allowed: 1 to 274877906944"},
       {"TALLY.RESERVE t MAXBYTES 8191",
-       "-ERR MAXBYTES cannot be '8191'; allowed: 8192 to 9223372036854775807"},
+       "-ERR MAXBYTES cannot be '8191'; allowed: 8192 to 9223372036854775807, or a "
+       "size such as 64mb"},
       // Only effects have these options.
       {"TALLY.RESERVE t SECRET 0123456789abcdef0123456789abcdef", "-ERR unknown option 'SECRET'"},
       {"DBSIZE", "0"},

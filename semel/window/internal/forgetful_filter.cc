@@ -71,7 +71,7 @@ Result<ForgetfulFilter> ForgetfulFilter::make(const Goal& goal, TimeMs now_ms, d
   const LaneShape shape =
       SEMEL_TRY(forgetful_math::shape_for(goal.layout, goal.lanes(), lane_ids, error));
   if (!filter.follow_with(shape, lane_ids)) {
-    return Error{Errc::limit, "the first table would be larger than max_bytes"};
+    return Error{Errc::limit, "the first table would take more memory than allowed"};
   }
   return filter;
 }

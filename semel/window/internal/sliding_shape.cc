@@ -39,7 +39,7 @@ Result<SlidingShape> SlidingShape::for_goal(const Goal& goal) {
     return Error{Errc::limit, "the filter would need more than 2^46 bits"};
   }
   if (shape.filter_bytes() > goal.max_bytes) {
-    return Error{Errc::limit, "the cap leaves no room for one filter"};
+    return Error{Errc::limit, "one filter would take more memory than allowed"};
   }
   if (!shape.valid()) return Error{Errc::invalid, "a sliding filter of unknown policy or hash"};
   return shape;
