@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -78,10 +79,12 @@ class Table::Body {
     return answer;
   }
 
-  Result<void> add(std::span<const Addition> additions, std::span<Answer> answers, TimeMs now_ms,
-                   std::uint64_t max_bytes) {
-    const bool few = !has_room(additions, max_bytes);
-    return ledger.run({additions, answers, now_ms, true, Operation::Kind::add, few}, base);
+  // Returns true if the table stays within `max_bytes` even if all of these counters are new.
+  bool has_room(std::size_t some, std::size_t name_bytes, std::uint64_t max_bytes) {
+    const std::size_t bytes = Counters::most_used(some, name_bytes);
+    if (bytes > room_ || max_bytes != max_bytes_) return measure(bytes, max_bytes);
+    room_ -= bytes;
+    return true;
   }
 
   std::uint64_t bytes() const { return counters.bytes() + ledger.bytes() + sizeof(Body); }
@@ -92,27 +95,19 @@ class Table::Body {
   OperationLog::Limits limits;
 
  private:
-  static constexpr std::size_t kMeasuredAtOnce = std::size_t{64} << 10;
-
-  // Returns true if the table stays within `max_bytes` even if each addition makes a counter.
-  bool has_room(std::span<const Addition> additions, std::uint64_t max_bytes) {
-    if (max_bytes == kNoCap) return true;
-    std::size_t names = 0;
-    for (const Addition& addition : additions) names += addition.counter.size();
-    const std::size_t bytes = Counters::most_used(additions.size(), names);
-    if (bytes > room_ || max_bytes != max_bytes_) return measure(bytes, max_bytes);
-    room_ -= bytes;
-    return true;
-  }
-
   // Returns true if there is room for new counters of so many bytes. If there is more, the next
   // calls need not measure.
-  bool measure(std::size_t bytes, std::uint64_t max_bytes) {
+  [[gnu::noinline]] bool measure(std::size_t bytes, std::uint64_t max_bytes) {
     max_bytes_ = max_bytes;
+    room_ = 0;
     const std::optional<std::uint64_t> left = bytes_left();
-    const bool roomy = left && counters.fit(bytes + kMeasuredAtOnce, *left);
-    room_ = roomy ? kMeasuredAtOnce : 0;
-    return roomy || (left && counters.fit(bytes, *left));
+    if (!left) return false;
+    for (const std::size_t more : {std::size_t{1} << 20, std::size_t{64} << 10}) {
+      if (!counters.fit(bytes + more, *left)) continue;
+      room_ = more;
+      return true;
+    }
+    return counters.fit(bytes, *left);
   }
 
   std::optional<std::uint64_t> bytes_left() const {
@@ -139,13 +134,22 @@ Result<Table> Table::make(const Settings& settings, TimeMs now_ms) {
 
 Result<void> Table::add(std::span<const Addition> additions, std::span<Answer> answers,
                         TimeMs now_ms, std::uint64_t max_bytes) {
-  return body_->add(additions, answers, now_ms, max_bytes);
+  const auto add_name = [](std::size_t sum, const Addition& one) {
+    return sum + one.counter.size();
+  };
+  const std::size_t names =
+      std::accumulate(additions.begin(), additions.end(), std::size_t{0}, add_name);
+  const bool few = max_bytes != kNoCap && !body_->has_room(additions.size(), names, max_bytes);
+  return body_->ledger.run({additions, answers, now_ms, true, Operation::Kind::add, few},
+                           body_->base);
 }
 
 Result<Answer> Table::add(const Addition& addition, TimeMs now_ms, std::uint64_t max_bytes) {
   body_->counters.prefetch_place(addition.counter);
   Answer answer;
-  SEMEL_TRY(body_->add({&addition, 1}, {&answer, 1}, now_ms, max_bytes));
+  const bool few = max_bytes != kNoCap && !body_->has_room(1, addition.counter.size(), max_bytes);
+  SEMEL_TRY(body_->ledger.run(
+      {{&addition, 1}, {&answer, 1}, now_ms, true, Operation::Kind::add, few}, body_->base));
   return answer;
 }
 
