@@ -107,7 +107,7 @@ TEST_F(SiftRights, OfTheDocumentAreEnoughAndAllAreNeeded) {
       if (!claims && (right == "+sift.mclaim" || right == "+sift.mcommit")) continue;
       allow(server_, without(rights, right));
       Outcome outcome = sifted(server_, {"--delivery", delivery});
-      const std::string named = right[0] == '+' ? right.substr(1) : "keys";
+      const std::string named = right[0] == '+' ? right.substr(1) : "key";
       // A record is written before it is committed.
       if (right == "+sift.mcommit") {
         EXPECT_EQ(std::exchange(outcome.out, ""), "a\n");
@@ -163,7 +163,8 @@ TEST_F(SiftRights, ToReleaseAreNeededWhereProducersMeet) {
     // Makes the keys.
     ASSERT_EQ(sifted(server_, {"--stream", stream, "--slices", "1"}, "0\n").status, 0);
     const std::string key = client::spread_keys(stream, 1).front();
-    ASSERT_EQ(server_.call({"SIFT.CLAIM", key, "k", "another", "1s"}).text(), "fresh");
+    const char* const lasts = enough ? "1s" : "10m";
+    ASSERT_EQ(server_.call({"SIFT.CLAIM", key, "k", "another", lasts}).text(), "fresh");
     const Outcome outcome = sifted(server_, {"--stream", stream, "--slices", "1"}, input);
     if (enough) {
       expect_first(outcome, input);
@@ -180,8 +181,7 @@ TEST_F(SiftRights, OfTreesAndOfOtherDatabasesAreInTheDocument) {
                                                        url_of(server_) + "\nlevel site key 3\n");
   const Words rights = rights_of_the_document();
   const auto through_the_tree = [&](const std::string& input) {
-    return sift_quietly(
-        {"-f", "csv", "-k", "1", "-r", tree, "-w", "1h", "-N", "orders", "--claim", "1s"}, input);
+    return sift_quietly({"-f", "csv", "-k", "1", "-r", tree, "-w", "1h", "-N", "orders"}, input);
   };
   const Words of_trees = with(rights, {"~orders/*", "+sift.mtest", "+sift.insert"});
   std::string input;
@@ -197,7 +197,7 @@ TEST_F(SiftRights, OfTreesAndOfOtherDatabasesAreInTheDocument) {
   EXPECT_EQ(through_the_tree(input).status, 0);
 
   allow(server_, rights);
-  expect_refusal(sifted(server_, {"--claim", "4s"}, "a\n", "/5"), {"NOPERM", "select"});
+  expect_refusal(sifted(server_, {"--claim", "10s"}, "a\n", "/5"), {"NOPERM", "select"});
   allow(server_, with(rights, {"+select"}));
   expect_first(sifted(server_, {}, "a\n", "/5"), "a\n");
 }
