@@ -2,7 +2,7 @@
 // through any history of merges, encodings, steps of time and late events, and after a cap that was
 // lifted. An exact twin stands beside every window.
 #include <gtest/gtest.h>
-#include <rapidcheck.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <ostream>
