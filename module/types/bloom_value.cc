@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "semel/core/assert.h"
+#include "semel/crdt/internal/series_parts.h"
 #include "semel/hash/internal/sealed.h"
 
 namespace semel::module {
@@ -279,7 +280,7 @@ Result<bool> BloomValue::take(const Piece& piece, std::uint64_t max_bytes) {
       used_bytes() + series_.shape_of(piece.link)->bytes() > max_bytes) {
     return Error{Errc::full, "a link that is larger than allowed"};
   }
-  if (!SEMEL_TRY(series_.merge_part(id, piece.part))) return false;
+  if (!SEMEL_TRY(crdt_internal::SeriesParts::merge(series_, id, piece.part))) return false;
   // Another key has added to this chain, so this key must no longer add to it.
   if (chains.own() == id.chain) chains.disown();
   chains_ = std::move(chains);

@@ -9,6 +9,7 @@
 #include "semel/core/assert.h"
 #include "semel/crdt/internal/entry_codec.h"
 #include "semel/crdt/internal/observed_part.h"
+#include "semel/crdt/internal/series_parts.h"
 #include "semel/hash/internal/sealed.h"
 
 namespace semel::module {
@@ -348,7 +349,7 @@ Result<bool> CuckooValue::take(const Piece& piece, std::uint64_t max_bytes) {
   if (max_bytes != 0 && used_bytes() + more > max_bytes) {
     return Error{Errc::full, "a piece that takes more memory than allowed"};
   }
-  const bool merged = SEMEL_TRY(series_.merge_part(id, life, *piece.part));
+  const bool merged = SEMEL_TRY(crdt_internal::SeriesParts::merge(series_, id, life, *piece.part));
   if (merged) {
     chains_ = std::move(chains);
     lives_ = std::move(lives);

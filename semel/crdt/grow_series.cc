@@ -3,13 +3,14 @@
 
 #include "semel/core/assert.h"
 #include "semel/crdt/internal/link_map.h"
-#include "semel/crdt/internal/series_record.h"
+#include "semel/crdt/internal/series_parts.h"
 #include "semel/crdt/series.h"
 #include "semel/filter/internal/candidates.h"
 
 namespace semel {
 
-using crdt_internal::record;
+using crdt_internal::SeriesParts;
+
 using filter_internal::Candidates;
 
 namespace {
@@ -55,8 +56,8 @@ Result<bool> GrowSeries<Filter>::add(Digest key, SiteId site, Delta* delta) {
   if (!mine.empty() && mine.back().room() > 0) {
     Filter& filter = *mine.back().filter;
     const Result<bool> added =
-        record(Base::parts_of(delta), mine.back().id, filter,
-               [&](auto* part) -> Result<bool> { return filter.add(key, part); });
+        SeriesParts::record(delta, mine.back().id, filter,
+                            [&](auto* part) -> Result<bool> { return filter.add(key, part); });
     if (added) return *added;
   }
   return extend(key, site, delta);
@@ -68,7 +69,7 @@ Result<bool> GrowSeries<Filter>::extend(Digest key, SiteId site, Delta* delta) {
   std::map<LinkId, Filter> fresh = SEMEL_TRY(this->next_link(site));
   Filter& filter = fresh.begin()->second;
   const auto add = [&](auto* part) -> Result<bool> { return filter.add(key, part); };
-  const Result<bool> added = record(Base::parts_of(delta), fresh.begin()->first, filter, add);
+  const Result<bool> added = SeriesParts::record(delta, fresh.begin()->first, filter, add);
   SEMEL_ASSERT(added && *added);  // an empty filter has room for a key
   this->body_->links.take(std::move(fresh), this->goal_);
   return true;
@@ -99,8 +100,8 @@ std::size_t GrowSeries<Filter>::add(std::span<const Digest> keys, SiteId site,
         room = std::min<std::uint64_t>(unseen.size, last->room());
         const std::span<const Digest> some(unseen.keys.data(), room);
         const std::span<bool> answer(unseen.answer.data(), room);
-        taken = record(Base::parts_of(delta), last->id, filter,
-                       [&](auto* part) { return filter.add(some, answer, part); });
+        taken = SeriesParts::record(delta, last->id, filter,
+                                    [&](auto* part) { return filter.add(some, answer, part); });
         for (std::size_t i = 0; i < taken; ++i) added[unseen.place[i]] = answer[i];
         unseen.drop_front(taken);
         if (taken > 0 && taken == room) continue;

@@ -8,7 +8,7 @@
 #include "semel/core/assert.h"
 #include "semel/crdt/internal/link_map.h"
 #include "semel/crdt/internal/observed_part.h"
-#include "semel/crdt/internal/series_record.h"
+#include "semel/crdt/internal/series_parts.h"
 #include "semel/crdt/series.h"
 #include "semel/filter/internal/candidates.h"
 
@@ -16,7 +16,7 @@ namespace semel {
 
 using crdt_internal::ObservedPart;
 using crdt_internal::ObservedParts;
-using crdt_internal::record;
+using crdt_internal::SeriesParts;
 
 namespace {
 
@@ -74,8 +74,8 @@ Result<LinkDot> ObservedSeries<Filter>::add_to_links(Digest key, SiteId chain, S
   for (const auto& link : this->body_->links.chain(chain)) {
     if (link.room() == 0) continue;
     Filter& filter = *link.filter;
-    const Result<Dot> dot = record(Base::parts_of(delta), link.id, filter,
-                                   [&](auto* part) { return filter.add(key, site, part); });
+    const Result<Dot> dot = SeriesParts::record(
+        delta, link.id, filter, [&](auto* part) { return filter.add(key, site, part); });
     if (dot) return LinkDot{chain, link.id.link, *dot};
   }
   return Error{Errc::full, "no link of the chain has room for this key"};
@@ -88,7 +88,7 @@ Result<LinkDot> ObservedSeries<Filter>::extend(Digest key, SiteId chain, SiteLif
   const LinkId id = fresh.begin()->first;
   Filter& filter = fresh.begin()->second;
   const auto add = [&](auto* part) { return filter.add(key, site, part); };
-  const Result<Dot> dot = record(Base::parts_of(delta), id, filter, add);
+  const Result<Dot> dot = SeriesParts::record(delta, id, filter, add);
   SEMEL_ASSERT(dot);  // an empty filter has room for a key
   this->body_->links.take(std::move(fresh), this->goal_);
   return LinkDot{id.chain, id.link, *dot};
@@ -110,7 +110,7 @@ std::size_t ObservedSeries<Filter>::add(std::span<const Digest> keys, SiteLife s
       Filter& filter = *link.filter;
       const std::size_t wanted = std::min<std::uint64_t>(keys.size() - done, link.room());
       const std::uint64_t last = filter.context().at(site.site);
-      const std::size_t taken = record(Base::parts_of(delta), link.id, filter, [&](auto* part) {
+      const std::size_t taken = SeriesParts::record(delta, link.id, filter, [&](auto* part) {
         return filter.add(keys.subspan(done, wanted), site, part);
       });
       for (std::size_t i = 0; i < taken; ++i) {
@@ -155,8 +155,8 @@ template <class Filter>
 Result<bool> ObservedSeries<Filter>::remove(Digest key, const LinkDot& at, Delta* delta) {
   Filter* filter = this->body_->links.find(at.id());
   if (filter == nullptr) return Error{Errc::gap, "an entry of a link not seen here"};
-  return record(Base::parts_of(delta), at.id(), *filter,
-                [&](auto* part) { return filter->remove(key, at.dot, part); });
+  return SeriesParts::record(delta, at.id(), *filter,
+                             [&](auto* part) { return filter->remove(key, at.dot, part); });
 }
 
 template <class Filter>

@@ -13,6 +13,7 @@
 #include "semel/crdt/internal/observed_part.h"
 #include "semel/crdt/internal/series_codec.h"
 #include "semel/crdt/internal/series_links.h"
+#include "semel/crdt/internal/series_parts.h"
 #include "semel/filter/internal/candidates.h"
 
 namespace semel {
@@ -215,16 +216,16 @@ Result<bool> merge_into(ObservedCuckoo& filter, SiteId site, const ObservedPart&
 
 }  // namespace
 
-template <class Filter>
-template <class... Part>
-Result<bool> SeriesBase<Filter>::merge_part(LinkId id, const Part&... part) {
-  if (Filter* mine = body_->links.find(id)) return merge_into(*mine, part...);
-  SEMEL_TRY(admits_site(id.chain));
-  const auto shape = SEMEL_TRY(shape_of(id.link));
-  body_->spare.drop();
+template <class Filter, class... Part>
+Result<bool> crdt_internal::SeriesParts::merge(SeriesBase<Filter>& series, LinkId id,
+                                               const Part&... part) {
+  if (Filter* mine = series.body_->links.find(id)) return merge_into(*mine, part...);
+  SEMEL_TRY(series.admits_site(id.chain));
+  const auto shape = SEMEL_TRY(series.shape_of(id.link));
+  series.body_->spare.drop();
   std::map<LinkId, Filter> fresh;
   const bool changed = SEMEL_TRY(merge_into(fresh.emplace(id, shape).first->second, part...));
-  if (changed) body_->links.take(std::move(fresh), goal_);
+  if (changed) series.body_->links.take(std::move(fresh), series.goal_);
   return changed;
 }
 
@@ -436,9 +437,10 @@ Result<std::map<LinkId, Filter>> SeriesBase<Filter>::next_link(SiteId chain) {
   return link;
 }
 
-template Result<bool> SeriesBase<GrowBloom>::merge_part(LinkId, const BloomPart&);
-template Result<bool> SeriesBase<ObservedCuckoo>::merge_part(LinkId, const SiteId&,
-                                                             const ObservedPart&);
+template Result<bool> crdt_internal::SeriesParts::merge(SeriesBase<GrowBloom>&, LinkId,
+                                                        const BloomPart&);
+template Result<bool> crdt_internal::SeriesParts::merge(SeriesBase<ObservedCuckoo>&, LinkId,
+                                                        const SiteId&, const ObservedPart&);
 template class SeriesDelta<GrowBloom>;
 template class SeriesDelta<GrowCuckoo>;
 template class SeriesDelta<ObservedCuckoo>;

@@ -63,6 +63,7 @@ namespace semel {
 namespace crdt_internal {
 template <class Filter>
 struct Links;
+struct SeriesParts;
 }  // namespace crdt_internal
 
 // The place of an entry in an observed series. Dots are numbered within a link.
@@ -103,6 +104,7 @@ class SEMEL_API SeriesDelta {
  private:
   template <class>
   friend class SeriesBase;
+  friend struct crdt_internal::SeriesParts;
 
   SeriesGoal goal_;
   std::map<LinkId, Part> parts_;  // none is empty
@@ -153,14 +155,6 @@ class SEMEL_API SeriesBase {
   std::uint64_t reserved_bytes() const;  // part of bytes()
   const std::map<LinkId, Filter>& links() const;
 
-  // Merges a part of a link of another state. The arguments are those of
-  // GrowBloom::merge for a part, or of ObservedParts::merge (crdt/internal/observed_part.h).
-  // Returns true if anything changed. Fails with Errc::limit like a merge of states, with the
-  // errors of these, and with Errc::limit or Errc::full if such a link is impossible. Nothing
-  // changes then. The shared library does not export it. REQUIRES: as for these, with the shape
-  // that the goal gives to the link.
-  template <class... Part>
-  SEMEL_LOCAL Result<bool> merge_part(LinkId id, const Part&... part);
   // Returns the shape of any link that the goal admits.
   Result<typename Filter::Shape> shape_of(std::uint8_t link) const;
   // room() returns how many more keys a site usually adds before it opens a link. next_shape()
@@ -194,13 +188,11 @@ class SEMEL_API SeriesBase {
   // Makes the next link of the chain, which is not in the map yet.
   Result<std::map<LinkId, Filter>> next_link(SiteId chain);
 
-  // Returns the parts of a delta, nullptr if there is no delta.
-  static std::map<LinkId, typename Filter::Delta>* parts_of(Delta* delta) {
-    return delta == nullptr ? nullptr : &delta->parts_;
-  }
-
   Goal goal_;  // check() holds
   Hidden<crdt_internal::Links<Filter>> body_;
+
+ private:
+  friend struct crdt_internal::SeriesParts;
 };
 
 template <class Filter>

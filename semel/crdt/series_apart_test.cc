@@ -8,6 +8,7 @@
 
 #include "semel/core/internal/random.h"
 #include "semel/crdt/internal/observed_part.h"
+#include "semel/crdt/internal/series_parts.h"
 #include "semel/crdt/series.h"
 #include "tests/support/allocation.h"
 #include "tests/support/encoded.h"
@@ -19,6 +20,7 @@ namespace semel {
 
 using crdt_internal::ObservedPart;
 using crdt_internal::ObservedParts;
+using crdt_internal::SeriesParts;
 
 namespace {
 
@@ -222,23 +224,24 @@ TEST(SeriesApart, ComesInPartsOfWordsInAnyOrder) {
   for (const std::size_t odd : {1u, 0u}) {
     for (const auto& [id, filter] : series.links()) {
       for (std::uint64_t word = odd; word < filter.words().size(); word += 2) {
-        ASSERT_TRUE(parts.merge_part(id, BloomPart{word, filter.words().subspan(word, 1)}));
+        ASSERT_TRUE(
+            SeriesParts::merge(parts, id, BloomPart{word, filter.words().subspan(word, 1)}));
       }
     }
   }
   EXPECT_EQ(parts, series);
   const auto& [id, filter] = *series.links().begin();
-  EXPECT_FALSE(*parts.merge_part(id, BloomPart{0, filter.words()}));
+  EXPECT_FALSE(*SeriesParts::merge(parts, id, BloomPart{0, filter.words()}));
   const std::vector<std::uint64_t> nothing(4);
-  EXPECT_FALSE(*parts.merge_part({9, 1}, BloomPart{0, nothing}));
-  EXPECT_FALSE(*parts.merge_part({9, 1}, BloomPart{0, nothing, 17}));
+  EXPECT_FALSE(*SeriesParts::merge(parts, {9, 1}, BloomPart{0, nothing}));
+  EXPECT_FALSE(*SeriesParts::merge(parts, {9, 1}, BloomPart{0, nothing, 17}));
   EXPECT_EQ(parts, series);  // a link in its initial state is absent
-  EXPECT_FALSE(parts.merge_part({9, 200}, BloomPart{0, nothing}));
+  EXPECT_FALSE(SeriesParts::merge(parts, {9, 200}, BloomPart{0, nothing}));
 
   // A part brings the number of keys of its origin.
   const std::uint64_t keys = parts.keys();
-  EXPECT_TRUE(*parts.merge_part(id, BloomPart{0, {}, 1000}));
-  EXPECT_FALSE(*parts.merge_part(id, BloomPart{0, filter.words(), 999}));
+  EXPECT_TRUE(*SeriesParts::merge(parts, id, BloomPart{0, {}, 1000}));
+  EXPECT_FALSE(*SeriesParts::merge(parts, id, BloomPart{0, filter.words(), 999}));
   EXPECT_EQ(parts.link_keys().at(id), 1000u);
   EXPECT_EQ(parts.keys(), keys + 1000 - series.link_keys().at(id));
 }
@@ -266,10 +269,12 @@ TEST(SeriesApart, ComesInPartsOfDotsInOrder) {
   const std::vector<ObservedPart> read = load(1 << 16);
   ASSERT_GT(read.size(), 1u);
   EXPECT_EQ(load(1 << 20).size(), 1u);
-  EXPECT_EQ(parts.merge_part({7, 1}, SiteId{7}, read[1]).error().code, Errc::gap);
+  EXPECT_EQ(SeriesParts::merge(parts, {7, 1}, SiteId{7}, read[1]).error().code, Errc::gap);
   EXPECT_TRUE(parts.links().empty());
-  for (const ObservedPart& part : read) ASSERT_TRUE(*parts.merge_part({7, 1}, SiteId{7}, part));
-  for (const ObservedPart& part : read) ASSERT_FALSE(*parts.merge_part({7, 1}, SiteId{7}, part));
+  for (const ObservedPart& part : read)
+    ASSERT_TRUE(*SeriesParts::merge(parts, {7, 1}, SiteId{7}, part));
+  for (const ObservedPart& part : read)
+    ASSERT_FALSE(*SeriesParts::merge(parts, {7, 1}, SiteId{7}, part));
   EXPECT_EQ(parts.cardinality(), series.cardinality());
   EXPECT_EQ(count_found(parts, all), count_found(series, all));
   EXPECT_EQ(parts.links().begin()->second.context().at(7), 190'000u);
@@ -278,7 +283,7 @@ TEST(SeriesApart, ComesInPartsOfDotsInOrder) {
   for (std::size_t i = 1; i < 30'000; i += 3) ASSERT_TRUE(*series.remove(all[i], dots[i]));
   bool changed = false;
   for (const ObservedPart& part : load(1 << 16)) {
-    changed |= *parts.merge_part({7, 1}, SiteId{7}, part);
+    changed |= *SeriesParts::merge(parts, {7, 1}, SiteId{7}, part);
   }
   EXPECT_TRUE(changed);
   EXPECT_EQ(parts.cardinality(), series.cardinality());
@@ -288,9 +293,9 @@ TEST(SeriesApart, ComesInPartsOfDotsInOrder) {
   std::swap(other.entries[0].pair, other.entries[1].pair);
   std::swap(other.entries[0].fingerprint, other.entries[1].fingerprint);
   ObservedCuckooSeries fresh = *ObservedCuckooSeries::make(goal);
-  ASSERT_TRUE(fresh.merge_part({7, 1}, SiteId{7}, read[0]));
+  ASSERT_TRUE(SeriesParts::merge(fresh, {7, 1}, SiteId{7}, read[0]));
   const ObservedCuckooSeries before = fresh;
-  EXPECT_EQ(fresh.merge_part({7, 1}, SiteId{7}, other).error().code, Errc::forked);
+  EXPECT_EQ(SeriesParts::merge(fresh, {7, 1}, SiteId{7}, other).error().code, Errc::forked);
   EXPECT_EQ(fresh, before);
 }
 
