@@ -18,7 +18,7 @@ inline constexpr std::uint32_t kCounterNameBytes = 2048;
 
 // Before it changes anything, a structure allocates every block that it needs and that is larger
 // than this. A host that keeps this much memory in reserve therefore never sees a change half done
-// when memory runs out (module/host/reserve.h).
+// when memory runs out.
 inline constexpr std::uint64_t kSmallBlock = std::uint64_t{128} << 10;
 
 }  // namespace semel::limits

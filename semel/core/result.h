@@ -5,8 +5,9 @@
 //   * a caller that breaks a REQUIRES clause  -> SEMEL_ASSERT, in every build;
 //   * memory that runs out                    -> std::bad_alloc, passed through.
 //
-// The interface is the part of std::expected<T, Error> that we use. So Result can become an alias
-// once every compiler that we support has it (g++ 12: only with -std=c++23; clang 14: not at all).
+// The interface is the part of std::expected<T, Error> that we use, and take(), which SEMEL_TRY
+// needs. Not every compiler that we support has std::expected (g++ 12: only with -std=c++23; clang
+// 14: not at all).
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,7 @@ enum class Errc : std::uint8_t {
 //   return opened.error().about(path);                        // 'PATH: ' and the words so far
 struct Error {
   Errc code = Errc::invalid;
-  std::uint64_t site = 0;  // Errc::forked: the site
+  std::uint64_t site = 0;  // Errc::forked: the site, a SiteId (crdt/dot.h)
   bool from_peer = false;  // the detail is what a peer said: untrusted words
 
   constexpr Error() = default;

@@ -5,7 +5,7 @@
 //           Where a format has the size of a part before the part, encoded_size() runs the encoder
 //           once more, into a sink that keeps nothing. An encoder of large data knows its size
 //           beforehand and calls only_measures(), so this extra run costs almost nothing.
-//           The checksum is computed on the way (hash/internal/sealed.h).
+//           Every encoding ends with a checksum, which is computed on the way. A sink adds nothing.
 // Example   class ToFile final : public Pieces {
 //             using Pieces::Pieces;
 //             void take(ByteView piece) override { ... }
@@ -31,8 +31,8 @@ using ByteView = std::span<const std::uint8_t>;
 
 class SEMEL_API Pieces {
  public:
-  // Sees all the bytes that are written during its lifetime, in pieces. The newest Watch sees them
-  // first.
+  // For the checksums of encoders. Sees all the bytes that are written during its lifetime, in
+  // pieces. The newest Watch sees them first.
   class Watch {
    public:
     explicit Watch(Pieces& pieces) : pieces_(pieces), from_(pieces.used_), before_(pieces.watch_) {

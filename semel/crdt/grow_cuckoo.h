@@ -6,9 +6,9 @@
 //           have merged the same changes are equal, whatever slots their entries lie in.
 // Merge     Union of entries: a join. An entry is a fingerprint and its pair of buckets. compare()
 //           is its order: less if every entry here is there.
-//           A merge never fails for lack of room: entries that do not fit overflow
-//           (crdt/internal/entry_store.h). An add that finds no room fails. When an add makes the
-//           table, some entries may stay outside it.
+//           A merge never fails for lack of room: entries that do not fit are kept beside the table
+//           (overflow()). An add that finds no room fails. When an add makes the table, some
+//           entries may stay outside it.
 //           An add yields its entry as a delta. A delta merges into deltas and into states.
 // Cost      As CuckooFilter. Merging a state: its entries, in the order of the buckets. Merging a
 //           delta: its entries.

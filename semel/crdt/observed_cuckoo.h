@@ -5,9 +5,11 @@
 //           observed, for good, at every site that it reaches. An add that the removal had not seen
 //           stays. If several entries may belong to the key, the one with the least dot goes, so
 //           that sites that remove the same key concurrently remove the same entry.
-//           A key that was added is found until it is removed, if every removal is causally safe
-//           (tests/laws/causality.h) or names the dot of an add of that very key. Such a removal
-//           cannot take another key's entry, however fingerprints collide.
+//           A key that was added is found until it is removed, if every removal names the dot of an
+//           add of that very key, or is causally safe. A removal is causally safe if it has seen
+//           enough adds of its key: one remains for it after every other removal of the key that
+//           does not follow it has taken one. Such a removal cannot take another key's entry,
+//           however fingerprints collide.
 //           An add names the site and its life. A state, delta or part in which a site has reused
 //           its dots is refused with Errc::forked, which names that site. renamed() gives the dots
 //           of one of the two histories to another site, so that both merge (docs/replicas.md).

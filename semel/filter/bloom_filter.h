@@ -43,7 +43,7 @@ namespace semel {
 
 namespace filter_internal {
 
-// The parts of a filter in the blocked layout (filter/internal/bloom_block.h).
+// The parts of a filter in the blocked layout.
 struct Sections {
   std::uint64_t blocks;  // in each section
   std::uint32_t probes;  // in each block
@@ -185,7 +185,7 @@ class SEMEL_API BloomFilter {
   static constexpr std::uint64_t kBlockWords = 8;
 
   __extension__ using Wide = unsigned __int128;
-  // Does the same as scale() of core/internal/arithmetic.h.
+  // Returns a number below `range`, in proportion to the point.
   static std::uint64_t scaled(std::uint64_t point, std::uint64_t range) {
     return static_cast<std::uint64_t>(Wide{point} * range >> 64);
   }

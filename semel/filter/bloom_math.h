@@ -9,8 +9,8 @@
 //
 // The functions for the blocked layout assume one line per key. A filter of L lines is L such
 // filters side by side that hold the same keys, each with 1/L of the bits and of the probes. Its
-// rates are the products of theirs. Where several filters share a line
-// (window/internal/lane_array.h), each has fewer bits of it: `block_bits`.
+// rates are the products of theirs. Where several filters share a line,
+// each has fewer bits of it: `block_bits`.
 #pragma once
 
 #include <cstdint>

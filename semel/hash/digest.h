@@ -1,7 +1,7 @@
 // Digest: the 128 bits that every structure sees instead of a key. FROZEN: every format contains
 // it.
 //
-// Contract  digest() gives the same bits on every machine and in every release (tests/golden).
+// Contract  digest() gives the same bits on every machine and in every release.
 //           Anyone who chooses the keys and knows the seed can make two keys collide. For untrusted
 //           keys use hash/keyed_digest.h.
 // Cost      About 4 ns for a key of 16 bytes, 11 ns for one of 100 (docs/benchmarks.md).

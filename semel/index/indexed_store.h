@@ -13,8 +13,9 @@
 //           slab stale. view() makes it fresh again if it reads the whole slab anyway; floret()
 //           does so on demand, and reports how many writes the florets do not include.
 // Threads   Any number of threads may call at once, and write to the store. One thread at a time
-//           holds a view. It makes other views and checkpoints wait, but never writers.
-// Memory    That of the trie and the florets (nye_trie.h, floret_slabs.h), and of the notes: 1 MiB,
+//           holds a view. Until it drops the view, view(), scrub() and checkpoint() of other
+//           threads wait. Writers never wait.
+// Memory    That of the trie (nye_trie.h), 1.2 KB for each slab, and of the notes: 1 MiB,
 //           or up to 32 MiB while a view is held. Beyond that one range replaces all noted keys.
 // Format    docs/formats/index_checkpoint_v1.md.
 #pragma once
@@ -91,12 +92,14 @@ class SEMEL_API IndexedStore {
     const NyeTrie* trie_ = nullptr;
     std::unique_ptr<Cursor> cursor_;
   };
+  // REQUIRES for view(), scrub() and checkpoint(): this thread holds no view. It would wait for
+  // itself for ever.
   Result<View> view();
 
   using RangeFloret = semel::RangeFloret;
   enum class Fresh : std::uint8_t {
     as_kept,   // reads no kept slab
-    not_worn,  // reads slabs with so many changes that reading them costs no more than those did
+    not_worn,  // reads a stale slab if that costs no more than the writes that made it stale
     exact,     // reads all stale slabs
   };
   // Returns the floret of the records of a range. It adds the kept slabs within the range and reads

@@ -1,21 +1,42 @@
 // BloomTree: a tree of filters or windows that finds a duplicate as near as possible to the leaf
 // where it comes in. A BloomTree is the view of one producer, or of all.
 //
-// Contract  test_and_set and test do what TreeRun (semel/slices/internal/tree_run.h) does, in one
-//           call for the ids of a leaf. A tree of two levels, with a leaf for each producer below
-//           one root, gives local filters.
-//           Nodes are slices, which the tree does not own. The trees of several producers may share
+// Contract  A call hands in ids at a leaf. The nodes on its path are asked from the leaf up, until
+//           one knows the id, which is then a duplicate. If no node up to the root knows the id, it
+//           is fresh. test_and_set sets a fresh id in all nodes of the path. An id that comes twice
+//           in a call is a duplicate the second time. An id that the root refuses (full, stale)
+//           gets that verdict, and is set nowhere below. A tree of two levels, with a leaf for each
+//           producer below one root, gives local filters.
+// Kinds     sparse: only fresh ids are set, so an id is in one leaf and the ancestors of that leaf.
+//           dense: a duplicate is also set in the nodes below the one that knew it, so it is found
+//           nearer next time.
+// Windows   All nodes need windows of one length. Both kinds know an id for at least the window. In
+//           a dense tree the copies of a duplicate are younger than the original, so lower levels
+//           know it longer: longest_ms().
+// Confirmed With confirm_at = d > 0, a hit on a level above d stands only if another child than the
+//           one it came from knows the id too, and so on down to level d. Otherwise it was a false
+//           positive, and the ids go on upwards as after a miss. Nodes that forget early, or have
+//           different windows, would refute true hits.
+// Producers one: no id is handled by two producers at once. many: the root decides which producer
+//           came first. At most one is told 'fresh' within the window, even if producers crash, and
+//           exactly one if none crashes.
+// Nodes     Nodes are slices, which the tree does not own. The trees of several producers may share
 //           them if the trees say Producers::many (or have no ids in common) and the nodes allow
 //           several callers (semel/slices/thread_slice.h). An overloaded node can itself be sliced
 //           (sliced_node.h).
 //           A leaf may be added at any time. If hits are confirmed top-down, every producer's tree
 //           must have the leaf before the first id comes in there.
 // Failures  A node whose call fails is `failed` from then on, until the caller says otherwise:
-//           `returning` for a window, then `live`.
+//           `returning` for a window, then `live`. A failed node counts as a miss, because its
+//           parent knows all that it knew. The root has no parent: if it has failed, an id that no
+//           node knows gets TreeRules::root_failed, and two producers may both be told 'fresh'.
 // Error     A leaf takes a new id for a duplicate with a probability of at most the sum over its
 //           path. If all nodes are filters of one shape, it is the probability of the root, because
 //           the bits of every node are a subset of the root's. Confirming makes it less.
-// Cost      A call takes as many rounds as TreeRun says, each as long as its slowest node.
+// Cost      Each round takes as long as its slowest node. A call takes a round for each level up to
+//           the one that knows the id, and up to two to set the ids. Confirming a hit takes a round
+//           for each level from there down to confirm_at. Many producers with confirm_at > 0 take
+//           further rounds for their claims.
 // Threads   A call needs the object to itself.
 // Source    Koloniari, Ntarmos, Pitoura & Souravlias, 'One is Enough', section 6.
 #pragma once
@@ -43,7 +64,7 @@ enum class TreeKind : std::uint8_t { sparse, dense };
 struct SEMEL_API TreeRules {
   TreeKind kind = TreeKind::dense;
   Producers producers = Producers::one;
-  std::size_t confirm_at = 0;                // level d of the top-down test; 0: every hit stands
+  std::size_t confirm_at = 0;                // level d that confirms hits; 0: every hit stands
   Verdict root_failed = Verdict::duplicate;  // or fresh
   TimeMs claim_ms = 10'000;  // how long a stalled producer's claim delays the others
 

@@ -39,7 +39,7 @@ class SEMEL_API Placement {
  public:
   struct Shape {
     SliceLayout layout;
-    std::uint32_t slices;      // S
+    std::uint32_t slices;      // S: slices, or groups of slices if diced
     std::uint32_t parts = 1;   // S': slices of a group; 1 unless diced
     std::uint32_t spread = 1;  // k1: 1 if horizontal
     bool operator==(const Shape&) const = default;

@@ -1,13 +1,29 @@
 // SlicedFilter: one filter or window, made of slices that live elsewhere, as one producer sees it.
 //
-// Contract  An id is a duplicate if all of its slices know it. test tells that. set remembers ids,
-//           or renews them. test_and_set remembers those that are fresh. Each call is a SliceRun
-//           (semel/slices/internal/slice_run.h).
+// Contract  An id is a duplicate if all of its slices know it.
+//             test          returns duplicate or fresh
+//             set           remembers ids, or renews them, in all of their slices. Returns what
+//                           Window::insert does.
+//             test_and_set  returns what test does, and sets the ids that are fresh. An id that
+//                           comes twice in a call is a duplicate the second time.
+//           An id that a slice refuses (full, stale) gets that verdict. Other slices may have taken
+//           it. There it adds to the false positives, and it can be handed in again.
 // Slices    The filter does not own its slices. SlicedFilters of several producers may share them
 //           if they have the same placement, they say Producers::many (or have no ids in common),
 //           and the slices allow several callers (semel/slices/thread_slice.h).
-// Failures  A slice whose call fails is `failed` from then on, until the caller says otherwise.
-// Cost      A call takes as many rounds as SliceRun says, each as long as its slowest slice.
+// Producers one: no id is handled by two producers at once. If it were, both might be told that it
+//           is fresh. many: producers take turns at an id, by claims. At most one is told 'fresh'
+//           within the window, even if producers crash, and exactly one if none crashes. A producer
+//           that crashes delays the others for `claim_ms`. All producers must agree which slices
+//           have failed.
+// Failures  A slice whose call fails is `failed` from then on, until the caller says otherwise. It
+//           is not asked. One live slice that does not know the id proves that it is new. If all
+//           that were asked know it, SliceRules::needed decides. A failed slice misses ids. So when
+//           it comes back, the caller makes it `returning` for a window: it is set, but not asked.
+// Cost      Each round takes as long as its slowest slice. test and set take one round. With
+//           Probing::pipelined, test takes up to k1 rounds, where k1 is the spread. test_and_set
+//           takes 1 round with a spread of 1, else 2, or up to 1 + k1 if pipelined. Many producers
+//           take up to 3 more.
 // Threads   A call needs the object to itself.
 #pragma once
 

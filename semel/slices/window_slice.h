@@ -15,12 +15,12 @@
 
 namespace semel {
 
-// W is Window, or one of the structures behind it.
+// W is Window, or a class with the same calls.
 template <class W>
 class WindowSlice final : public Slice {
  public:
-  // Keeps claims of crashed producers for `keep_ms`. It must not be shorter than the window, so
-  // that ids that were committed but not set are recognised as long as all others.
+  // Keeps claims of crashed producers for `keep_ms`. Ids that were committed but not set are
+  // recognised that long. REQUIRES: keep_ms is no shorter than the window.
   WindowSlice(W window, TimeMs keep_ms)
       : window_(std::move(window)), claims_(keep_ms, window_.now()) {}
 

@@ -25,7 +25,7 @@
 //           shows then, as Errc::corrupt. After RocksDB has found damage, the store takes no more
 //           writes, and the directory may open only in read_only.
 // Damage    A damaged directory is an error, at opening or when the damaged records are read.
-//           RocksDB would open many of them with part of the records (rocksdb_damage.h). One limit:
+//           RocksDB would open many of them with part of the records. One limit:
 //           if a process was killed, nobody notices when records at the end of its log are cut off
 //           later.
 // Cost      The cost of a RocksDB write, and a shared lock.

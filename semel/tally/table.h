@@ -115,7 +115,7 @@ class SEMEL_API Table {
   bool operator==(const Table& other) const;  // compares everything that decides what happens next
 
  private:
-  friend class TableProbe;  // tests/support/table_probe.h
+  friend class TableProbe;  // for tests
   class SEMEL_LOCAL Body;
   explicit Table(std::unique_ptr<Body> body);
   const internal::Recogniser& recogniser() const;

@@ -1,14 +1,13 @@
 // ClientWindow: recognises operations (client, sequence). Each client numbers its operations.
 //
-// Contract  The contract of window.h holds, and there are no false positives. An operation is a
-//           duplicate if and only if it was accepted in a generation that is still remembered,
-//           whatever the order in which operations of a client come. A sequence that is not
+// Contract  The contract of window.h holds, and there are no false positives. An operation is
+//           remembered for the window, and for less than a span (window / generations) beyond it.
+//           It is a duplicate if and only if it was accepted and is still remembered, whatever the
+//           order in which operations of a client come. A sequence that is not
 //           remembered is `stale` if its client has forgotten the same or a higher one: it may have
 //           been accepted. So no operation of a client is accepted twice while the client stays. A
 //           client stays while one of its operations is remembered. After that it is a new client,
 //           and any sequence is fresh. insert() remembers any sequence.
-//           An operation is remembered beyond the window for less than a span, window /
-//           generations.
 // Clients   Sequences may be any numbers, with gaps. A sequence much higher than the others makes
 //           them stale when it is forgotten. A client that numbers in several ranges at once must
 //           use several client ids.
@@ -18,7 +17,7 @@
 //           the forgotten sequences. If the union exceeds the cap, merge() fails with Errc::full. A
 //           merge that fails changes nothing.
 // Layout    Each client has its highest forgotten sequence, and a mark for each generation in which
-//           it was active. A mark is the set of the accepted sequences (sequence_set.h).
+//           it was active. A mark is the set of the accepted sequences.
 // Cost      A call takes a lookup in a hash table, and a binary search in each mark. Later calls
 //           clear operations that have left the window, a few marks each. As the number of clients
 //           grows, the hash table is rebuilt from time to time, in one long call.

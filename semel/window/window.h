@@ -19,7 +19,9 @@
 // Time      Time never runs backwards: a step back is counted and changes nothing else. A late
 //           event may bring its own time, `at_ms`. Its id is remembered as if it had been accepted
 //           then. A time after now() counts as now(). An id that was not seen, and whose time is
-//           already outside of the window, is `stale`.
+//           already outside of the window, is `stale`. If a forgetful or exact window has forgotten
+//           ids early, an id with a time before promise().kept_from_ms is stale as well, because it
+//           may be one of them.
 // Duplicates do not renew an id: test_and_insert() leaves a known id as it was. insert() renews it.
 // Merge     The union of two windows: an id is recognised as long as one of the two would do so.
 //           Commutative, associative, idempotent. The window that lags is first advanced to the
@@ -135,7 +137,8 @@ class SEMEL_API Window {
 
   // REQUIRES for all ids: their digests were made by goal().hash.
 
-  // Returns fresh or duplicate, now or as after advance(now_ms).
+  // Returns fresh or duplicate, now or as after advance(now_ms). The time is that of the question,
+  // not of the id.
   Verdict test(Digest id) const;
   Verdict test(Digest id, TimeMs now_ms) const;
   // Remembers the id from `at_ms` on, even if it is known. Returns duplicate for a known id.

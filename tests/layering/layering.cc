@@ -542,4 +542,34 @@ std::string upward_dependency() {
   return {};
 }
 
+std::vector<Breach> breaches_of_contract(const Tree& tree,
+                                         const std::set<std::string>& public_headers) {
+  static const std::regex header(R"([A-Za-z_][A-Za-z0-9_/]*\.(h|cc)\b)");
+  static const std::regex hidden_function(R"(^\s*SEMEL_LOCAL )");
+  static const std::regex included(R"(^\s*#\s*include)");
+  const auto is_public = [&](const std::string& name) {
+    return std::any_of(public_headers.begin(), public_headers.end(), [&](const std::string& path) {
+      return path == name || path.ends_with("/" + name);
+    });
+  };
+  std::vector<Breach> breaches;
+  for (const std::string& file : public_headers) {
+    const auto found = tree.find(file);
+    if (found == tree.end()) continue;
+    std::istringstream in(found->second);
+    std::string line;
+    for (std::size_t number = 1; std::getline(in, line); ++number) {
+      if (std::regex_search(line, included)) continue;
+      if (std::regex_search(line, hidden_function)) {
+        breaches.push_back({file, number, "a function that the shared library does not export"});
+      }
+      for (std::sregex_iterator it(line.begin(), line.end(), header), end; it != end; ++it) {
+        const std::string name = it->str();
+        if (!is_public(name)) breaches.push_back({file, number, name + ": not installed"});
+      }
+    }
+  }
+  return breaches;
+}
+
 }  // namespace semel::layering

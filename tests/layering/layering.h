@@ -49,6 +49,11 @@ std::set<std::string> read_headers(const std::filesystem::path& root);
 // that a reader would have to change.
 std::vector<Breach> breaches_through(const Tree& tree, const std::set<std::string>& public_headers);
 
+// Finds public headers whose words send the reader to a header that is not installed, and public
+// functions that the shared library does not export.
+std::vector<Breach> breaches_of_contract(const Tree& tree,
+                                         const std::set<std::string>& public_headers);
+
 // A folder and what it may include.
 struct Layer {
   std::string_view folder;

@@ -39,6 +39,11 @@ TEST(Layering, NothingIsSeenThroughOtherHeadersThatMayNotBeSeen) {
   EXPECT_EQ(printed(breaches_through(read_tree(fs::current_path()), headers)), "");
 }
 
+TEST(Layering, PublicHeadersStandOnTheirOwn) {
+  const std::set<std::string> headers = read_headers(fs::current_path());
+  EXPECT_EQ(printed(breaches_of_contract(read_tree(fs::current_path()), headers)), "");
+}
+
 TEST(Map, NamesOnlyPathsThatExist) {
   std::ifstream in("docs/architecture.md");
   const std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -247,6 +252,22 @@ TEST(LayeringThroughHeaders, WantsEveryHeaderOfTheLibraryToBePublicOrInternal) {
   EXPECT_EQ(printed(breaches_through(tree, {"semel/a/noun.h"})),
             "semel/a/stray.h:1: neither a public header nor in internal/\n");
   EXPECT_EQ(printed(breaches_through(tree, {"semel/a/noun.h", "semel/a/stray.h"})), "");
+}
+
+TEST(LayeringOfContracts, SendsNobodyToWhatIsNotInstalled) {
+  const Tree tree = {
+      {"semel/a/noun.h",
+       "#include \"semel/a/shape.h\"\n// As in shape.h, a/shape.h and semel/a/shape.h.\n"
+       "// It does what slots.h says (docs/a.md).\n// See a/internal/slots.h, a.cc and shape.h.\n"},
+      {"semel/a/shape.h",
+       "class SEMEL_API Shape {\n  SEMEL_LOCAL bool part();\n  struct SEMEL_LOCAL Body;\n};\n"},
+      {"semel/a/internal/slots.h", "// See other.h.\n"},
+  };
+  EXPECT_EQ(printed(breaches_of_contract(tree, {"semel/a/noun.h", "semel/a/shape.h"})),
+            "semel/a/noun.h:3: slots.h: not installed\n"
+            "semel/a/noun.h:4: a/internal/slots.h: not installed\n"
+            "semel/a/noun.h:4: a.cc: not installed\n"
+            "semel/a/shape.h:2: a function that the shared library does not export\n");
 }
 
 TEST(LayeringThroughHeaders, WantsThePublicHeadersToBeThere) {
