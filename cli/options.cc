@@ -279,6 +279,14 @@ std::string allowed_words(std::string_view given, std::span<const std::string> w
   return (nearest.empty() ? "; allowed: " : "; ") + list;
 }
 
+std::string letters_allowed(std::uint64_t most) {
+  if (most < 1'000) return "";
+  if (most < 1'000'000) return "; k stands for 1000";
+  if (most < 1'000'000'000) return "; k and M stand for thousands";
+  if (most < 1'000'000'000'000) return "; k, M and G stand for thousands";
+  return "; k, M, G and T stand for thousands";
+}
+
 Value paths_value(std::string placeholder, std::vector<std::string>& to) {
   Value value{std::move(placeholder), "names of files, - for standard input",
               [&to](std::string_view text) {

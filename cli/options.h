@@ -5,8 +5,8 @@
 // Contract  A value is given as `--name value`, `--name=value`, `-n value` or `-nvalue`. Letters of
 //           flags may be joined: `-qn value`. Options and operands mix. After `--` all arguments
 //           are operands. `-` alone is an operand, and so is `-5` where operands may be negative.
-//           If an option is given twice, the last one counts. Names are never abbreviated. Every
-//           subcommand has -h and --help.
+//           If an option is given twice, the last one counts, except that lists of places
+//           (--db-path) grow. Names are never abbreviated. Every subcommand has -h and --help.
 //           An argument that does not fit is refused with one line that says what is wrong and what
 //           is allowed.
 #pragma once
@@ -89,6 +89,9 @@ std::string input_name(const std::string& path);
 // Returns "; nearest: X; allowed: X, Y, Z". The nearest is left out unless it is near enough.
 std::string allowed_words(std::string_view given, std::span<const std::string> words);
 
+// Returns "; k and M stand for thousands", with the letters that a number up to `most` can have.
+std::string letters_allowed(std::uint64_t most);
+
 template <class To, class Parse>
 Value value_of(std::string placeholder, std::string allowed, To& to, Parse parse) {
   return {std::move(placeholder), std::move(allowed), [&to, parse](std::string_view text) {
@@ -103,7 +106,7 @@ template <class To>
 Value count_value(std::string placeholder, To& to, std::uint64_t least, std::uint64_t most) {
   return value_of(std::move(placeholder),
                   "a whole number from " + std::to_string(least) + " to " + std::to_string(most) +
-                      "; k, M, G and T stand for thousands",
+                      letters_allowed(most),
                   to, [least, most](std::string_view text) {
                     const auto n = parse_count(text);
                     return n && *n >= least && *n <= most ? n : std::nullopt;

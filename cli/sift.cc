@@ -208,7 +208,7 @@ StateOptions state_options(const Settings& s, double error, const std::optional<
           {"--delimiter", s.input.delimiter.value_or("")},
           {"--window", s.window_ms ? duration_text(*s.window_ms) : ""},
           {"--time-field", s.time_field.value_or("")},
-          {"--exact", s.exact ? "yes" : ""},
+          {"--exact", s.exact ? kFlag : ""},
           {"--error", s.exact ? "" : number(error)},
           {"--seed", std::to_string(s.seed)},
           {"--layout", word_of(kLayouts, s.layout.value_or(Layout::horizontal))},

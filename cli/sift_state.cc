@@ -24,6 +24,7 @@ constexpr semel::Format kFormat{"SST", 1, "state of semel sift"};
 Error damaged() { return {Errc::corrupt, "it is damaged"}; }
 
 std::string given(const std::string& name, const std::string& value) {
+  if (value == kFlag) return "with " + name;
   return value.empty() ? "without " + name : "with " + name + ' ' + value;
 }
 

@@ -22,6 +22,7 @@ namespace semel::cli {
 
 // Names and values as on the command line, in an order that never changes.
 using StateOptions = std::vector<std::pair<std::string, std::string>>;
+inline constexpr const char* kFlag = "yes";  // the value of an option that takes none
 
 // Hands the pieces of a state to `put`, one after another. Stops after the first error.
 Result<void> encode_state(const StateOptions& options, const Judge& judge,

@@ -138,11 +138,23 @@ TEST(Options, RefuseWhatTheyDoNotKnowAndNameTheNearest) {
 }
 
 TEST(Options, RefuseAMissingValue) {
-  EXPECT_EQ(
-      refusal({"--lines"}),
-      "--lines needs a value; allowed: a whole number from 1 to 1000; k, M, G and T stand for "
-      "thousands");
+  EXPECT_EQ(refusal({"--lines"}),
+            "--lines needs a value; allowed: a whole number from 1 to 1000; k stands for 1000");
   EXPECT_EQ(refusal({"-qn"}).substr(0, 17), "-n needs a value;");
+}
+
+TEST(Options, NameOnlyTheLettersThatFit) {
+  const auto allowed = [](std::uint64_t most) {
+    std::uint64_t to = 0;
+    return count_value("N", to, 1, most).allowed;
+  };
+  EXPECT_EQ(allowed(256), "a whole number from 1 to 256");
+  EXPECT_EQ(allowed(999'999), "a whole number from 1 to 999999; k stands for 1000");
+  EXPECT_EQ(allowed(1'000'000), "a whole number from 1 to 1000000; k and M stand for thousands");
+  EXPECT_EQ(allowed(1'000'000'000),
+            "a whole number from 1 to 1000000000; k, M and G stand for thousands");
+  EXPECT_EQ(allowed(1'000'000'000'000),
+            "a whole number from 1 to 1000000000000; k, M, G and T stand for thousands");
 }
 
 TEST(Options, RefuseAValueForAFlag) {

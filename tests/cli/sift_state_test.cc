@@ -88,7 +88,7 @@ TEST_F(SiftState, RefusesAStateOfOtherOptions) {
   const std::vector<std::pair<Words, std::string>> cases = {
       {{}, "it was made with --error 0.01, and cannot go on with --error 1e-06"},
       {{"-e", "0.01", "-s", "1"}, "it was made with --seed 0, and cannot go on with --seed 1"},
-      {{"-x"}, "it was made without --exact, and cannot go on with --exact yes"},
+      {{"-x"}, "it was made without --exact, and cannot go on with --exact"},
       {{"-e", "0.01", "-w", "1h"},
        "it was made without --window, and cannot go on with --window 1h"},
       {{"-e", "0.01", "-n", "4"}, "it was made with --slices 16, and cannot go on with --slices 4"},

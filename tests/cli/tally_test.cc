@@ -715,8 +715,11 @@ TEST_F(Tally, IsAFamilyOfSubcommands) {
       run_semel({"tally", "inof"}),
       {"semel tally: unknown subcommand 'inof'; info is nearest; allowed: add, load, get, "
        "top, sum, info"});
-  expect_usage_error(run_semel({"help", "tally", "nothing"}), {"unknown SUBCOMMAND 'nothing'"});
-  expect_usage_error(run_semel({"help", "sift", "add"}), {"unknown SUBCOMMAND 'add'"});
+  expect_usage_error(run_semel({"help", "tally", "nothing"}),
+                     {"semel help: unknown SUBCOMMAND 'nothing'; allowed: add, load, get, top, "
+                      "sum, info"});
+  expect_usage_error(run_semel({"help", "sift", "add"}),
+                     {"semel help: unexpected 'add'; allowed: nothing after 'sift'"});
 }
 
 }  // namespace
