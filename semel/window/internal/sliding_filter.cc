@@ -262,7 +262,7 @@ void SlidingFilter::plan() {
 
 // Makes room for this id in the newest filter. Returns false, and changes nothing, if it cannot.
 bool SlidingFilter::make_room(const Points& points) {
-  shrink();
+  if (outlived()) shrink();
   while (true) {
     const Filter& newest = filters_.back();
     std::uint32_t needed = 0;  // cells; counted twice where two probes meet
@@ -321,8 +321,8 @@ bool SlidingFilter::outlived() const {
 }
 
 // Adds a smaller filter after an outlived one, which is dropped with its last id.
+// REQUIRES: outlived().
 void SlidingFilter::shrink() {
-  if (!outlived()) return;
   const std::uint64_t lines = std::max(shape_.lines, filters_.back().count() / kShrinkBy);
   if (!open(lines, error_left(filters_.size()))) return;
   drop_empty();
