@@ -123,7 +123,7 @@ Result<void> forget_beyond_cap(OrderedStore& store, const tally::Recognition& go
     recogniser->advance(at_ms);
     const std::size_t refused =
         std::erase_if(record->ids, [&](const tally::internal::Recogniser::Query& query) {
-          return recogniser->insert(query, at_ms) == Verdict::full;
+          return recogniser->insert(query, at_ms) == tally::Outcome::full;
         });
     if (refused == 0) continue;
     if (Result<void> less = rewrite(store, key, *record, with_content); !less) return less;
