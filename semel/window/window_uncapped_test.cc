@@ -228,7 +228,7 @@ TEST_P(UncappedWindow, IsNeverFullAndForgetsNothingEarly) {
   EXPECT_TRUE(ok);
   const bool merges =
       GetParam().structure != Structure::forgetful || GetParam().window_ms != kForever;
-  EXPECT_EQ(merged > 100, merges) << merged;
+  EXPECT_EQ(merged > 10, merges) << merged;
 }
 
 INSTANTIATE_TEST_SUITE_P(
