@@ -74,7 +74,7 @@ void write_claims() {
   write_state("claims_decode/empty.bin", claims);
   (void)claims.claim({1, 2}, 3, 50);
   write_state("claims_decode/one_claim.bin", claims);
-  SEMEL_ASSERT(claims.commit({1, 2}, 3));
+  SEMEL_ASSERT(claims.commit({1, 2}, 3) == ClaimAnswer::done);
   write_state("claims_decode/one_commit.bin", claims);
 }
 
